@@ -1,0 +1,42 @@
+"""The few range checks that every type of this room makes on construction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from .errors import InputError
+
+#: Numbers beyond this are no count of anything a cluster has, and would overflow 64-bit sums.
+LARGEST_COUNT = 10**12
+
+
+def at_least(value: int | None, minimum: int, path: str) -> None:
+    """Raise InputError unless ``value`` is absent or an integer from ``minimum`` to LARGEST_COUNT."""
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{value!r} is not an integer", path=path)
+    if value < minimum:
+        raise InputError(f"{value} is below {minimum}", path=path)
+    if value > LARGEST_COUNT:
+        raise InputError(f"{value} is above {LARGEST_COUNT}", path=path)
+
+
+def counts(values: Mapping[str, int], minimum: int, path: str) -> None:
+    """Check every count of a mapping by name; the path of a bad one ends in its name."""
+    for name, value in values.items():
+        if not name:
+            raise InputError("a name is empty", path=path)
+        at_least(value, minimum, f"{path}.{name}")
+
+
+def not_empty(text: str, path: str) -> None:
+    """Raise InputError when ``text`` is empty."""
+    if not text:
+        raise InputError("'' is empty", path=path)
+
+
+def known(name: str, names: Collection[str], what: str, path: str) -> None:
+    """Raise InputError unless ``name`` is one of ``names``; ``what`` says what it should have been."""
+    if name not in names:
+        raise InputError(f"{name!r} is no {what} of this snapshot", path=path)

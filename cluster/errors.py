@@ -1,0 +1,56 @@
+"""Every error aucsched raises on purpose.
+
+::
+
+    AucschedError
+    ├── InputError      a snapshot, a Slurm file or a value of the API is wrong (the command exits 2)
+    ├── OptionError     an option's value cannot be used (the command exits 2)
+    ├── SolverError     the solver failed or reported an error (the command exits 1)
+    └── AwardError      an award broke a rule: a bug of ours, never an output (the command exits 1)
+"""
+
+from __future__ import annotations
+
+
+class AucschedError(Exception):
+    """The root of every error raised on purpose."""
+
+
+class InputError(AucschedError):
+    """A value that cannot be used, and where it stands.
+
+    Args:
+        message: what is wrong, with the value, e.g. ``-1 is below 1``.
+        path: the value's place inside its file, e.g. ``jobs[3].gres_per_node.gpu``.
+        file: the file's name as the user gave it; empty for values of the Python API.
+    """
+
+    def __init__(self, message: str, *, path: str = "", file: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.file = file
+
+    def under(self, prefix: str) -> InputError:
+        """Return the same error, its path standing below ``prefix``."""
+        joint = "" if not self.path or self.path.startswith("[") else "."
+        return InputError(self.message, path=f"{prefix}{joint}{self.path}", file=self.file)
+
+    def in_file(self, file: str) -> InputError:
+        """Return the same error, named as found in ``file`` unless it already names one."""
+        return InputError(self.message, path=self.path, file=self.file or file)
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.file, self.path, self.message) if part)
+
+
+class OptionError(AucschedError):
+    """An option's value cannot be used; the message names the option and the value."""
+
+
+class SolverError(AucschedError):
+    """The solver failed, refused the model or was given an option it does not know."""
+
+
+class AwardError(AucschedError):
+    """An award that breaks capacity, counts or contiguity: an internal error, never an output."""

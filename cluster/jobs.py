@@ -1,0 +1,246 @@
+"""What is asked for: a job's request, the queued job around it, and jobs that already run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from .checks import at_least, counts, not_empty
+from .errors import InputError
+from .nodes import Resources
+
+#: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
+_PRIORITY_DIGITS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """An inclusive range of counts, ``[minimum, maximum]``; both equal when the request is exact."""
+
+    minimum: int
+    maximum: int
+
+    def __post_init__(self) -> None:
+        at_least(self.minimum, 0, "[0]")
+        at_least(self.maximum, 1, "[1]")
+        if self.maximum < self.minimum:
+            raise InputError(f"the range [{self.minimum}, {self.maximum}] is empty", path="")
+
+    @classmethod
+    def exactly(cls, count: int) -> Span:
+        """Return the range that holds ``count`` only."""
+        return cls(minimum=count, maximum=count)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the range holds one count only."""
+        return self.minimum == self.maximum
+
+
+class JobType(StrEnum):
+    """How a job states its size (Soner, section 4.1)."""
+
+    CORES = "cores"
+    NODES_AND_CORES = "nodes and cores"
+    NODES_AND_CORES_PER_NODE = "nodes and cores per node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a job asks for (Soner, table 8.2, and what a real queue adds).
+
+    Attributes:
+        cores: all cores together (Slurm's tasks × cpus per task).
+        nodes: how many nodes, exact or a range.
+        cores_per_node: exactly so many on each node.
+        min_cores_per_node: at least so many on each node.
+        cores_per_task: a task's cores never stand on two nodes.
+        gres_per_node: counts on each node by gres name; ``gpu`` takes any type, one type per job.
+        gres_total: counts over all nodes by gres name.
+        memory_mib_per_node: memory on each node; or
+        memory_mib_per_core: memory for each core.
+        exclusive: empty nodes only; the award holds all their cores and gres.
+        max_switches: at most so many leaf switches.
+        contiguous: nodes consecutive in the snapshot's order.
+        features: a node must have all of them.
+        required_nodes: these nodes must be among the job's.
+        excluded_nodes: none of these.
+        licenses: cluster-wide counts by name.
+    """
+
+    cores: int | None = None
+    nodes: Span | None = None
+    cores_per_node: int | None = None
+    min_cores_per_node: int = 1
+    cores_per_task: int = 1
+    gres_per_node: Mapping[str, Span] = field(default_factory=dict)
+    gres_total: Mapping[str, Span] = field(default_factory=dict)
+    memory_mib_per_node: int | None = None
+    memory_mib_per_core: int | None = None
+    exclusive: bool = False
+    max_switches: int | None = None
+    contiguous: bool = False
+    features: frozenset[str] = frozenset()
+    required_nodes: tuple[str, ...] = ()
+    excluded_nodes: frozenset[str] = frozenset()
+    licenses: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("cores", "cores_per_node", "min_cores_per_node", "cores_per_task", "max_switches"):
+            at_least(getattr(self, name), 1, name)
+        at_least(self.memory_mib_per_node, 0, "memory_mib_per_node")
+        at_least(self.memory_mib_per_core, 0, "memory_mib_per_core")
+        counts(self.licenses, 1, "licenses")
+        self._check_size()
+        self._check_gres()
+        self._check_tasks()
+        self._check_node_lists()
+
+    def _check_size(self) -> None:
+        if self.nodes is not None and self.nodes.minimum < 1:
+            raise InputError(f"{self.nodes.minimum} is below 1", path="nodes")
+        if self.memory_mib_per_node is not None and self.memory_mib_per_core is not None:
+            raise InputError("memory_mib_per_node is given too", path="memory_mib_per_core")
+        if self.cores is None and (self.nodes is None or self.cores_per_node is None):
+            raise InputError("the job needs cores, or nodes and cores_per_node", path="")
+        if self.cores is not None and self.cores_per_node is not None:
+            self._check_cores_against_nodes(self.cores, self.cores_per_node)
+        elif self.cores is not None and self.nodes is not None and self.cores < self.nodes.minimum:
+            raise InputError(f"{self.cores} is below the {self.nodes.minimum} nodes asked for", path="cores")
+
+    def _check_cores_against_nodes(self, cores: int, cores_per_node: int) -> None:
+        count, rest = divmod(cores, cores_per_node)
+        if rest:
+            raise InputError(f"{cores} is no multiple of cores_per_node {cores_per_node}", path="cores")
+        if self.nodes is not None and not self.nodes.minimum <= count <= self.nodes.maximum:
+            raise InputError(f"{cores} is not nodes × cores_per_node {cores_per_node}", path="cores")
+
+    def _check_gres(self) -> None:
+        names = [*self.gres_per_node, *self.gres_total]
+        for name in names:
+            not_empty(name, "gres_per_node")
+            kind = name.partition(":")[0]
+            if sum(other.partition(":")[0] == kind for other in names) > 1 and (
+                kind in names or names.count(name) > 1
+            ):
+                path = f"gres_total.{name}" if name in self.gres_total else f"gres_per_node.{name}"
+                raise InputError(f"the gres {kind!r} is asked for twice", path=path)
+
+    def _check_tasks(self) -> None:
+        step = self.cores_per_task
+        for name in ("cores", "cores_per_node"):
+            value = getattr(self, name)
+            if value is not None and value % step:
+                raise InputError(f"{value} is no multiple of cores_per_task {step}", path=name)
+        if self.cores_per_node is not None and self.min_cores_per_node > self.cores_per_node:
+            value = self.min_cores_per_node
+            raise InputError(
+                f"{value} is above cores_per_node {self.cores_per_node}", path="min_cores_per_node"
+            )
+
+    def _check_node_lists(self) -> None:
+        for name in self.required_nodes:
+            if name in self.excluded_nodes:
+                raise InputError(f"{name!r} is excluded too", path="required_nodes")
+        if self.nodes is not None and len(self.required_nodes) > self.nodes.maximum:
+            count = len(self.required_nodes)
+            raise InputError(f"{count} nodes are above nodes {self.nodes.maximum}", path="required_nodes")
+
+    @property
+    def type(self) -> JobType:
+        """The job's type (section 4.1): 1 cores, 2 nodes and cores, 3 nodes and cores per node."""
+        if self.cores_per_node is not None:
+            return JobType.NODES_AND_CORES_PER_NODE
+        return JobType.CORES if self.nodes is None else JobType.NODES_AND_CORES
+
+    @property
+    def node_counts(self) -> Span | None:
+        """The node counts the job may get, None for job type 1."""
+        if self.cores_per_node is not None and self.cores is not None:
+            return Span.exactly(self.cores // self.cores_per_node)
+        return self.nodes
+
+
+class JobKind(StrEnum):
+    """What may change about a job's size (kept for the runtime scheduler)."""
+
+    RIGID = "rigid"
+    MOLDABLE = "moldable"
+    MALLEABLE = "malleable"
+    EVOLVING = "evolving"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A pending job.
+
+    Attributes:
+        priority: an integer or a fraction, exactly as given; 0 is held.
+        submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
+        hold: why the job is held, or None.
+        unsupported: parts of the real request that this type cannot express; such a job never starts.
+        speedup: the speedup model of a malleable job, kept as given.
+    """
+
+    id: str
+    priority: int | Fraction
+    request: Request
+    submit_time: float | None = None
+    user: str = ""
+    group: str = ""
+    account: str = ""
+    qos: str = ""
+    partition: str = ""
+    time_limit_s: int | None = None
+    hold: str | None = None
+    unsupported: tuple[str, ...] = ()
+    kind: JobKind = JobKind.RIGID
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    speedup: object = None
+
+    def __post_init__(self) -> None:
+        not_empty(self.id, "id")
+        if not isinstance(self.priority, (int, Fraction)) or isinstance(self.priority, bool):
+            raise InputError(f"{self.priority!r} is not an exact number", path="priority")
+        if self.priority < 0:
+            raise InputError(f"{float(self.priority):g} is below 0", path="priority")
+        at_least(self.time_limit_s, 1, "time_limit_s")
+        at_least(self.min_nodes, 1, "min_nodes")
+        at_least(self.max_nodes, 1, "max_nodes")
+        if self.min_nodes is not None and self.max_nodes is not None and self.max_nodes < self.min_nodes:
+            raise InputError(f"{self.max_nodes} is below min_nodes {self.min_nodes}", path="max_nodes")
+
+
+def exact_priority(value: Decimal | float | str) -> int | Fraction:
+    """Return a priority exactly as written, an integer where it is one.
+
+    Raises:
+        InputError: it is not finite, or has more digits than a priority can mean.
+    """
+    number = Decimal(str(value))
+    if not number.is_finite():
+        raise InputError(f"{value} is not a finite number", path="priority")
+    exponent = number.as_tuple().exponent
+    # Fraction(1E+999999999) would fill the memory: refused by its exponent, before it is written out.
+    if number and (number.adjusted() > _PRIORITY_DIGITS or int(exponent) < -_PRIORITY_DIGITS):
+        raise InputError(f"{value} has too many digits", path="priority")
+    fraction = Fraction(number)
+    return fraction.numerator if fraction.denominator == 1 else fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningJob:
+    """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end."""
+
+    id: str
+    nodes: Mapping[str, Resources]
+    end_time: float | None = None
+
+    def __post_init__(self) -> None:
+        not_empty(self.id, "id")
+        if not self.nodes:
+            raise InputError("the job runs on no node", path="nodes")

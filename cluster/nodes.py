@@ -1,0 +1,156 @@
+"""What a cluster has: nodes with cores, memory and generic resources, and the switches above them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from .checks import at_least, counts, not_empty
+from .errors import InputError
+
+
+class NodeState(StrEnum):
+    """Slurm's node states; only ``idle`` and ``mixed`` take jobs."""
+
+    IDLE = "idle"
+    MIXED = "mixed"
+    ALLOCATED = "allocated"
+    COMPLETING = "completing"
+    DRAINED = "drained"
+    DRAINING = "draining"
+    DOWN = "down"
+    FAIL = "fail"
+    MAINT = "maint"
+    RESERVED = "reserved"
+    UNKNOWN = "unknown"
+
+    @property
+    def takes_jobs(self) -> bool:
+        """Whether a job may be started on a node in this state."""
+        return self in (NodeState.IDLE, NodeState.MIXED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """An amount of what a node offers and a job holds.
+
+    ``memory_mib`` None means: not limited (of a node), or not counted (of a job). ``gres`` maps names
+    as Slurm writes them, ``gpu`` or ``gpu:a100``, to counts.
+    """
+
+    cores: int
+    memory_mib: int | None = None
+    gres: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        at_least(self.cores, 0, "cores")
+        at_least(self.memory_mib, 0, "memory_mib")
+        counts(self.gres, 0, "gres")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node: what it has, what of it is free, and what decides which jobs may use it.
+
+    The order of a snapshot's nodes is the linear topology: *contiguous* means consecutive in it.
+    """
+
+    name: str
+    total: Resources
+    free: Resources
+    state: NodeState = NodeState.IDLE
+    features: frozenset[str] = frozenset()
+    partitions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty(self.name, "name")
+        at_least(self.total.cores, 1, "cores")
+        if self.free.cores > self.total.cores:
+            raise InputError(f"{self.free.cores} is above the node's {self.total.cores}", path="free_cores")
+        self._check_free_memory()
+        for name, count in self.free.gres.items():
+            total = self.total.gres.get(name)
+            if total is None:
+                raise InputError("the node has no such gres", path=f"free_gres.{name}")
+            if count > total:
+                raise InputError(f"{count} is above the node's {total}", path=f"free_gres.{name}")
+
+    def _check_free_memory(self) -> None:
+        free, total = self.free.memory_mib, self.total.memory_mib
+        if free is not None and total is None:
+            raise InputError(f"{free} is given without memory_mib", path="free_memory_mib")
+        if free is not None and total is not None and free > total:
+            raise InputError(f"{free} is above the node's {total}", path="free_memory_mib")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """A switch of a tree, as topology.conf has it: a leaf with nodes, or a switch with switches below."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty(self.name, "name")
+        if bool(self.nodes) == bool(self.switches):
+            raise InputError(f"switch {self.name!r} needs either nodes or switches", path="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class License:
+    """A cluster-wide count of licences, and how many are free."""
+
+    total: int
+    free: int
+
+    def __post_init__(self) -> None:
+        at_least(self.total, 0, "total")
+        at_least(self.free, 0, "free")
+        if self.free > self.total:
+            raise InputError(f"{self.free} is above the total {self.total}", path="free")
+
+
+class PartitionState(StrEnum):
+    """Slurm's partition states; only ``up`` starts jobs."""
+
+    UP = "up"
+    DOWN = "down"
+    DRAIN = "drain"
+    INACTIVE = "inactive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """A partition's limits. ``nodes`` adds to the nodes that name the partition themselves."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    max_nodes: int | None = None
+    max_time_limit_s: int | None = None
+    state: PartitionState = PartitionState.UP
+
+    def __post_init__(self) -> None:
+        not_empty(self.name, "name")
+        at_least(self.max_nodes, 1, "max_nodes")
+        at_least(self.max_time_limit_s, 1, "max_time_limit_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """An advance reservation: from ``start`` to ``end`` only its users' jobs may run on its nodes.
+
+    Times are seconds since the epoch. No users: nobody's jobs.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    start: float
+    end: float
+    users: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        not_empty(self.name, "name")
+        if self.end <= self.start:
+            raise InputError("the end is not after the start", path="end")

@@ -1,0 +1,192 @@
+"""What comes out of a step: awards, refusals and the report of the solve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from .nodes import Resources
+
+FORMAT = "aucsched-schedule/1"
+
+
+class Reason(StrEnum):
+    """Why a job did not start."""
+
+    OUTBID = "outbid"
+    NO_FIT = "no_fit"
+    INELIGIBLE = "ineligible"
+    BID_CAP = "bid_cap"
+    WINDOW = "window"
+    NOT_EXPRESSIBLE = "not_expressible"
+    HELD = "held"
+    RESERVATION = "reservation"
+
+
+class BidClass(StrEnum):
+    """A bid's class (Soner, section 4.1): A contiguous and aligned, B contiguous, C joined nodesets."""
+
+    A = "A"
+    B = "B"
+    C = "C"
+
+
+class Status(StrEnum):
+    """How far the solve came: proved, an award without proof, or no award."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    NO_SOLUTION = "no_solution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BidSummary:
+    """The winning bid.
+
+    Attributes:
+        bid_class: A, B or C.
+        level: the level of its nodes' lowest common switch, 0 at a leaf; None when the topology is linear.
+        preference: higher is better: F of equation (5.7), or minus K of (6.5); None where the model has none.
+    """
+
+    bid_class: BidClass
+    level: int | None
+    preference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Award:
+    """A job that starts, with what it holds on each node, in the snapshot's node order."""
+
+    job: str
+    nodes: Mapping[str, Resources]
+    bid: BidSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A job that does not start, the reason, and a sentence with the particulars."""
+
+    job: str
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One solve of the step: its window, how it ended, the priority sum it found, its wall time."""
+
+    size: int
+    status: str
+    priority: Fraction | int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """The award's value. ``bound`` and ``gap`` are about the priority sum over the window's bids.
+
+    ``preference`` is the sum over the started jobs, higher is better; ``bound`` and ``gap`` are None
+    when no bound is known.
+    """
+
+    priority: Fraction | int
+    preference: float | None
+    bound: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """The winning attempt's size: nodesets |S|, bids |B|, and the integer program's."""
+
+    nodesets: int = 0
+    bids: int = 0
+    variables: int = 0
+    constraints: int = 0
+    nonzeros: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seconds:
+    """Wall time of the step's parts."""
+
+    bids: float = 0.0
+    build: float = 0.0
+    solve: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """The answer to a snapshot: every one of its jobs stands in exactly one of the two lists."""
+
+    model: str
+    status: Status
+    objective: Objective
+    started: tuple[Award, ...]
+    pending: tuple[Refusal, ...]
+    window: int
+    attempts: tuple[Attempt, ...]
+    sizes: Sizes
+    seconds: Seconds
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the schedule file's content as plain dicts, lists, numbers and text."""
+        return {
+            "format": FORMAT,
+            "model": self.model,
+            "status": self.status.value,
+            "objective": {
+                "priority": float(self.objective.priority),
+                "preference": self.objective.preference,
+                "bound": self.objective.bound,
+                "gap": self.objective.gap,
+            },
+            "started": [_started(award) for award in self.started],
+            "pending": [
+                {"job": refusal.job, "reason": refusal.reason.value, "detail": refusal.detail}
+                for refusal in self.pending
+            ],
+            "window": {
+                "size": self.window,
+                "attempts": [
+                    {
+                        "size": attempt.size,
+                        "status": attempt.status,
+                        "priority": float(attempt.priority),
+                        "seconds": round(attempt.seconds, 6),
+                    }
+                    for attempt in self.attempts
+                ],
+            },
+            "sizes": {name: getattr(self.sizes, name) for name in Sizes.__slots__},
+            "seconds": {name: round(getattr(self.seconds, name), 6) for name in Seconds.__slots__},
+        }
+
+    def to_json(self) -> str:
+        """Return the schedule file's text (format ``aucsched-schedule/1``)."""
+        return msgspec.json.format(msgspec.json.encode(self.to_document()), indent=1).decode() + "\n"
+
+
+def _started(award: Award) -> dict[str, Any]:
+    bid = award.bid
+    return {
+        "job": award.job,
+        "nodes": {name: _amount(use) for name, use in award.nodes.items()},
+        "bid": {"class": bid.bid_class.value, "level": bid.level, "preference": bid.preference},
+    }
+
+
+def _amount(use: Resources) -> dict[str, Any]:
+    amount: dict[str, Any] = {"cores": use.cores}
+    if any(use.gres.values()):
+        amount["gres"] = {name: count for name, count in use.gres.items() if count}
+    if use.memory_mib is not None:
+        amount["memory_mib"] = use.memory_mib
+    return amount

@@ -1,0 +1,162 @@
+"""A cluster and its queue at one moment, checked as a whole on construction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .checks import known
+from .errors import InputError
+from .jobs import Job, RunningJob
+from .nodes import License, Node, Partition, Reservation, Resources, Switch
+from .switches import check_switches
+
+#: Beyond these a snapshot is refused (DESIGN: limits).
+MAX_NODES = 100_000
+MAX_JOBS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What one scheduling step sees.
+
+    Attributes:
+        time: when it was taken, seconds since the epoch; None when not known.
+        nodes: in the order that *contiguous* means.
+        jobs: the pending jobs, in file order (which breaks the last ties of priority).
+        switches: the tree above the nodes, leaves to root; None is the linear topology.
+        running: what holds resources now.
+        licenses, partitions, reservations: cluster-wide limits.
+        notes: what the source said that the snapshot does not hold.
+
+    Raises:
+        InputError: names repeat or are unknown, the switches are no tree, a running job does not fit
+            or a free figure exceeds what running jobs leave.
+    """
+
+    nodes: tuple[Node, ...]
+    jobs: tuple[Job, ...] = ()
+    time: float | None = None
+    switches: tuple[Switch, ...] | None = None
+    running: tuple[RunningJob, ...] = ()
+    licenses: Mapping[str, License] = field(default_factory=dict)
+    partitions: tuple[Partition, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_size(len(self.nodes), MAX_NODES, "nodes")
+        _check_size(len(self.jobs), MAX_JOBS, "jobs")
+        if not self.nodes:
+            raise InputError("a snapshot needs at least one node", path="nodes")
+        names = {node.name: index for index, node in enumerate(self.nodes)}
+        _unique((node.name for node in self.nodes), "nodes", "name")
+        _unique((job.id for job in self.jobs), "jobs", "id")
+        _unique((job.id for job in self.running), "running", "id")
+        _unique((partition.name for partition in self.partitions), "partitions", "name")
+        _unique((reservation.name for reservation in self.reservations), "reservations", "name")
+        self._check_ids_are_either_pending_or_running()
+        if self.switches is not None:
+            check_switches(self.switches, names)
+        self._check_names(names)
+        self._check_running(names)
+
+    def _check_ids_are_either_pending_or_running(self) -> None:
+        running = {job.id for job in self.running}
+        for index, job in enumerate(self.jobs):
+            if job.id in running:
+                raise InputError(f"{job.id!r} is running too", path=f"jobs[{index}].id")
+
+    def _check_names(self, names: Mapping[str, int]) -> None:
+        for index, job in enumerate(self.jobs):
+            for member in ("required_nodes", "excluded_nodes"):
+                for name in getattr(job.request, member):
+                    known(name, names, "node", f"jobs[{index}].{member}")
+            for name in job.request.licenses:
+                known(name, self.licenses, "licence", f"jobs[{index}].licenses.{name}")
+        for index, partition in enumerate(self.partitions):
+            for name in partition.nodes:
+                known(name, names, "node", f"partitions[{index}].nodes")
+        for index, reservation in enumerate(self.reservations):
+            for name in reservation.nodes:
+                known(name, names, "node", f"reservations[{index}].nodes")
+
+    def _check_running(self, names: Mapping[str, int]) -> None:
+        held = held_resources(self.running)
+        for index, job in enumerate(self.running):
+            for name in job.nodes:
+                path = f"running[{index}].nodes.{name}"
+                known(name, names, "node", path)
+                _fits(held[name], self.nodes[names[name]].total, path)
+        for name, use in held.items():
+            _leaves(use, self.nodes[names[name]], f"nodes[{names[name]}]")
+
+
+def held_resources(running: Iterable[RunningJob]) -> dict[str, Resources]:
+    """Return what running jobs hold together, by node name; memory 0 where none is counted."""
+    cores: Counter[str] = Counter()
+    memory: Counter[str] = Counter()
+    gres: dict[str, Counter[str]] = {}
+    for job in running:
+        for name, use in job.nodes.items():
+            cores[name] += use.cores
+            memory[name] += use.memory_mib or 0
+            gres.setdefault(name, Counter()).update(use.gres)
+    return {
+        name: Resources(cores=cores[name], memory_mib=memory[name], gres=dict(gres[name])) for name in gres
+    }
+
+
+def free_resources(total: Resources, held: Resources | None) -> Resources:
+    """Return what is left of a node's ``total`` when running jobs hold ``held`` (memory None: no limit)."""
+    if held is None:
+        return total
+    memory = None if total.memory_mib is None else total.memory_mib - (held.memory_mib or 0)
+    gres = {name: count - held.gres.get(name, 0) for name, count in total.gres.items()}
+    return Resources(cores=total.cores - held.cores, memory_mib=memory, gres=gres)
+
+
+def _check_size(count: int, limit: int, what: str) -> None:
+    if count > limit:
+        raise InputError(f"{count} {what} are above the limit of {limit}", path=what)
+
+
+def _unique(values: Iterable[str], what: str, member: str) -> None:
+    seen: dict[str, int] = {}
+    for index, value in enumerate(values):
+        first = seen.setdefault(value, index)
+        if first != index:
+            raise InputError(f"{value!r} stands at {what}[{first}] already", path=f"{what}[{index}].{member}")
+
+
+def _fits(held: Resources, total: Resources, path: str) -> None:
+    if held.cores > total.cores:
+        raise InputError(f"running jobs hold {held.cores} cores of {total.cores}", path=f"{path}.cores")
+    if total.memory_mib is not None and (held.memory_mib or 0) > total.memory_mib:
+        message = f"running jobs hold {held.memory_mib} MiB of {total.memory_mib}"
+        raise InputError(message, path=f"{path}.memory_mib")
+    for name, count in held.gres.items():
+        if name not in total.gres:
+            raise InputError("the node has no such gres", path=f"{path}.gres.{name}")
+        if count > total.gres[name]:
+            raise InputError(f"running jobs hold {count} of {total.gres[name]}", path=f"{path}.gres.{name}")
+
+
+def _leaves(held: Resources, node: Node, path: str) -> None:
+    left = free_resources(node.total, held)
+    if node.free.cores > left.cores:
+        raise InputError(
+            f"{node.free.cores} is above the {left.cores} that running jobs leave", path=f"{path}.free_cores"
+        )
+    for name, count in node.free.gres.items():
+        if count > left.gres[name]:
+            message = f"{count} is above the {left.gres[name]} that running jobs leave"
+            raise InputError(message, path=f"{path}.free_gres.{name}")
+    if (
+        node.free.memory_mib is not None
+        and left.memory_mib is not None
+        and node.free.memory_mib > left.memory_mib
+    ):
+        message = f"{node.free.memory_mib} is above the {left.memory_mib} that running jobs leave"
+        raise InputError(message, path=f"{path}.free_memory_mib")

@@ -1,0 +1,70 @@
+"""Checks that switches form trees with every node on exactly one leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from .checks import known
+from .errors import InputError
+from .nodes import Switch
+
+
+def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
+    """Raise InputError unless ``switches`` are trees whose leaves hold each of ``nodes`` exactly once.
+
+    Errors name the switch: repeated or unknown names, a switch below two others, a loop, a node on two
+    leaves or on none.
+    """
+    places: dict[str, int] = {}
+    for index, switch in enumerate(switches):
+        if switch.name in places:
+            message = f"{switch.name!r} stands at switches[{places[switch.name]}] already"
+            raise InputError(message, path=f"topology.switches[{index}].name")
+        places[switch.name] = index
+    parents = _parents(switches, places)
+    _check_loops(switches, parents)
+    _check_leaves(switches, nodes)
+
+
+def _parents(switches: Sequence[Switch], places: Collection[str]) -> dict[str, str]:
+    parents: dict[str, str] = {}
+    for index, switch in enumerate(switches):
+        path = f"topology.switches[{index}].switches"
+        for child in switch.switches:
+            known(child, places, "switch", path)
+            if child in parents:
+                raise InputError(f"{child!r} stands below {parents[child]!r} already", path=path)
+            parents[child] = switch.name
+    return parents
+
+
+def _check_loops(switches: Sequence[Switch], parents: dict[str, str]) -> None:
+    safe: set[str] = set()
+    for index, switch in enumerate(switches):
+        trail: dict[str, None] = {}
+        name: str | None = switch.name
+        while name is not None and name not in safe:
+            if name in trail:
+                loop = [*list(trail)[list(trail).index(name) :], name]
+                message = f"the switches form a loop: {' below '.join(loop)}"
+                raise InputError(message, path=f"topology.switches[{index}]")
+            trail[name] = None
+            name = parents.get(name)
+        safe.update(trail)
+
+
+def _check_leaves(switches: Sequence[Switch], nodes: Collection[str]) -> None:
+    leaf_of: dict[str, str] = {}
+    for index, switch in enumerate(switches):
+        path = f"topology.switches[{index}].nodes"
+        for name in switch.nodes:
+            known(name, nodes, "node", path)
+            if name in leaf_of:
+                where = (
+                    "this leaf twice" if leaf_of[name] == switch.name else f"leaf {leaf_of[name]!r} already"
+                )
+                raise InputError(f"{name!r} stands on {where}", path=path)
+            leaf_of[name] = switch.name
+    if len(leaf_of) < len(nodes):
+        missing = next(name for name in nodes if name not in leaf_of)
+        raise InputError(f"node {missing!r} stands on no leaf switch", path="topology.switches")

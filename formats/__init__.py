@@ -1,0 +1,1 @@
+"""Files in and out: native snapshots, schedules, and Slurm's own output."""

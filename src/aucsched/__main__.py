@@ -1,0 +1,5 @@
+"""``python -m aucsched``."""
+
+from .cli import main
+
+main()
