@@ -1,5 +1,86 @@
-"""x"""
+"""The command line: one thin command per use, each in the room it drives.
+
+Commands load on first use, so that ``aucsched --help`` costs no numpy and no solver. Every error becomes
+one line on stderr and an exit code: 0 done, 1 failed, 2 bad usage or bad input.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from . import __version__
+from .cluster.errors import AucschedError, InputError, OptionError
+
+#: Command name -> (module below this package, attribute, one line for --help).
+COMMANDS = {
+    "schedule": (
+        "auction.command",
+        "schedule",
+        "Run one auction over a snapshot and print who starts where.",
+    ),
+    "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
+}
 
 
-def main() -> None:
-    """X."""
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called; ``--help`` reads their lines from a table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands' names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import and return a command, None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command = getattr(import_module(f".{module}", __package__), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{module}.{attribute} is no command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="aucsched")
+def cli() -> None:
+    """Schedule an HPC cluster's queue by auction: jobs bid on nodes, an integer program picks the winners."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; errors become one line on stderr."""
+    try:
+        result: Any = cli.main(args=arguments, prog_name="aucsched", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.exceptions.Abort:
+        return _fail("interrupted", 1)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 2)
+    except (InputError, OptionError) as error:
+        return _fail(str(error), 2)
+    except AucschedError as error:
+        return _fail(f"{type(error).__name__}: {error}", 1)
+    except BrokenPipeError:
+        # The reader went away (`| head`): point stdout elsewhere, or the interpreter complains on exit.
+        sys.stdout = None
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"aucsched: {' '.join(message.split())}", err=True)
+    return code
