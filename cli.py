@@ -66,21 +66,25 @@ def run(arguments: list[str] | None = None) -> int:
         result: Any = cli.main(args=arguments, prog_name="aucsched", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.exceptions.Abort:
-        return _fail("interrupted", 1)
-    except click.ClickException as error:
-        return _fail(error.format_message(), 2)
-    except (InputError, OptionError) as error:
-        return _fail(str(error), 2)
-    except AucschedError as error:
-        return _fail(f"{type(error).__name__}: {error}", 1)
     except BrokenPipeError:
-        # The reader went away (`| head`): point stdout elsewhere, or the interpreter complains on exit.
+        # The reader went away (`| head`): nobody is left to tell, and the interpreter must not try.
         sys.stdout = None
         return 1
+    except (click.exceptions.Abort, click.ClickException, AucschedError) as error:
+        message, code = _explained(error)
+        click.echo(" ".join(message.split()), err=True)
+        return code
     return result if isinstance(result, int) else 0
 
 
-def _fail(message: str, code: int) -> int:
-    click.echo(f"aucsched: {' '.join(message.split())}", err=True)
-    return code
+def _explained(error: Exception) -> tuple[str, int]:
+    """Return an error's one line and exit code."""
+    if isinstance(error, InputError):
+        return str(error), 2
+    if isinstance(error, click.ClickException):
+        return f"aucsched: {error.format_message()}", 2
+    if isinstance(error, OptionError):
+        return f"aucsched: {error}", 2
+    if isinstance(error, AucschedError):
+        return f"aucsched: {type(error).__name__}: {error}", 1
+    return "aucsched: interrupted", 1
