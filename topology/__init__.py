@@ -1,0 +1,1 @@
+"""How far apart nodes are: linear order, switch trees, fat trees."""

@@ -1,0 +1,232 @@
+"""A cluster's topology as arrays: the switch of every node at every depth, levels, distances.
+
+Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above others one more than the
+highest of them. The linear topology is one switch above all nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..cluster.nodes import Switch
+from ..cluster.snapshot import Snapshot
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: The name of the switch put above a forest's roots, which share no real one.
+NO_COMMON_SWITCH = "(no common switch)"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Topology:
+    """The switches above ``n`` nodes.
+
+    Attributes:
+        is_linear: there are no switches; contiguity is all that matters.
+        names: switch names, by switch index.
+        level: level of each switch, shape (switches,).
+        depth: steps from the root to each switch, shape (switches,).
+        path: switch indices from the root to the leaf of each node, shape (n, D); where a leaf stands
+            higher than others its index is repeated.
+        rank: place of each node in depth-first order, shape (n,); nodes of a leaf in snapshot order.
+        order: node indices in depth-first order, shape (n,).
+        low, high: the half-open range of ranks below each switch, shape (switches,).
+    """
+
+    is_linear: bool
+    names: tuple[str, ...]
+    level: IntArray
+    depth: IntArray
+    path: IntArray
+    rank: IntArray
+    order: IntArray
+    low: IntArray
+    high: IntArray
+
+    @property
+    def max_level(self) -> int:
+        """Level of the highest switch, L_max of Soner (6.5)."""
+        return int(self.level.max())
+
+    @property
+    def leaf(self) -> IntArray:
+        """Leaf switch of each node, shape (n,)."""
+        return self.path[:, -1]
+
+    @property
+    def in_snapshot_order(self) -> bool:
+        """Whether depth-first order is the snapshot's: every switch's nodes then are consecutive."""
+        return bool((np.diff(self.rank) > 0).all())
+
+    def common_switch(self, first: IntArray, last: IntArray) -> IntArray:
+        """Return the lowest common switch of node pairs, elementwise; shape of ``first``.
+
+        For a set of nodes take those of least and greatest ``rank``: their switch is the whole set's.
+        """
+        agree = (self.path[first] == self.path[last]).sum(axis=-1)
+        switch: IntArray = self.path[first, agree - 1]
+        return switch
+
+    def common_switch_of_sets(self, indptr: IntArray, nodes: IntArray) -> IntArray:
+        """Return the lowest common switch of many node sets at once.
+
+        Args:
+            indptr: set ``i`` is ``nodes[indptr[i]:indptr[i + 1]]``, none empty; shape (sets + 1,).
+            nodes: node indices, any order.
+
+        Returns:
+            A switch index for each set; ``level`` of it is L_i of Soner (6.5).
+        """
+        if len(indptr) < 2:  # noqa: PLR2004 - no set at all
+            return np.zeros(0, np.int64)
+        ranks = self.rank[nodes]
+        first = self.order[np.minimum.reduceat(ranks, indptr[:-1])]
+        last = self.order[np.maximum.reduceat(ranks, indptr[:-1])]
+        return self.common_switch(first, last)
+
+    def leaf_counts(self, indptr: IntArray, nodes: IntArray) -> IntArray:
+        """Return how many leaf switches each of many node sets touches (sets as above)."""
+        sets = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        pairs = np.unique(sets * len(self.level) + self.leaf[nodes])
+        return np.bincount(pairs // len(self.level), minlength=len(indptr) - 1)
+
+    def hops(self, first: IntArray, last: IntArray) -> IntArray:
+        """Return the links between node pairs, elementwise: up to the common switch and down again.
+
+        In the linear topology it is the distance in the order.
+        """
+        if self.is_linear:
+            return np.abs(first - last)
+        switch = self.common_switch(first, last)
+        up = self.depth[self.leaf[first]] + 1 - self.depth[switch]
+        down = self.depth[self.leaf[last]] + 1 - self.depth[switch]
+        return np.where(first == last, 0, up + down)
+
+    def below(self, nodes: IntArray, switch: IntArray) -> BoolArray:
+        """Return whether each node stands below the switch beside it, elementwise."""
+        ranks = self.rank[nodes]
+        return (ranks >= self.low[switch]) & (ranks < self.high[switch])
+
+
+def topology_of(snapshot: Snapshot) -> Topology:
+    """Return a snapshot's topology; its switches were checked when it was built."""
+    if snapshot.switches is None:
+        return linear(len(snapshot.nodes))
+    return tree(snapshot.switches, [node.name for node in snapshot.nodes])
+
+
+def linear(count: int) -> Topology:
+    """Return the topology of ``count`` nodes in a row: one switch of level 0 above all of them."""
+    zero = np.zeros(1, np.int64)
+    return Topology(
+        is_linear=True,
+        names=("",),
+        level=zero,
+        depth=zero,
+        path=np.zeros((count, 1), np.int64),
+        rank=np.arange(count),
+        order=np.arange(count),
+        low=zero,
+        high=np.array([count]),
+    )
+
+
+def tree(switches: Sequence[Switch], nodes: Sequence[str]) -> Topology:
+    """Return the topology of a checked tree of switches above ``nodes`` (in snapshot order).
+
+    Several roots get a switch above them, one level higher, named NO_COMMON_SWITCH.
+    """
+    node_index = {name: index for index, name in enumerate(nodes)}
+    builder = _Builder(switches, node_index)
+    root = builder.root()
+    builder.descend(root)
+    return builder.topology()
+
+
+class _Builder:
+    """Numbers switches and nodes in depth-first order; children stand in the order of their first node."""
+
+    def __init__(self, switches: Sequence[Switch], node_index: Mapping[str, int]) -> None:
+        self.names = [switch.name for switch in switches]
+        index = {name: place for place, name in enumerate(self.names)}
+        self.leaf_nodes = [sorted(node_index[name] for name in switch.nodes) for switch in switches]
+        self.children = [[index[name] for name in switch.switches] for switch in switches]
+        self.level = [-1] * len(switches)
+        self.first = [-1] * len(switches)
+        self.depth = [0] * len(switches)
+        self.low = [0] * len(switches)
+        self.high = [0] * len(switches)
+        self.order: list[int] = []
+        self.paths: list[tuple[int, ...]] = []
+
+    def root(self) -> int:
+        below = {child for children in self.children for child in children}
+        roots = [place for place in range(len(self.names)) if place not in below]
+        for place in roots:
+            self._measure(place)
+        if len(roots) == 1:
+            return roots[0]
+        self._add_root(roots)
+        return len(self.names) - 1
+
+    def _add_root(self, roots: list[int]) -> None:
+        self.names.append(NO_COMMON_SWITCH)
+        self.leaf_nodes.append([])
+        self.children.append(sorted(roots, key=lambda place: self.first[place]))
+        self.level.append(1 + max(self.level[place] for place in roots))
+        self.first.append(0)
+        for values in (self.depth, self.low, self.high):
+            values.append(0)
+
+    def _measure(self, root: int) -> None:
+        """Set level and first node of every switch below ``root``, children before parents."""
+        stack = [root]
+        visited: list[int] = []
+        while stack:
+            place = stack.pop()
+            visited.append(place)
+            stack.extend(self.children[place])
+        for place in reversed(visited):
+            below = self.children[place]
+            self.level[place] = 1 + max((self.level[child] for child in below), default=-1)
+            self.first[place] = min([self.first[child] for child in below] + self.leaf_nodes[place][:1])
+            below.sort(key=lambda child: self.first[child])
+
+    def descend(self, root: int) -> None:
+        """Walk depth first, noting every node's path and every switch's range of ranks."""
+        stack: list[tuple[int, tuple[int, ...], bool]] = [(root, (), False)]
+        while stack:
+            place, above, done = stack.pop()
+            if done:
+                self.high[place] = len(self.order)
+                continue
+            path = (*above, place)
+            self.low[place], self.depth[place] = len(self.order), len(above)
+            self.order.extend(self.leaf_nodes[place])
+            self.paths.extend([path] * len(self.leaf_nodes[place]))
+            stack.append((place, above, True))
+            stack.extend((child, path, False) for child in reversed(self.children[place]))
+
+    def topology(self) -> Topology:
+        """Pad the paths to one length and put them in snapshot order."""
+        longest = max(len(path) for path in self.paths)
+        order = np.array(self.order, np.int64)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        padded = np.array([path + path[-1:] * (longest - len(path)) for path in self.paths], np.int64)
+        return Topology(
+            is_linear=False,
+            names=tuple(self.names),
+            level=np.array(self.level, np.int64),
+            depth=np.array(self.depth, np.int64),
+            path=padded[rank],
+            rank=rank,
+            order=order,
+            low=np.array(self.low, np.int64),
+            high=np.array(self.high, np.int64),
+        )
