@@ -1,0 +1,191 @@
+"""The Standard Workload Format: logs of real machines, read and written.
+
+A log is text: comment lines begin with ``;`` and may hold ``Label: value`` headers, every other line is
+one job of 18 numbers, −1 where a number is not known. Source: Feitelson's Parallel Workloads Archive,
+version 2.2 of the format. What a simulation makes of a row is simulation/workload.py's business.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import zlib
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster.errors import InputError
+from .binary import write_bytes
+
+#: Fields of a row.
+WIDTH = 18
+#: A log may leave out the fields after the requested time, if it does so in every row.
+NARROWEST = 9
+_GZIP = b"\x1f\x8b"
+_HEADER = re.compile(r"^\s*([A-Za-z][\w ]*?)\s*:\s*(.*?)\s*$")
+_LEADING_INTEGER = re.compile(r"^\s*([+-]?\d+)")
+_SHOWN = 30
+
+
+class Field(IntEnum):
+    """The columns of a row, counted from 0 (the format's text counts from 1); times in seconds."""
+
+    JOB = 0
+    SUBMIT = 1
+    WAIT = 2
+    RUN = 3
+    ALLOCATED_PROCESSORS = 4
+    CPU_TIME = 5
+    MEMORY = 6
+    REQUESTED_PROCESSORS = 7
+    REQUESTED_TIME = 8
+    REQUESTED_MEMORY = 9
+    STATUS = 10
+    USER = 11
+    GROUP = 12
+    EXECUTABLE = 13
+    QUEUE = 14
+    PARTITION = 15
+    PRECEDING_JOB = 16
+    THINK_TIME = 17
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwfLog:
+    """A log as it stands in its file: nothing dropped, nothing sorted.
+
+    Attributes:
+        comments: the comment lines in file order, without the leading ``;``.
+        table: one row a job, 18 columns (see ``Field``), float64; −1 is not known.
+    """
+
+    comments: tuple[str, ...]
+    table: NDArray[np.float64]
+
+    def column(self, field: Field) -> NDArray[np.float64]:
+        """Return one column of the table."""
+        values: NDArray[np.float64] = self.table[:, field]
+        return values
+
+    def header(self, label: str) -> str | None:
+        """Return the first value of a header such as ``Computer``, None where the log has none."""
+        for comment in self.comments:
+            match = _HEADER.match(comment)
+            if match and match[1].casefold() == label.casefold():
+                return match[2]
+        return None
+
+    def header_count(self, label: str) -> int | None:
+        """Return a header's leading integer when it is above 0, else None (logs write −1 or words)."""
+        match = _LEADING_INTEGER.match(self.header(label) or "")
+        return int(match[1]) if match and int(match[1]) > 0 else None
+
+
+def read_swf(path: str | Path) -> SwfLog:
+    """Read a log, plain or gzip (told by its content); ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read, is cut short or is no SWF; names the file and the line.
+    """
+    name = str(path)
+    shown = "standard input" if name == "-" else name
+    try:
+        content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
+        return parse_swf(gzip.decompress(content) if content.startswith(_GZIP) else content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("the gzip file is cut short or damaged", file=shown) from error
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=name) from error
+    except InputError as error:
+        raise error.in_file(shown) from error
+
+
+def parse_swf(content: bytes) -> SwfLog:
+    """Return the log in a file's content; ends of lines may be LF, CRLF or CR.
+
+    Raises:
+        InputError: a row has another number of fields than the first, or a field is no number.
+    """
+    comments: list[str] = []
+    values = array("d")
+    width = 0
+    for number, line in enumerate(content.splitlines(), start=1):
+        fields = line.split()
+        if not fields:
+            continue
+        if fields[0].startswith(b";"):
+            comments.append(line.strip().decode("utf-8", "replace").removeprefix(";"))
+            continue
+        width = width or _width(fields, number)
+        if len(fields) != width:
+            raise InputError(f"{len(fields)} fields where the log has {width}", path=f"line {number}")
+        try:
+            values.extend(map(float, fields))
+        except ValueError:
+            raise _not_a_number(fields, number) from None
+    return SwfLog(comments=tuple(comments), table=_table(values, width))
+
+
+def _width(fields: list[bytes], number: int) -> int:
+    """Return the log's width as its first row states it."""
+    for field in fields:
+        if not _is_number(field):
+            raise _not_a_number(fields, number)
+    if not NARROWEST <= len(fields) <= WIDTH:
+        raise InputError(f"{len(fields)} fields where SWF has {WIDTH}", path=f"line {number}")
+    return len(fields)
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
+    wrong = next(field for field in fields if not _is_number(field)).decode("utf-8", "replace")
+    shown = wrong if len(wrong) <= _SHOWN else f"{wrong[:_SHOWN]}…"
+    return InputError(f"{shown!r} is no number", path=f"line {number}")
+
+
+def _table(values: array[float], width: int) -> NDArray[np.float64]:
+    if not width:
+        raise InputError("the file holds no job")
+    given = np.frombuffer(values, dtype=np.float64).reshape(-1, width)
+    if not np.isfinite(given).all():
+        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0]) + 1
+        raise InputError("a field is not finite", path=f"job row {row}")
+    table = np.full((len(given), WIDTH), -1.0)
+    table[:, :width] = given
+    return table
+
+
+def write_swf(path: str | Path, log: SwfLog) -> None:
+    """Write a log whole or not at all, as gzip where the name ends in ``.gz``; ``-`` is standard output.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    content = swf_text(log).encode()
+    # mtime 0: the same log gives the same bytes.
+    write_bytes(path, gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content)
+
+
+def swf_text(log: SwfLog) -> str:
+    """Return a log's text; reading it gives an equal log."""
+    lines = [f";{comment}" for comment in log.comments]
+    lines.extend(" ".join(map(number_text, row)) for row in log.table.tolist())
+    return "\n".join(lines) + "\n"
+
+
+def number_text(value: float) -> str:
+    """Return a number as short as it reads back exactly: no point where it is whole."""
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,98 @@
+"""Every rule checked while a policy runs: the general loop around a policy that is not trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from ..cluster.errors import AwardError
+from .counts import NEVER
+from .events import Event, EventKind, EventQueue, run_events
+from .policy import Policy
+from .workload import Requests, Workload
+
+
+class _State(IntEnum):
+    UNKNOWN = 0
+    WAITING = 1
+    RUNNING = 2
+    ENDED = 3
+
+
+class CheckedPolicy:
+    """A policy whose answers are checked: start once, never before submission, never over capacity.
+
+    Raises:
+        AwardError: an answer, or an event given to the policy, breaks a rule; names the job and the time.
+
+    """
+
+    def __init__(self, policy: Policy, requests: Requests) -> None:
+        self._policy = policy
+        self._requests = requests
+        self._state = [_State.UNKNOWN] * len(requests)
+        self._free = requests.processors
+        self._now: float = NEVER
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Check the events, ask the policy and check its answer."""
+        if now <= self._now:
+            raise AwardError(f"time {now:g} does not follow {self._now:g}")
+        self._now = now
+        state, size = self._state, self._requests.size
+        for job in ended:
+            self._move(job, _State.RUNNING, _State.ENDED)
+            self._free += size[job]
+        for job in arrived:
+            self._move(job, _State.UNKNOWN, _State.WAITING)
+            if self._requests.submit[job] != now:
+                raise AwardError(f"job {job} arrives at {now:g}, not at its submission")
+        started = self._policy.step(now, ended, arrived)
+        for job in started:
+            if state[job] is not _State.WAITING:
+                raise AwardError(f"job {job} starts at {now:g} while {state[job].name.lower()}")
+            state[job] = _State.RUNNING
+            self._free -= size[job]
+        if self._free < 0:
+            raise AwardError(f"{-self._free} processors are given twice at {now:g}")
+        return started
+
+    def _move(self, job: int, before: _State, after: _State) -> None:
+        if self._state[job] is not before:
+            raise AwardError(f"job {job} becomes {after.name.lower()} while {self._state[job].name.lower()}")
+        self._state[job] = after
+
+
+class _CountsSystem:
+    """The counts-only machine under the general loop."""
+
+    def __init__(self, workload: Workload, policy: Policy) -> None:
+        self._run = workload.run
+        self._policy = CheckedPolicy(policy, workload.requests)
+        self._ended: list[int] = []
+        self._arrived: list[int] = []
+        self.starts: list[float] = [NEVER] * len(workload)
+
+    def handle(self, event: Event) -> None:
+        (self._ended if event.kind is EventKind.END else self._arrived).append(event.job)
+
+    def schedule(self, now: float, queue: EventQueue) -> None:
+        for job in self._policy.step(now, self._ended, self._arrived):
+            self.starts[job] = now
+            queue.push(now + self._run[job], EventKind.END, job)
+        self._ended, self._arrived = [], []
+
+
+def simulate_checked(workload: Workload, policy: Policy) -> list[float]:
+    """Run a policy over a workload as ``simulate_counts`` does, every rule checked.
+
+    Raises:
+        AwardError: the policy broke a rule.
+
+    """
+    queue = EventQueue()
+    for job, submit in enumerate(workload.requests.submit):
+        queue.push(submit, EventKind.ARRIVAL, job)
+    system = _CountsSystem(workload, policy)
+    run_events(queue, system)
+    return system.starts

@@ -1,0 +1,85 @@
+"""Conservative backfilling: every job has a reservation (Chapter 3; Feitelson's conservative backfilling).
+
+A job is given its reservation on arrival: the earliest time from which its processors stay free for its
+estimate beside all running jobs and all earlier reservations. Jobs that arrive together are served in
+queue order. When a job ends before its estimate the schedule is compressed: in queue order each waiting
+job moves to the earliest time that all others leave it, never a later one; rounds are made until no job
+moves. A job starts when its reservation comes.
+
+Since no job can move alone, a reservation begins now or where another job's estimated end frees
+processors, and by induction such an end is an event: no start waits for a timer.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+
+from .orderings import Resort
+from .profile import Profile
+from .workload import Requests
+
+
+class Conservative:
+    """Conservative backfilling over a queue sorted by job number, or by ``resort``."""
+
+    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
+        self._size = requests.size
+        self._estimate = requests.estimate
+        self._resort = resort
+        self._profile = Profile(0, requests.processors)
+        self._queue: list[int] = []
+        # Where a waiting job's reservation begins, and where a running job began.
+        self._start_of: dict[int, float] = {}
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Release, compress, reserve for the arrivals, start what is due."""
+        early = self._release(now, ended)
+        self._profile.advance(now)
+        queue = self._queue
+        if self._resort and early:
+            self._resort(now, queue)
+        while early and self._compress():
+            pass
+        for job in self._in_order(now, arrived):
+            start = self._profile.earliest(self._size[job], self._estimate[job])
+            self._reserve(job, start)
+            insort(queue, job)
+        started = [job for job in queue if self._start_of[job] <= now]
+        if started:
+            self._queue = [job for job in queue if self._start_of[job] > now]
+        return started
+
+    def _in_order(self, now: float, arrived: Sequence[int]) -> Sequence[int]:
+        if self._resort is None or len(arrived) == 1:
+            return arrived
+        jobs = list(arrived)
+        self._resort(now, jobs)
+        return jobs
+
+    def _release(self, now: float, ended: Sequence[int]) -> bool:
+        """Give back what ended jobs held of their estimates; say whether any did."""
+        early = False
+        for job in ended:
+            estimated_end = self._start_of.pop(job) + self._estimate[job]
+            if now < estimated_end:
+                self._profile.add(now, estimated_end, self._size[job])
+                early = True
+        return early
+
+    def _compress(self) -> bool:
+        """Move each waiting job in queue order as early as the others allow; say whether any moved."""
+        moved = False
+        for job in self._queue:
+            # Its own processors are free to it from its reservation on: the search may end there.
+            current = self._start_of[job]
+            start = self._profile.earliest(self._size[job], self._estimate[job], before=current)
+            if start < current:
+                self._profile.add(current, current + self._estimate[job], self._size[job])
+                self._reserve(job, start)
+                moved = True
+        return moved
+
+    def _reserve(self, job: int, start: float) -> None:
+        self._start_of[job] = start
+        self._profile.add(start, start + self._estimate[job], -self._size[job])

@@ -1,0 +1,73 @@
+"""The general event loop: a total order of events, one scheduling pass after those of one time stamp.
+
+Events are ordered by time, kind and sequence, so that the same input gives the same run on every machine.
+The loop knows neither jobs nor nodes: a system handles its events and pushes those it causes. That is where
+jobs that change their size come in: a request of an evolving job, or the new end of a malleable one, is an
+event of a kind of its own, handled between ends and arrivals by the system that knows such jobs.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from heapq import heappop, heappush
+from typing import NamedTuple, Protocol
+
+
+class EventKind(IntEnum):
+    """Kinds in the order in which one time stamp handles them; the gaps are for kinds to come."""
+
+    END = 10
+    ARRIVAL = 30
+
+
+class Event(NamedTuple):
+    """Something that happens to a job; compared by time, kind and sequence, which is unique."""
+
+    time: float
+    kind: EventKind
+    sequence: int
+    job: int
+
+
+class EventQueue:
+    """Events to come, in their total order."""
+
+    def __init__(self) -> None:
+        self._heap: list[Event] = []
+        self._pushed = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def push(self, time: float, kind: EventKind, job: int) -> None:
+        """Add an event; among equals of time and kind, first pushed is first handled."""
+        heappush(self._heap, Event(time, kind, self._pushed, job))
+        self._pushed += 1
+
+    def pop_simultaneous(self) -> list[Event]:
+        """Remove and return all events of the earliest time stamp, in order."""
+        events = [heappop(self._heap)]
+        while self._heap and self._heap[0].time == events[0].time:
+            events.append(heappop(self._heap))
+        return events
+
+
+class System(Protocol):
+    """What the loop drives: a machine, its policy and the record of what happened."""
+
+    def handle(self, event: Event) -> None:
+        """Take note of one event."""
+        ...
+
+    def schedule(self, now: float, queue: EventQueue) -> None:
+        """Make one pass after all events of a time stamp; push the events that the pass causes."""
+        ...
+
+
+def run_events(queue: EventQueue, system: System) -> None:
+    """Drive a system until no event is left."""
+    while queue:
+        events = queue.pop_simultaneous()
+        for event in events:
+            system.handle(event)
+        system.schedule(events[0].time, queue)

@@ -1,0 +1,225 @@
+"""A trace as a simulation reads it: rows dropped and counted, times from the first submission on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from operator import gt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster.checks import LARGEST_COUNT
+from ..cluster.errors import InputError
+from ..formats.swf import Field, SwfLog
+
+#: Times beyond this lose whole seconds in 64-bit floats once they are added up.
+LARGEST_TIME_S = 10**15
+#: A shorter job would end in the time stamp it starts in.
+SHORTEST_S = 1e-3
+
+
+class Dropped(StrEnum):
+    """Why a row of a log is no job; a row counts under the first that holds."""
+
+    NO_PROCESSORS = "no_processors"
+    NO_RUN_TIME = "no_run_time"
+    ABOVE_MACHINE = "above_machine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """What a policy may know of the jobs: everything but their true run times.
+
+    A column's entry ``j`` is job ``j``'s. Jobs are numbered in the order of their submission; a policy may be
+    shown them renumbered in the order of its queue.
+
+    Attributes:
+        processors: of the machine.
+        submit: seconds after the first submission.
+        size: processors, 1 to the machine's.
+        estimate: seconds the user asked for, above 0.
+        user: the user's number in the log, −1 when not known.
+        weight: above 0; the log's queues may be given weights.
+
+    """
+
+    processors: int
+    submit: tuple[float, ...]
+    size: tuple[int, ...]
+    estimate: tuple[float, ...]
+    user: tuple[int, ...]
+    weight: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        jobs = len(self.submit)
+        for name in ("size", "estimate", "user", "weight"):
+            if len(getattr(self, name)) != jobs:
+                raise InputError(f"{len(getattr(self, name))} entries for {jobs} jobs", path=name)
+        if not jobs:
+            return
+        _within(self.size, 1, self.processors, "size")
+        _within(self.estimate, SHORTEST_S, LARGEST_TIME_S, "estimate")
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Jobs ready to simulate, numbered from 0 in the order of their submission.
+
+    Attributes:
+        requests: what policies see.
+        run: true run times in seconds, at most the estimate (a job is killed there).
+        ids: each job's number in the log.
+        row: each job's row in the log's table.
+        rows: how many rows the log has; those not in ``row`` were dropped.
+        dropped: how many rows were dropped, by reason.
+
+    """
+
+    requests: Requests
+    run: tuple[float, ...]
+    ids: tuple[int, ...]
+    row: tuple[int, ...]
+    rows: int
+    killed: frozenset[int] = frozenset()
+    dropped: Mapping[Dropped, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.run) == len(self.ids) == len(self.row) == len(self.requests):
+            raise InputError("columns differ in length", path="run")
+        submit = self.requests.submit
+        if submit and (submit[0] != 0 or any(map(gt, submit, submit[1:]))):
+            raise InputError("submissions do not rise from 0", path="submit")
+        if self.run:
+            _within(self.run, SHORTEST_S, LARGEST_TIME_S, "run")
+        if any(map(gt, self.run, self.requests.estimate)):
+            raise InputError("a run time is above its estimate", path="run")
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+
+def _within(values: Sequence[float], smallest: float, largest: float, path: str) -> None:
+    for value in (min(values), max(values)):
+        if not smallest <= value <= largest:
+            raise InputError(f"{value:g} is not within {smallest:g} and {largest:g}", path=path)
+
+
+def machine_size(log: SwfLog, processors: int | None = None) -> int:
+    """Return the machine's processors: as given, else the header MaxProcs, else MaxNodes.
+
+    Raises:
+        InputError: none of the three says.
+
+    """
+    size = processors or log.header_count("MaxProcs") or log.header_count("MaxNodes")
+    if size is None:
+        raise InputError("the header has neither MaxProcs nor MaxNodes: give --processors")
+    return size
+
+
+def workload_from_swf(
+    log: SwfLog, *, processors: int | None = None, queue_weights: Mapping[int, float] | None = None
+) -> Workload:
+    """Return a log's jobs as every published result reads them.
+
+    Processors are the requested (field 8), else the allocated (field 5). Rows without processors or run
+    time, or above the machine, are dropped and counted. The estimate is the requested time, else the run
+    time; the run time is at most the estimate. Rows are sorted by submission, equal ones keep their order.
+
+    Args:
+        log: the rows.
+        processors: the machine's size where the header is not to be believed.
+        queue_weights: job weights by the log's queue number (field 15); 1 where it is not named.
+
+    Raises:
+        InputError: no machine size, no job left, or a number no job can have.
+
+    """
+    machine = machine_size(log, processors)
+    size = _first_above_zero(log.column(Field.REQUESTED_PROCESSORS), log.column(Field.ALLOCATED_PROCESSORS))
+    run = log.column(Field.RUN)
+    reasons = {
+        Dropped.NO_PROCESSORS: size <= 0,
+        Dropped.NO_RUN_TIME: run <= 0,
+        Dropped.ABOVE_MACHINE: size > machine,
+    }
+    kept, dropped = _keep(reasons, len(size))
+    row = kept[np.argsort(log.column(Field.SUBMIT)[kept], kind="stable")]
+    if not len(row):
+        raise InputError(f"no job is left: {describe_dropped(dropped, len(size))}")
+    estimate = _first_above_zero(log.column(Field.REQUESTED_TIME), run)[row]
+    submit = log.column(Field.SUBMIT)[row]
+    requests = Requests(
+        processors=machine,
+        submit=_seconds(submit - submit[0], log, row),
+        size=_whole(size[row], log, row, "processors"),
+        estimate=_seconds(estimate, log, row),
+        user=_whole(log.column(Field.USER)[row], log, row, "user"),
+        weight=_weights(log.column(Field.QUEUE)[row], queue_weights or {}),
+    )
+    return Workload(
+        requests=requests,
+        run=_seconds(np.minimum(run[row], estimate), log, row),
+        ids=_whole(log.column(Field.JOB)[row], log, row, "job"),
+        row=tuple(row.tolist()),
+        rows=len(size),
+        killed=frozenset(np.flatnonzero(run[row] > estimate).tolist()),
+        dropped=dropped,
+    )
+
+
+def describe_dropped(dropped: Mapping[Dropped, int], rows: int) -> str:
+    """Return one phrase that counts the dropped rows by reason."""
+    words = {
+        Dropped.NO_PROCESSORS: "without processors",
+        Dropped.NO_RUN_TIME: "without a run time",
+        Dropped.ABOVE_MACHINE: "larger than the machine",
+    }
+    parts = [f"{count} {words[reason]}" for reason, count in dropped.items() if count]
+    return f"dropped {sum(dropped.values())} of {rows} rows" + (f": {', '.join(parts)}" if parts else "")
+
+
+def _first_above_zero(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(first > 0, first, second)
+
+
+def _keep(
+    reasons: Mapping[Dropped, NDArray[np.bool_]], rows: int
+) -> tuple[NDArray[np.intp], dict[Dropped, int]]:
+    """Return the rows that no reason drops, and each reason's count of rows that none before it dropped."""
+    kept = np.ones(rows, dtype=bool)
+    dropped: dict[Dropped, int] = {}
+    for reason, holds in reasons.items():
+        dropped[reason] = int((kept & holds).sum())
+        kept &= ~holds
+    return np.flatnonzero(kept), dropped
+
+
+def _seconds(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp]) -> tuple[float, ...]:
+    """Return times as integers where all are whole: exact, and faster to compare."""
+    if np.abs(values).max() > LARGEST_TIME_S:
+        raise _refusal(log, row, values, f"is no time in seconds below {LARGEST_TIME_S}")
+    if (values == np.floor(values)).all():
+        return tuple(values.astype(np.int64).tolist())
+    return tuple(values.tolist())
+
+
+def _whole(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp], what: str) -> tuple[int, ...]:
+    fits = (values == np.floor(values)) & (np.abs(values) <= LARGEST_COUNT)
+    if not fits.all():
+        raise _refusal(log, row, np.where(fits, -np.inf, np.abs(values)), f"is no number of {what}")
+    return tuple(values.astype(np.int64).tolist())
+
+
+def _refusal(log: SwfLog, row: NDArray[np.intp], values: NDArray[np.float64], message: str) -> InputError:
+    worst = int(np.argmax(values))
+    return InputError(f"{values[worst]:g} {message}", path=f"job {log.column(Field.JOB)[row[worst]]:g}")
+
+
+def _weights(queue: NDArray[np.float64], weights: Mapping[int, float]) -> tuple[float, ...]:
+    return tuple(weights.get(int(number), 1) for number in queue.tolist())
