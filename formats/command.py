@@ -1,0 +1,80 @@
+"""``aucsched snapshot``: make a snapshot file of a live cluster, or of its saved output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import click
+
+from ..cluster.errors import OptionError
+
+
+@click.group()
+def snapshot() -> None:
+    """Make a snapshot of a live cluster or of its saved output."""
+
+
+_FILE = click.Path(allow_dash=True)
+
+
+@snapshot.command()
+@click.option("--jobs", type=_FILE, help="squeue --json  [default: run it]")
+@click.option("--nodes", type=_FILE, help="sinfo --json  [default: run it]")
+@click.option("--topology", type=_FILE, help="topology.conf, or scontrol show topology  [default: run it]")
+@click.option("--job-detail", type=_FILE, help="scontrol -d show job  [default: run it]")
+@click.option(
+    "--held",
+    type=click.Choice(["skip", "schedule"]),
+    default="skip",
+    show_default=True,
+    help="Jobs held by hand: leave them held, or schedule them behind all others.",
+)
+@click.option(
+    "--time", metavar="T", help="When it was: ISO 8601 or epoch  [default: the last scheduling pass]"
+)
+@click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
+def slurm(
+    *,
+    jobs: str | None,
+    nodes: str | None,
+    topology: str | None,
+    job_detail: str | None,
+    held: str,
+    time: str | None,
+    output: str,
+) -> None:
+    """Make a snapshot from Slurm 22.05: from files of its output, and live for what is not given.
+
+    A file - is standard input. What the snapshot cannot hold stands in its notes and in a job's
+    unsupported, and is told on stderr.
+    """
+    from .slurm_import import import_slurm  # noqa: PLC0415 - --help stays fast
+    from .slurm_live import collect  # noqa: PLC0415
+    from .write import save_snapshot  # noqa: PLC0415
+
+    moment = None if time is None else parse_time(time)
+    sources, notes = collect(jobs=jobs, nodes=nodes, topology=topology, job_detail=job_detail)
+    made, notes = import_slurm(sources, time=moment, schedule_held=held == "schedule", notes=notes)
+    save_snapshot(made, output)
+    _tell(notes.summary())
+
+
+def parse_time(text: str) -> float:
+    """Return ``--time`` in seconds since the epoch; an ISO 8601 time without a zone is UTC.
+
+    Raises:
+        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time.
+    """
+    if text.isdecimal():
+        return float(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise OptionError(f"--time: {text!r} is neither ISO 8601 nor seconds since the epoch") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(f"note: {' '.join(line.split())}", err=True)

@@ -1,0 +1,34 @@
+"""What an import could not represent: the whole list for the file, a summary for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+#: So many notes of one kind are printed; the rest are counted, and stand in the snapshot's notes.
+SHOWN = 3
+
+
+@dataclass(slots=True)
+class Notes:
+    """Notes in the order they came up, each with the kind it is counted under."""
+
+    entries: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def add(self, kind: str, text: str) -> None:
+        """Note ``text``; one said before is not repeated."""
+        self.entries[kind, text] = None
+
+    def texts(self) -> tuple[str, ...]:
+        """Return every note, for the snapshot file."""
+        return tuple(text for _, text in self.entries)
+
+    def summary(self) -> Iterator[str]:
+        """Yield the first SHOWN notes of each kind and how many more there are."""
+        seen: dict[str, list[str]] = {}
+        for kind, text in self.entries:
+            seen.setdefault(kind, []).append(text)
+        for kind, texts in seen.items():
+            yield from texts[:SHOWN]
+            if len(texts) > SHOWN:
+                yield f"{kind}: {len(texts) - SHOWN} more, all in the snapshot's notes"
