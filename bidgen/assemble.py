@@ -1,0 +1,311 @@
+"""From chosen windows to a table of bids, all of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..topology.tree import Topology
+from .columns import BoolArray, Columns, FloatArray, IntArray
+from .dealing import deal, even, pack, sums_of
+from .demand import Demand, Variant
+from .fields import Field, GresChoice
+from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
+from .windows import Windows
+
+#: How a bid's cores are put on its nodes.
+EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Group:
+    """What bids of one job at one gres choice have in common."""
+
+    demand: Demand
+    variant: Variant
+    choice: GresChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """How many bids there may be: MAXBIDS in all, MAXBIDSPERJOB of one job (figure 4.5)."""
+
+    all: int
+    per_job: int
+
+    def first_of_each(self, job: IntArray, keep: BoolArray, jobs: int) -> BoolArray:
+        """Return which of the bids kept so far stay within the caps; ``job`` is ascending.
+
+        Round 1 gives each job one bid, in window order; then each job in turn gets its others.
+        """
+        counts = np.minimum(np.bincount(job[keep], minlength=jobs), self.per_job)
+        ones = np.minimum(counts, 1)
+        first_round = np.where(np.cumsum(ones) <= self.all, ones, 0)
+        left = self.all - first_round.sum()
+        more = np.where(first_round > 0, counts - first_round, 0)
+        before = np.cumsum(more) - more
+        allowed = first_round + np.clip(left - before, 0, more)
+        rank = np.cumsum(keep) - 1
+        starts = np.cumsum(np.bincount(job[keep], minlength=jobs)) - np.bincount(job[keep], minlength=jobs)
+        return keep & (rank - starts[job] < allowed[job])
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """Chosen windows, before they become bids: parallel arrays, one entry a window.
+
+    Attributes:
+        place: where its nodes start in the pool; length: how many; group: whose it is.
+        mode: how cores are put on nodes; backward: from the last node on.
+        aligned: it touches an end of its nodeset.
+    """
+
+    place: IntArray
+    length: IntArray
+    group: IntArray
+    mode: IntArray
+    backward: BoolArray
+    aligned: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def take(self, places: IntArray) -> Draft:
+        """Return the entries at ``places``."""
+        return Draft(
+            self.place[places],
+            self.length[places],
+            self.group[places],
+            self.mode[places],
+            self.backward[places],
+            self.aligned[places],
+        )
+
+    @classmethod
+    def joined(cls, drafts: list[Draft]) -> Draft:
+        """Return several drafts as one."""
+        if not drafts:
+            none = np.zeros(0, np.int64)
+            return cls(none, none, none, none, none.astype(np.bool_), none.astype(np.bool_))
+        return cls(
+            np.concatenate([draft.place for draft in drafts]),
+            np.concatenate([draft.length for draft in drafts]),
+            np.concatenate([draft.group for draft in drafts]),
+            np.concatenate([draft.mode for draft in drafts]),
+            np.concatenate([draft.backward for draft in drafts]),
+            np.concatenate([draft.aligned for draft in drafts]),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """Node lists that windows point into: nodes in scan order, and the units each could give."""
+
+    nodes: list[IntArray] = field(default_factory=list)
+    units: list[IntArray] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, nodes: IntArray, units: IntArray) -> int:
+        """Append a node list and return where it starts."""
+        start = self.size
+        self.nodes.append(nodes)
+        self.units.append(units)
+        self.size += len(nodes)
+        return start
+
+    def add_field(self, listed: Field) -> int:
+        """Append a field's nodes, once, and return where they start."""
+        if listed.offset < 0:
+            listed.offset = self.add(listed.nodes, listed.units)
+        return listed.offset
+
+    def add_group(self, group: Group) -> int:
+        """Append a group and return its number."""
+        self.groups.append(group)
+        return len(self.groups) - 1
+
+    def draft(
+        self, listed: Field, windows: Windows, group: int, mode: int, *, backward: bool = False
+    ) -> Draft:
+        """Return windows of a field as a draft."""
+        count = len(windows)
+        return Draft(
+            windows.start + self.add_field(listed),
+            windows.length,
+            np.full(count, group),
+            np.full(count, mode),
+            np.full(count, backward),
+            windows.aligned,
+        )
+
+
+class Assembler:
+    """Turns a draft into a table: cores, memory and gres of every entry, classes, levels, no duplicates.
+
+    Entries stand in scan order here, and are sorted by node when the table is made.
+    """
+
+    def __init__(self, columns: Columns, topology: Topology, pool: Pool, draft: Draft) -> None:
+        self._columns = columns
+        self._topology = topology
+        self._groups = pool.groups
+        index = np.array([group.demand.index for group in pool.groups], np.int64)
+        draft = draft.take(np.argsort(index[draft.group], kind="stable"))
+        self._draft = draft
+        self._job = index[draft.group]
+        self._indptr = np.concatenate([[0], np.cumsum(draft.length)])
+        within = np.arange(self._indptr[-1]) - np.repeat(self._indptr[:-1], draft.length)
+        flipped = np.repeat(draft.length - 1, draft.length) - within
+        step = np.where(np.repeat(draft.backward, draft.length), flipped, within)
+        place = np.repeat(draft.place, draft.length) + step
+        none = np.zeros(0, np.int64)
+        self._node = np.concatenate([none, *pool.nodes])[place]
+        self._units = np.concatenate([none, *pool.units])[place]
+
+    def table(self, demands: tuple[Demand, ...], caps: Caps, general_nodesets: int) -> BidTable:
+        """Return the table: duplicates dropped, leaf switches counted, each job's first bids within the caps."""
+        entries = self._entries()
+        bid = np.repeat(np.arange(len(self._draft)), self._draft.length)
+        by_node = np.argsort(bid * len(self._columns.names) + self._node, kind="stable")
+        node = self._node[by_node]
+        entries = {name: values[by_node] for name, values in entries.items()}
+        keep = self._distinct(node, entries) & self._within_switches(node)
+        keep = caps.first_of_each(self._job, keep, len(demands))
+        kept = keep[bid]
+        indptr = np.concatenate([[0], np.cumsum(self._draft.length[keep])])
+        entries = {name: values[kept] for name, values in entries.items()}
+        return self._classified(keep, indptr, node[kept], entries, demands, general_nodesets)
+
+    def _classified(  # noqa: PLR0913, PLR0917 - the parts of one table
+        self,
+        keep: BoolArray,
+        indptr: IntArray,
+        node: IntArray,
+        entries: dict[str, IntArray],
+        demands: tuple[Demand, ...],
+        general_nodesets: int,
+    ) -> BidTable:
+        length = np.diff(indptr)
+        contiguous = node[indptr[1:] - 1] - node[indptr[:-1]] + 1 == length
+        breaks = np.cumsum(np.diff(node, prepend=-2) != 1)
+        bid_class = np.where(contiguous, np.where(self._draft.aligned[keep], CLASS_A, CLASS_B), CLASS_C)
+        switch = self._topology.common_switch_of_sets(indptr, node)
+        gres = {name[5:]: values for name, values in entries.items() if name.startswith("gres ")}
+        ratio, share = self._gres_terms(self._draft.group[keep], indptr, gres)
+        return BidTable(
+            demands=demands,
+            job=self._job[keep],
+            bid_class=bid_class.astype(np.int8),
+            level=self._topology.level[switch],
+            nodesets=breaks[indptr[1:] - 1] - breaks[indptr[:-1]] + 1,
+            indptr=indptr,
+            node=node,
+            cores=entries["cores"],
+            memory=entries.get("memory"),
+            gres=gres,
+            gres_ratio=ratio,
+            gres_share=share,
+            general_nodesets=general_nodesets,
+        )
+
+    def _gres_terms(
+        self, group: IntArray, indptr: IntArray, gres: dict[str, IntArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mean gres terms of (5.7) and (6.5) for each bid."""
+        terms = np.array([self._per_node_terms(entry) for entry in self._groups]).reshape(-1, 3)[group]
+        ratio, share, names = terms.T
+        totals = [
+            (number, *total) for number, entry in enumerate(self._groups) for total in entry.choice.total
+        ]
+        for number, kind, name, _, _ in totals:
+            bids = np.flatnonzero(group == number)
+            span = self._groups[number].demand.job.request.gres_total[name]
+            got = sums_of(gres[kind], indptr)[bids] if kind in gres else np.zeros(len(bids))
+            ratio[bids] += (got + 1) / (span.maximum + 1)
+            share[bids] += got / np.diff(indptr)[bids] / max(1, self._columns.gres_max.get(name, 0))
+        some = np.maximum(names, 1)
+        return np.where(names > 0, ratio / some, 1.0), share / some
+
+    def _per_node_terms(self, group: Group) -> tuple[float, float, int]:
+        """Return the sums of both terms over the gres asked for on each node, and how many gres there are."""
+        spans = group.demand.job.request.gres_per_node
+        counts = [(name, count) for _, name, count in group.choice.per_node]
+        ratio = sum((count + 1) / (spans[name].maximum + 1) for name, count in counts)
+        share = sum(count / max(1, self._columns.gres_max.get(name, 0)) for name, count in counts)
+        return ratio, share, len(counts) + len(group.choice.total)
+
+    def _entries(self) -> dict[str, IntArray]:
+        """Return what every entry holds: cores, memory if some job counts it, each gres some job asks for."""
+        cores = self._cores()
+        entries = {"cores": cores}
+        if any(group.demand.memory_per_node or group.demand.memory_per_unit for group in self._groups):
+            entries["memory"] = self._memory(cores)
+        return entries | {f"gres {kind}": self._gres(kind) for kind in sorted(self._kinds())}
+
+    def _of_bids(self, values: list[int]) -> IntArray:
+        """Return a value of each group for every bid."""
+        return np.array(values, np.int64)[self._draft.group]
+
+    def _of_entries(self, values: list[int]) -> IntArray:
+        """Return a value of each group for every entry."""
+        return np.repeat(self._of_bids(values), self._draft.length)
+
+    def _cores(self) -> IntArray:
+        unit = self._of_entries([group.demand.unit for group in self._groups])
+        units = self._of_entries([group.demand.units_per_node or 0 for group in self._groups])
+        least = self._of_bids([group.demand.least for group in self._groups])
+        total = self._of_bids([group.demand.units or 0 for group in self._groups])
+        mode = np.repeat(self._draft.mode, self._draft.length)
+        for wanted, fill in ((PACK, pack), (EVEN, even)):
+            if (mode == wanted).any():
+                units = np.where(mode == wanted, fill(self._units, self._indptr, least, total), units)
+        return np.where(mode == WHOLE, self._columns.total.cores[self._node], units * unit)
+
+    def _memory(self, cores: IntArray) -> IntArray:
+        per_node = self._of_entries([group.demand.memory_per_node for group in self._groups])
+        per_unit = self._of_entries([group.demand.memory_per_unit for group in self._groups])
+        unit = self._of_entries([group.demand.unit for group in self._groups])
+        return per_node + per_unit * (cores // unit)
+
+    def _kinds(self) -> set[str]:
+        if any(group.demand.exclusive for group in self._groups):
+            return set(self._columns.total.gres)
+        kinds = {kind for group in self._groups for kind, _, _ in group.choice.per_node}
+        kinds |= {kind for group in self._groups for kind, _, _, _ in group.choice.total}
+        return kinds & set(self._columns.total.gres)
+
+    def _gres(self, kind: str) -> IntArray:
+        """Return the counts of one gres on every entry; an exclusive job holds all of its nodes'."""
+        choices = [group.choice for group in self._groups]
+        per_node = [sum(count for name, _, count in choice.per_node if name == kind) for choice in choices]
+        total = [sum(high for name, _, _, high in choice.total if name == kind) for choice in choices]
+        counts = self._of_entries(per_node)
+        if any(total):
+            free = self._columns.free.gres[kind][self._node]
+            counts = counts + deal(free, self._indptr, self._of_bids(total))
+        mode = np.repeat(self._draft.mode, self._draft.length)
+        return np.where(mode == WHOLE, self._columns.total.gres[kind][self._node], counts)
+
+    def _distinct(self, node: IntArray, entries: dict[str, IntArray]) -> BoolArray:
+        """Return which bids are the first of their job with their content, by 64-bit fingerprints."""
+        words = np.random.default_rng(0).integers(
+            0, 2**64, (len(entries), len(self._columns.names)), np.uint64
+        )
+        prints = np.zeros(len(node), np.uint64)
+        for word, values in zip(words, entries.values(), strict=True):
+            prints += word[node] * (values.astype(np.uint64) + np.uint64(1))
+        of_job = self._job.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        _, first = np.unique(sums_of(prints, self._indptr) ^ of_job, return_index=True)
+        keep = np.zeros(len(self._draft), np.bool_)
+        keep[first] = True
+        return keep
+
+    def _within_switches(self, node: IntArray) -> BoolArray:
+        """Return which bids stand below as few leaf switches as their job allows."""
+        limits = [group.demand.max_switches for group in self._groups]
+        if all(limit is None for limit in limits):
+            return np.ones(len(self._draft), np.bool_)
+        most = self._of_bids([len(self._topology.names) if limit is None else limit for limit in limits])
+        return self._topology.leaf_counts(self._indptr, node) <= most

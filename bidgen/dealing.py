@@ -1,0 +1,64 @@
+"""How an amount is put on the nodes of a bid, for many bids at once.
+
+Bid ``i`` holds the entries ``indptr[i]:indptr[i + 1]``; ``units`` is what each entry's node could give.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .columns import IntArray
+
+Number = TypeVar("Number", np.int64, np.uint64)
+
+
+def sums_of(values: npt.NDArray[Number], indptr: IntArray) -> npt.NDArray[Number]:
+    """Return the sum of each bid's entries, shape (bids,)."""
+    if len(indptr) < 2:  # noqa: PLR2004 - no bid at all
+        return values[:0]
+    return np.add.reduceat(values, indptr[:-1])
+
+
+def pack(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
+    """Fill nodes one after another: all the first can give, ``least`` on every one after the last full.
+
+    ``least`` and ``total`` have shape (bids,); every bid can hold its total.
+    """
+    length = np.diff(indptr)
+    floor = np.repeat(least, length)
+    room = np.maximum(units - floor, 0)
+    return floor + deal(room, indptr, total - length * least)
+
+
+def deal(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
+    """Deal each bid's total over its entries in order, all that each has room for."""
+    length = np.diff(indptr)
+    before = np.cumsum(room) - room
+    before -= np.repeat(before[indptr[:-1]], length)
+    return np.clip(np.repeat(total, length) - before, 0, room)
+
+
+def even(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
+    """Put ⌈R/N⌉ or ⌊R/N⌋ units on each node where they fit, else as evenly as they do (SPEC 1.1)."""
+    length = np.diff(indptr)
+    floor = np.repeat(least, length)
+    level = np.repeat(_water_level(np.maximum(units, floor), floor, indptr, total), length)
+    below = np.maximum(np.minimum(units, level - 1), floor)
+    could_take = ((units >= level) & (level > floor)).astype(np.int64)
+    return below + deal(could_take, indptr, total - sums_of(below, indptr))
+
+
+def _water_level(most: IntArray, floor: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
+    """Return for each bid the smallest t with sum of max(floor, min(most, t)) at least its total."""
+    length = np.diff(indptr)
+    low = np.zeros(len(total), np.int64)
+    high = np.full(len(total), int(most.max(initial=1)))
+    while (low < high).any():
+        middle = (low + high) // 2
+        filled = sums_of(np.maximum(np.minimum(most, np.repeat(middle, length)), floor), indptr)
+        enough = filled >= total
+        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+    return low

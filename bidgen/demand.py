@@ -1,0 +1,246 @@
+"""A job's request turned into numbers to compare with columns, and the nodes it may ever use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import ceil, inf
+
+import numpy as np
+
+from ..cluster.jobs import Job, JobType, Request, Span
+from ..cluster.nodes import PartitionState, Reservation
+from ..cluster.schedule import Reason
+from ..cluster.snapshot import Snapshot
+from .columns import BoolArray, Columns, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Variant:
+    """One way to read a request: a partition of its list, a type for each gres that names none.
+
+    Attributes:
+        eligible: nodes that the job may use at all, shape (n,).
+        gres: (gres of the nodes, request's name, range) of each gres asked for on every node.
+        gres_total: the same of each gres asked for over all nodes.
+        max_nodes: the partition's limit.
+    """
+
+    eligible: BoolArray
+    gres: tuple[tuple[str, str, Span], ...]
+    gres_total: tuple[tuple[str, str, Span], ...]
+    max_nodes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Demand:
+    """What a job of the window needs. Cores count in units of its cores per task.
+
+    Attributes:
+        index: the job's place in the window.
+        unit: cores in a unit.
+        units: units in all, None when they follow from the node count.
+        units_per_node: units on each node exactly, None when they are free.
+        least: units on each node at least.
+        node_counts: node counts it may get, None for job type 1.
+        required: nodes that must be among its own, sorted.
+        variants: at least one.
+    """
+
+    index: int
+    job: Job
+    type: JobType
+    unit: int
+    units: int | None
+    units_per_node: int | None
+    least: int
+    node_counts: Span | None
+    memory_per_node: int
+    memory_per_unit: int
+    exclusive: bool
+    contiguous: bool
+    max_switches: int | None
+    required: IntArray
+    licenses: Mapping[str, int]
+    variants: tuple[Variant, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ineligible:
+    """A job that no node of the cluster could take as things are set up, and why."""
+
+    reason: Reason
+    detail: str
+
+
+class DemandReader:
+    """Turns jobs into demands; node masks that jobs have in common are computed once."""
+
+    def __init__(self, snapshot: Snapshot, columns: Columns, *, honour_reservations: bool = True) -> None:
+        self._snapshot = snapshot
+        self._columns = columns
+        self._reservations = snapshot.reservations if honour_reservations else ()
+        self._partitions = {partition.name: partition for partition in snapshot.partitions}
+        self._masks: dict[frozenset[str], BoolArray] = {}
+        self._known: dict[object, tuple[Variant, ...] | str] = {}
+        self._features = [node.features for node in snapshot.nodes]
+        self._partition_masks = self._members()
+
+    def _members(self) -> dict[str, BoolArray]:
+        members: dict[str, BoolArray] = {}
+        count = len(self._columns.names)
+        for place, node in enumerate(self._snapshot.nodes):
+            for name in node.partitions:
+                members.setdefault(name, np.zeros(count, np.bool_))[place] = True
+        for partition in self._snapshot.partitions:
+            mask = members.setdefault(partition.name, np.zeros(count, np.bool_))
+            mask[[self._columns.index[name] for name in partition.nodes]] = True
+        return members
+
+    def read(self, job: Job, index: int) -> Demand | Ineligible:
+        """Return the job's demand, or why no node could ever take it."""
+        found = self._shared(job)
+        if isinstance(found, str):
+            return Ineligible(reason=Reason.INELIGIBLE, detail=found)
+        return _demand(job, index, self._columns, found)
+
+    def _shared(self, job: Job) -> tuple[Variant, ...] | str:
+        """Return the job's variants, the same objects for every job that asks alike."""
+        key = self._key(job)
+        if key not in self._known:
+            self._known[key] = self._in_any_partition(job)
+        return self._known[key]
+
+    def _key(self, job: Job) -> object:
+        request = job.request
+        gres = (*request.gres_per_node.items(), None, *request.gres_total.items())
+        key: tuple[object, ...] = (job.partition, request.features, request.excluded_nodes, gres)
+        if self._partitions or self._reservations:
+            key = (*key, job.user, job.time_limit_s, request.node_counts)
+        return key
+
+    def _in_any_partition(self, job: Job) -> tuple[Variant, ...] | str:
+        refusals: list[str] = []
+        variants: list[Variant] = []
+        for partition in job.partition.split(",") if job.partition else [""]:
+            found = self._in_partition(job, partition)
+            if isinstance(found, str):
+                refusals.append(found)
+            else:
+                variants.extend(found)
+        return tuple(variants) or "; ".join(refusals)
+
+    def _in_partition(self, job: Job, name: str) -> list[Variant] | str:
+        """Return the variants of a job in one partition, or why there is none."""
+        limit = self._partitions.get(name)
+        if limit is not None and limit.state is not PartitionState.UP:
+            return f"partition {name} is {limit.state}"
+        if limit is not None and (job.time_limit_s or 0) > (limit.max_time_limit_s or inf):
+            return f"its time limit of {job.time_limit_s} s is above the {limit.max_time_limit_s} s of partition {name}"
+        span = job.request.node_counts
+        max_nodes = len(self._columns.names) if limit is None or limit.max_nodes is None else limit.max_nodes
+        if span is not None and span.minimum > max_nodes:
+            return f"it asks for {span.minimum} nodes, partition {name} allows {max_nodes}"
+        if name and not self._partition_mask(name).any():
+            return f"no node is in partition {name}"
+        described = self._with_features(job.request.features) & self._partition_mask(name)
+        if not described.any():
+            return f"no node{f' of partition {name}' if name else ''} has the features {_listed(job.request.features)}"
+        return self._variants(job, described, max_nodes)
+
+    def _variants(self, job: Job, described: BoolArray, max_nodes: int) -> list[Variant] | str:
+        request = job.request
+        missing = self._missing_gres(request, described)
+        if missing:
+            return missing
+        eligible = described & self._columns.takes_jobs & self._not_excluded(request)
+        eligible &= self._outside_reservations(job)
+        return [
+            Variant(
+                eligible=eligible,
+                gres=tuple((kinds[name], name, span) for name, span in request.gres_per_node.items()),
+                gres_total=tuple((kinds[name], name, span) for name, span in request.gres_total.items()),
+                max_nodes=max_nodes,
+            )
+            for kinds in self._kinds(request, described)
+        ]
+
+    def _missing_gres(self, request: Request, described: BoolArray) -> str:
+        for name, span in (*request.gres_per_node.items(), *request.gres_total.items()):
+            if span.minimum and not self._types(name, described):
+                return f"no node that it may use has the gres {name}"
+        return ""
+
+    def _types(self, name: str, described: BoolArray) -> list[str]:
+        """Return the gres names of the nodes that satisfy a request's name: itself, or any type of it."""
+        names = self._columns.total.gres
+        fitting = [
+            kind for kind in names if kind == name or (":" not in name and kind.startswith(f"{name}:"))
+        ]
+        return [kind for kind in fitting if (names[kind][described] > 0).any()]
+
+    def _kinds(self, request: Request, described: BoolArray) -> list[dict[str, str]]:
+        """Return every choice of one type for each gres of the request."""
+        choices: list[dict[str, str]] = [{}]
+        for name in (*request.gres_per_node, *request.gres_total):
+            types = self._types(name, described) or [name]
+            choices = [{**choice, name: kind} for choice in choices for kind in types]
+        return choices
+
+    def _partition_mask(self, name: str) -> BoolArray:
+        if not name:
+            return np.ones(len(self._columns.names), np.bool_)
+        return self._partition_masks.get(name, np.zeros(len(self._columns.names), np.bool_))
+
+    def _with_features(self, features: frozenset[str]) -> BoolArray:
+        if features not in self._masks:
+            self._masks[features] = np.array([features <= given for given in self._features], np.bool_)
+        return self._masks[features]
+
+    def _not_excluded(self, request: Request) -> BoolArray:
+        allowed = np.ones(len(self._columns.names), np.bool_)
+        allowed[[self._columns.index[name] for name in request.excluded_nodes]] = False
+        return allowed
+
+    def _outside_reservations(self, job: Job) -> BoolArray:
+        allowed = np.ones(len(self._columns.names), np.bool_)
+        for reservation in self._reservations:
+            if job.user not in reservation.users and _overlaps(self._snapshot.time, job, reservation):
+                allowed[[self._columns.index[name] for name in reservation.nodes]] = False
+        return allowed
+
+
+def _overlaps(now: float | None, job: Job, reservation: Reservation) -> bool:
+    """Return whether a job started now could still run when a reservation holds."""
+    if now is None:
+        return True
+    end = inf if job.time_limit_s is None else now + job.time_limit_s
+    return reservation.start < end and now < reservation.end
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(sorted(names))
+
+
+def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...]) -> Demand:
+    request = job.request
+    unit = request.cores_per_task
+    per_node = None if request.cores_per_node is None else request.cores_per_node // unit
+    return Demand(
+        index=index,
+        job=job,
+        type=request.type,
+        unit=unit,
+        units=None if request.cores is None or per_node is not None else request.cores // unit,
+        units_per_node=per_node,
+        least=per_node or ceil(request.min_cores_per_node / unit),
+        node_counts=request.node_counts,
+        memory_per_node=request.memory_mib_per_node or 0,
+        memory_per_unit=(request.memory_mib_per_core or 0) * unit,
+        exclusive=request.exclusive,
+        contiguous=request.contiguous,
+        max_switches=request.max_switches,
+        required=np.array(sorted(columns.index[name] for name in request.required_nodes), np.int64),
+        licenses=request.licenses,
+        variants=variants,
+    )

@@ -1,0 +1,143 @@
+"""The nodes a job may use now, in scan order, with what its bids need to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from ..cluster.jobs import Span
+from .columns import BoolArray, Capacity, Columns, IntArray
+from .demand import Demand, Variant
+
+#: Ranges up to this many counts are tried at every count, wider ones at a few.
+_EVERY_COUNT = 8
+_SOME_COUNTS = 5
+_MOST_CHOICES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GresChoice:
+    """Counts that a group of bids asks for: on each node, and over all nodes from ``low`` to ``high``."""
+
+    per_node: tuple[tuple[str, str, int], ...]
+    total: tuple[tuple[str, str, int, int], ...]
+
+
+def gres_choices(variant: Variant) -> Iterator[GresChoice]:
+    """Yield the counts to bid with, most gres first."""
+    totals = [tuple((kind, name, span.minimum, span.maximum) for kind, name, span in variant.gres_total)]
+    if any(not span.is_exact for _, _, span in variant.gres_total):
+        totals.append(
+            tuple((kind, name, span.minimum, span.minimum) for kind, name, span in variant.gres_total)
+        )
+    for counts in _joint_counts([span for _, _, span in variant.gres]):
+        per_node = tuple(
+            (kind, name, count) for (kind, name, _), count in zip(variant.gres, counts, strict=True)
+        )
+        for total in totals:
+            yield GresChoice(per_node=per_node, total=total)
+
+
+def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:
+    """Return joint counts of several ranges, the largest first; along the diagonal where they are many."""
+    lists = [counts_of(span) for span in spans]
+    if np.prod([len(counts) for counts in lists]) <= _MOST_CHOICES:
+        return sorted(product(*lists), key=sum, reverse=True)
+    steps = max(len(counts) for counts in lists)
+    return [
+        tuple(counts[round(step * (len(counts) - 1) / (steps - 1))] for counts in lists)
+        for step in range(steps)
+    ]
+
+
+def counts_of(span: Span) -> list[int]:
+    """Return the counts of a range that are bid with, largest first."""
+    if span.maximum - span.minimum < _EVERY_COUNT:
+        return list(range(span.maximum, span.minimum - 1, -1))
+    return sorted(
+        {round(value) for value in np.linspace(span.minimum, span.maximum, _SOME_COUNTS)}, reverse=True
+    )
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Field:
+    """Usable nodes of one job at one gres choice, in one scan order; arrays of shape (m,) or (m + 1,).
+
+    Attributes:
+        nodes: node indices in scan order.
+        units: units of cores that each could give (all of the node's when the job is exclusive).
+        run: number of the nodeset each stands in: a maximal run consecutive in snapshot order.
+        run_first, run_last: positions of the ends of that run.
+        sums: prefix sums of ``units``, from 0.
+        total_sums: prefix sums of each gres asked for over all nodes, from 0.
+        leaf_changes: changes of leaf switch before each position.
+        offset: where ``nodes`` starts in the generator's pool, −1 before it is put there.
+        windows: windows found already, by what was asked.
+    """
+
+    nodes: IntArray
+    units: IntArray
+    run: IntArray
+    run_first: IntArray
+    run_last: IntArray
+    sums: IntArray
+    total_sums: tuple[IntArray, ...]
+    leaf_changes: IntArray
+    offset: int = -1
+    windows: dict[object, object] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def usable(
+    demand: Demand, variant: Variant, choice: GresChoice, free: Capacity, columns: Columns
+) -> BoolArray:
+    """Return which nodes could be among the job's: the conditions of a nodeset (section 4.1) and the rest."""
+    mask = variant.eligible & (units_of(demand, free, columns) >= demand.least)
+    if demand.memory_per_node:
+        mask &= free.memory >= demand.memory_per_node
+    if demand.exclusive:
+        mask &= columns.is_empty & (free.cores == columns.total.cores)
+        if demand.memory_per_unit:
+            # The award holds all the node's cores, so its memory is that of all of them.
+            mask &= free.memory >= demand.memory_per_unit * (columns.total.cores // demand.unit)
+    for kind, _, count in choice.per_node:
+        if count:
+            mask &= free.gres.get(kind, np.zeros_like(free.cores)) >= count
+    return mask
+
+
+def units_of(demand: Demand, free: Capacity, columns: Columns) -> IntArray:
+    """Return the units of cores each node could give the job, its memory counted too; shape (n,)."""
+    if demand.exclusive:
+        return columns.total.cores // demand.unit
+    units = free.cores // demand.unit
+    if demand.memory_per_unit:
+        units = np.minimum(units, free.memory // demand.memory_per_unit)
+    return units
+
+
+def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...], leaf: IntArray) -> Field:
+    """Return the field of ``nodes`` in the order given; ``units``, ``totals`` and ``leaf`` are of all nodes."""
+    breaks = np.diff(nodes, prepend=-2) != 1
+    run = np.cumsum(breaks) - 1
+    firsts = np.flatnonzero(breaks)
+    lasts = np.append(firsts[1:], len(nodes)) - 1
+    return Field(
+        nodes=nodes,
+        units=units[nodes],
+        run=run,
+        run_first=firsts[run],
+        run_last=lasts[run],
+        sums=_sums(units[nodes]),
+        total_sums=tuple(_sums(total[nodes]) for total in totals),
+        leaf_changes=np.cumsum(np.diff(leaf[nodes], prepend=leaf[nodes][:1]) != 0),
+    )
+
+
+def _sums(values: IntArray) -> IntArray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])

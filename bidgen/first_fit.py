@@ -1,0 +1,168 @@
+"""First-fit by priority: each job in turn takes the first nodes that hold it.
+
+What a plain scheduler would start. Each placement is also the job's first bid, so that the auction's
+bids always hold an award as good as this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..topology.tree import Topology
+from .assemble import EVEN, EXACT, PACK, WHOLE
+from .columns import Capacity, Columns, IntArray
+from .dealing import deal, even, pack
+from .demand import Demand, Variant
+from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from .required import required_sets
+from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Placement:
+    """Where a job starts: the nodes in scan order and what each could give, as a bid's window needs them."""
+
+    demand: Demand
+    variant: Variant
+    choice: GresChoice
+    nodes: IntArray
+    units: IntArray
+    mode: int
+
+
+class FirstFit:
+    """Places jobs one after another on what is still free."""
+
+    def __init__(self, columns: Columns, topology: Topology) -> None:
+        self._columns = columns
+        self._topology = topology
+        self._free = columns.free.copy()
+        self._licenses = dict(columns.licenses)
+
+    def place_all(self, demands: Iterable[Demand]) -> list[Placement | None]:
+        """Return where each job starts, None for those that do not."""
+        return [self.place(demand) for demand in demands]
+
+    def place(self, demand: Demand) -> Placement | None:
+        """Return where the job starts and take it from the free resources, or None when it does not fit."""
+        if any(count > self._licenses[name] for name, count in demand.licenses.items()):
+            return None
+        for variant in demand.variants:
+            choice = list(gres_choices(variant))[-1]
+            found = self._first(demand, variant, choice)
+            if found is not None:
+                self._take(found)
+                return found
+        return None
+
+    def _first(self, demand: Demand, variant: Variant, choice: GresChoice) -> Placement | None:
+        mask = usable(demand, variant, choice, self._free, self._columns)
+        nodes = np.flatnonzero(mask) if demand.max_switches is None else self._in_tree_order(mask)
+        units = units_of(demand, self._free, self._columns)
+        chosen = self._simple(demand, variant, choice, nodes, units)
+        if chosen is None:
+            chosen = self._searched(demand, variant, choice, nodes, units)
+        if chosen is None:
+            return None
+        return Placement(
+            demand=demand,
+            variant=variant,
+            choice=choice,
+            nodes=chosen,
+            units=units[chosen],
+            mode=mode_of(demand),
+        )
+
+    def _in_tree_order(self, mask: IntArray) -> IntArray:
+        order = self._topology.order
+        return order[mask[order]]
+
+    def _simple(
+        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
+    ) -> IntArray | None:
+        """Return the very first nodes where nothing but their number and cores matters, else None."""
+        if demand.contiguous or demand.max_switches is not None or len(demand.required) or choice.total:
+            return None
+        sums = np.cumsum(units[nodes])
+        if demand.node_counts is None:
+            count = int(np.searchsorted(sums, demand.units)) + 1
+        else:
+            count = demand.node_counts.minimum
+        if count > min(len(nodes), variant.max_nodes):
+            return None
+        total = demand.units or 0
+        if sums[count - 1] < total or (
+            demand.units is not None and not demand.exclusive and count * demand.least > total
+        ):
+            return None
+        return nodes[:count]
+
+    def _searched(
+        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
+    ) -> IntArray | None:
+        field = field_of(
+            nodes,
+            units,
+            tuple(self._free.gres.get(kind, np.zeros_like(units)) for kind, _, _, _ in choice.total),
+            self._topology.leaf,
+        )
+        rules = Rules(topology=self._topology, use_switches=False)
+        for windows in _all_windows(field, demand, variant, choice, rules):
+            if len(windows):
+                start = int(windows.start[0])
+                return field.nodes[start : start + int(windows.length[0])]
+        if len(demand.required) and not demand.contiguous:
+            return next(required_sets(field, demand, variant, choice, rules, 1, 0), None)
+        return None
+
+    def _take(self, placement: Placement) -> None:
+        demand, nodes = placement.demand, placement.nodes
+        cores = cores_on(placement, self._columns)
+        self._free.cores[nodes] -= cores
+        self._free.memory[nodes] -= demand.memory_per_node + demand.memory_per_unit * (cores // demand.unit)
+        for kind, _, count in placement.choice.per_node:
+            if kind in self._free.gres:
+                self._free.gres[kind][nodes] -= count
+        for kind, _, _, high in placement.choice.total:
+            free = self._free.gres[kind][nodes]
+            self._free.gres[kind][nodes] -= deal(free, np.array([0, len(nodes)]), np.array([high]))
+        if placement.mode == WHOLE:
+            for counts in self._free.gres.values():
+                counts[nodes] = 0
+        for name, count in demand.licenses.items():
+            self._licenses[name] -= count
+
+
+def mode_of(demand: Demand) -> int:
+    """Return how a job's cores are put on the fewest nodes, or on the nodes it asked for."""
+    if demand.exclusive:
+        return WHOLE
+    if demand.units_per_node is not None:
+        return EXACT
+    return PACK if demand.node_counts is None else EVEN
+
+
+def cores_on(placement: Placement, columns: Columns) -> IntArray:
+    """Return the cores that a placement holds on each of its nodes."""
+    demand, count = placement.demand, len(placement.nodes)
+    if placement.mode == WHOLE:
+        return columns.total.cores[placement.nodes]
+    if placement.mode == EXACT:
+        return np.full(count, (demand.units_per_node or 0) * demand.unit)
+    fill = pack if placement.mode == PACK else even
+    ends = np.array([0, count])
+    return fill(placement.units, ends, np.array([demand.least]), np.array([demand.units or 0])) * demand.unit
+
+
+def _all_windows(
+    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules
+) -> Iterable[Windows]:
+    if demand.node_counts is None:
+        windows = fewest_windows(field, demand, choice, rules)
+        yield windows.only(windows.length <= variant.max_nodes)
+        return
+    for count in sorted(node_counts(demand, variant, len(field))):
+        yield fixed_windows(field, count, demand, choice, rules)

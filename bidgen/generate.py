@@ -1,0 +1,331 @@
+"""Bids for a window of jobs (Soner, sections 4.1 and 5.2, figure 4.5 as SPEC 1.3 corrects it).
+
+Each job's bids in order: where first-fit by priority would start it; class A; one *spread* bid and one of
+class C; then B, remaining C and spread bids in turn. B starts are evenly apart and staggered by the demand
+of higher-priority jobs. The caps are dealt by priority after one bid for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from math import ceil
+
+import numpy as np
+
+from ..cluster.jobs import JobType
+from ..topology.tree import Topology
+from .assemble import EVEN, Assembler, Caps, Draft, Group, Pool
+from .choose import order_windows
+from .columns import BoolArray, Columns, IntArray
+from .demand import Demand, Variant
+from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from .first_fit import FirstFit, Placement, mode_of
+from .nodesets import general_nodesets
+from .required import required_sets
+from .table import BidTable
+from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+
+
+class Phase(IntEnum):
+    """The kinds of bids, each filled in its turn."""
+
+    ALIGNED = 0
+    SPREAD = 1
+    JOINED = 2
+    INNER = 3
+    EXTRA = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BidOptions:
+    """How bids are made.
+
+    Attributes:
+        max_bids: MAXBIDS, over all jobs.
+        max_bids_per_job: MAXBIDSPERJOB, all classes.
+        use_switches: scan below every switch (AUCSCHED3).
+    """
+
+    max_bids: int = 6000
+    max_bids_per_job: int = 60
+    use_switches: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Bids:
+    """A window's bids.
+
+    Attributes:
+        table: the bids.
+        first_fit: which jobs first-fit by priority starts; the first bid of each is where. Shape (jobs,).
+    """
+
+    table: BidTable
+    first_fit: BoolArray
+
+
+def generate_bids(
+    demands: tuple[Demand, ...], columns: Columns, topology: Topology, options: BidOptions
+) -> Bids:
+    """Return the bids of a window of jobs, highest priority first."""
+    generator = _Generator(columns, topology, options)
+    placements = FirstFit(columns, topology).place_all(demands)
+    drafts: list[Draft] = []
+    left, stagger = options.max_bids, 0
+    for demand, placement in zip(demands, placements, strict=True):
+        to_come = len(demands) - demand.index - 1
+        most = max(1, min(options.max_bids_per_job, left - to_come))
+        draft = generator.bids_of(demand, placement, most, stagger)
+        left -= min(most, len(draft))
+        stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
+        drafts.append(draft)
+    count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
+    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job)
+    assembler = Assembler(columns, topology, generator.pool, Draft.joined(drafts))
+    table = assembler.table(demands, caps, count)
+    present = np.bincount(table.job, minlength=len(demands)) > 0
+    placed = np.array([placement is not None for placement in placements], np.bool_)
+    return Bids(table=table, first_fit=placed & present)
+
+
+class _Generator:
+    """Finds each job's windows; fields and windows that jobs have in common are computed once."""
+
+    def __init__(self, columns: Columns, topology: Topology, options: BidOptions) -> None:
+        self.pool = Pool()
+        self._columns = columns
+        self._topology = topology
+        self._rules = Rules(topology=topology, use_switches=options.use_switches)
+        self._fields: dict[object, Field] = {}
+
+    def bids_of(self, demand: Demand, placement: Placement | None, most: int, stagger: int) -> Draft:
+        """Return the job's windows, best first: a few more than ``most``, as some may repeat others."""
+        most += ceil(most / 8) + 1
+        if any(count > self._columns.licenses[name] for name, count in demand.licenses.items()):
+            return Draft.joined([])
+        kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
+        for variant in demand.variants:
+            for choice in gres_choices(variant):
+                for phase, draft in self._families(demand, variant, choice, most, stagger):
+                    if len(draft):
+                        kept[phase].append(draft)
+        draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most)
+        if placement is None:
+            return draft
+        return Draft.joined([self._placed(placement), draft])
+
+    def _placed(self, placement: Placement) -> Draft:
+        """Return the first-fit placement as a bid."""
+        demand, nodes = placement.demand, placement.nodes
+        group = Group(demand=demand, variant=placement.variant, choice=placement.choice)
+        return Draft(
+            np.array([self.pool.add(nodes, placement.units)]),
+            np.array([len(nodes)]),
+            np.array([self.pool.add_group(group)]),
+            np.array([placement.mode]),
+            np.array([False]),
+            np.array([self._is_aligned(demand, placement.variant, placement.choice, nodes)]),
+        )
+
+    def _is_aligned(self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray) -> bool:
+        """Return whether nodes touch an end of their nodeset as things are before any award."""
+        field = self._field(demand, variant, choice, "snapshot")
+        first, last = int(nodes.min()), int(nodes.max())
+        start, end = (int(place) for place in np.searchsorted(field.nodes, [first, last]))
+        switch = self._topology.common_switch_of_sets(np.array([0, len(nodes)]), nodes)
+        edges = [field.run_first[start] == start, field.run_last[end] == end]
+        if self._rules.use_switches:
+            beside = np.array([max(first - 1, 0), min(last + 1, len(self._columns.names) - 1)])
+            edges.extend(~self._topology.below(beside, switch))
+        return bool(np.any(edges))
+
+    def _field(self, demand: Demand, variant: Variant, choice: GresChoice, order: str) -> Field:
+        key = (
+            id(variant.eligible),
+            choice,
+            demand.unit,
+            demand.least,
+            demand.memory_per_node,
+            demand.memory_per_unit,
+            demand.exclusive,
+            order,
+        )
+        if key not in self._fields:
+            free = self._columns.free
+            mask = usable(demand, variant, choice, free, self._columns)
+            units = units_of(demand, free, self._columns)
+            none = np.zeros_like(units)
+            totals = tuple(free.gres.get(kind, none) for kind, _, _, _ in choice.total)
+            nodes = self._scan(np.flatnonzero(mask), units, order)
+            self._fields[key] = field_of(nodes, units, totals, self._topology.leaf)
+        return self._fields[key]
+
+    def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
+        """Return usable nodes in a scan order: snapshot, below each switch in turn, or fullest first."""
+        if order == "tree":
+            return nodes[np.argsort(self._topology.rank[nodes])]
+        if order == "fullest":
+            return nodes[np.argsort(units[nodes], kind="stable")]
+        if order == "fewest gres":
+            free = sum(self._columns.free.gres.values(), np.zeros_like(units))
+            return nodes[np.lexsort((units[nodes], free[nodes]))]
+        return nodes
+
+    def _orders(self, demand: Demand) -> list[str]:
+        below = self._rules.use_switches or demand.max_switches is not None
+        if not below or self._topology.in_snapshot_order:
+            return ["snapshot"]
+        return ["snapshot"] if demand.contiguous and demand.max_switches is None else ["tree", "snapshot"]
+
+    def _families(
+        self, demand: Demand, variant: Variant, choice: GresChoice, most: int, stagger: int
+    ) -> Iterator[tuple[Phase, Draft]]:
+        """Yield drafts of every kind, each best first."""
+        group = -1
+        for order in self._orders(demand):
+            field = self._field(demand, variant, choice, order)
+            if not len(field):
+                return
+            if group < 0:
+                group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
+            family = _Family(self.pool, field, demand, variant, choice, self._rules, group, most, stagger)
+            yield from family.scanned()
+            if len(demand.required) and not demand.contiguous:
+                yield Phase.EXTRA, self._around_required(family)
+        if not demand.contiguous and not len(demand.required):
+            for order in ("fullest", "fewest gres"):
+                field = self._field(demand, variant, choice, order)
+                family = _Family(self.pool, field, demand, variant, choice, self._rules, group, most, stagger)
+                yield from family.sorted_by_room()
+
+    def _around_required(self, family: _Family) -> Draft:
+        demand, field = family.demand, family.field
+        sets = list(
+            required_sets(
+                field, demand, family.variant, family.choice, self._rules, family.most, family.stagger
+            )
+        )
+        units = units_of(demand, self._columns.free, self._columns)
+        aligned = [self._is_aligned(demand, family.variant, family.choice, nodes) for nodes in sets]
+        return Draft(
+            np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),
+            np.array([len(nodes) for nodes in sets], np.int64),
+            np.full(len(sets), family.group),
+            np.full(len(sets), mode_of(demand)),
+            np.zeros(len(sets), np.bool_),
+            np.array(aligned, np.bool_),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The bids of one job on one field."""
+
+    pool: Pool
+    field: Field
+    demand: Demand
+    variant: Variant
+    choice: GresChoice
+    rules: Rules
+    group: int
+    most: int
+    stagger: int
+
+    def scanned(self) -> Iterator[tuple[Phase, Draft]]:
+        """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
+        if self.demand.type is not JobType.CORES:
+            for count in node_counts(self.demand, self.variant, len(self.field)):
+                yield from self._by_class(self._fixed(count), mode_of(self.demand))
+            return
+        forward = self._fewest(backward=False)
+        yield from self._by_class(forward, mode_of(self.demand))
+        backward = self._fewest(backward=True)
+        yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
+        if not self.demand.exclusive:
+            for windows in self._spread(forward):
+                yield Phase.SPREAD, self._drafted(windows, EVEN)
+
+    def sorted_by_room(self) -> Iterator[tuple[Phase, Draft]]:
+        """Yield bids on the nodes that are fullest already: not contiguous, to pack what is left."""
+        if self.demand.node_counts is None:
+            yield Phase.EXTRA, self._drafted(self._fewest(backward=False), mode_of(self.demand))
+            return
+        for count in node_counts(self.demand, self.variant, len(self.field)):
+            yield Phase.EXTRA, self._drafted(self._fixed(count), mode_of(self.demand))
+
+    def _fixed(self, count: int) -> Windows:
+        return fixed_windows(self.field, count, self.demand, self.choice, self.rules)
+
+    def _fewest(self, *, backward: bool) -> Windows:
+        windows = fewest_windows(self.field, self.demand, self.choice, self.rules, backward=backward)
+        return windows.only(windows.length <= self.variant.max_nodes)
+
+    def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> Draft:
+        best = order_windows(self.field, windows, self.most, self.stagger)
+        return self.pool.draft(self.field, best, self.group, mode, backward=backward)
+
+    def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[Phase, Draft]]:
+        inner = windows.contiguous & ~windows.aligned
+        for phase, mask in (
+            (Phase.ALIGNED, windows.contiguous & windows.aligned),
+            (Phase.INNER, inner),
+            (Phase.JOINED, ~windows.contiguous),
+        ):
+            if mask.any():
+                yield phase, self._drafted(windows.only(mask), mode)
+
+    def _spread(self, fewest: Windows) -> Iterator[Windows]:
+        """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
+        most = min(len(self.field), self.variant.max_nodes, (self.demand.units or 0) // self.demand.least)
+        if not len(fewest):
+            return
+        count = int(fewest.length.min())
+        for length in dict.fromkeys((2 * count, 4 * count)):
+            if length <= most:
+                yield self._fixed(length)
+        for length in self._whole_lengths(most):
+            windows = self._fixed(length)
+            yield windows.only(self._is_whole(windows))
+
+    def _whole_lengths(self, most: int) -> list[int]:
+        """Return the sizes of nodesets and of all usable nodes, largest first, a few of them."""
+        runs = self.field.run_last - self.field.run_first + 1
+        lengths = np.unique(np.append(runs, len(self.field)))
+        return [int(length) for length in lengths[lengths <= most][::-1][:4]]
+
+    def _is_whole(self, windows: Windows) -> BoolArray:
+        last = windows.start + windows.length - 1
+        whole: BoolArray = (self.field.run_first[windows.start] == windows.start) & (
+            self.field.run_last[last] == last
+        )
+        return whole
+
+
+def _interleaved(drafts: list[Draft]) -> Draft:
+    """Return several drafts as one: the best of each, then the second best of each."""
+    ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
+    return Draft.joined(drafts).take(np.argsort(ranks, kind="stable"))
+
+
+def _in_turn(kinds: dict[Phase, Draft], most: int) -> Draft:
+    """Return the best ``most`` windows of all kinds in the order of SPEC 1.3.
+
+    A job with more class A windows than half the cap leaves the other half to the other kinds.
+    """
+    quota = ceil(most / 2)
+    turn = {Phase.INNER: 0, Phase.JOINED: 1, Phase.SPREAD: 2}
+    keys: list[IntArray] = []
+    for phase, draft in kinds.items():
+        rank = np.arange(len(draft))
+        if phase is Phase.ALIGNED:
+            key = np.where(rank < quota, rank, rank + 10 * most)
+        elif phase is Phase.EXTRA:
+            key = quota + 2 + 3 * most + rank
+        else:
+            key = quota + 2 + 3 * rank + turn[phase]
+            if phase is not Phase.INNER:
+                key[:1] = quota + (phase is Phase.JOINED)
+        keys.append(key)
+    return Draft.joined(list(kinds.values())).take(np.argsort(np.concatenate(keys), kind="stable")[:most])

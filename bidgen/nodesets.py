@@ -1,0 +1,69 @@
+"""Nodesets: maximal contiguous runs of nodes with free cores and enough free gres (Soner, section 4.1)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..topology.tree import Topology
+from .columns import BoolArray, Capacity, Columns, IntArray
+
+
+class Nodeset(NamedTuple):
+    """A nodeset (first, last, c, g): node indices, free cores in all, gres that every node has free."""
+
+    first: int
+    last: int
+    cores: int
+    gres: int
+
+
+def nodesets(cores: IntArray, gres: IntArray, counts: list[int]) -> list[Nodeset]:
+    """Return the nodesets of nodes in a row for each count g of ``counts``, as figure 4.4 lists them.
+
+    Args:
+        cores: free cores of each node, shape (n,).
+        gres: free gres of each node, shape (n,).
+        counts: the values of g.
+    """
+    sums = np.concatenate([[0], np.cumsum(cores)])
+    found: list[Nodeset] = []
+    for count in counts:
+        first, last = runs((cores > 0) & (gres >= count))
+        found.extend(
+            Nodeset(int(start), int(end), int(sums[end + 1] - sums[start]), count)
+            for start, end in zip(first, last, strict=True)
+        )
+    return found
+
+
+def runs(mask: BoolArray, borders: BoolArray | None = None) -> tuple[IntArray, IntArray]:
+    """Return first and last indices of the maximal runs of a mask; a border before a node ends a run."""
+    before = np.concatenate([[False], mask[:-1]])
+    after = np.concatenate([mask[1:], [False]])
+    starts, ends = mask & ~before, mask & ~after
+    if borders is not None:
+        starts |= mask & borders
+        ends |= mask & np.concatenate([borders[1:], [True]])
+    return np.flatnonzero(starts), np.flatnonzero(ends)
+
+
+def general_nodesets(columns: Columns, free: Capacity, topology: Topology, *, use_switches: bool) -> int:
+    """Return |S|: the distinct nodesets of all nodes over every gres and every count that is free.
+
+    With ``use_switches`` the nodes below every switch are scanned as well (AUCSCHED3).
+    """
+    usable = columns.takes_jobs & (free.cores > 0)
+    masks = [usable]
+    for counts in free.gres.values():
+        masks.extend(usable & (counts >= count) for count in np.unique(counts[usable]) if count > 0)
+    depths = range(topology.path.shape[1]) if use_switches else range(0)
+    borders = [np.diff(topology.path[:, depth], prepend=-1) != 0 for depth in depths]
+    return sum(_distinct(mask, borders) for mask in masks)
+
+
+def _distinct(mask: BoolArray, borders: list[BoolArray]) -> int:
+    found = [runs(mask), *(runs(mask, border) for border in borders)]
+    pairs = np.concatenate([first * len(mask) + last for first, last in found])
+    return len(np.unique(pairs))

@@ -1,0 +1,88 @@
+"""Bids as columns: who bids, on which nodes, how much on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .columns import FloatArray, IntArray
+from .demand import Demand
+
+#: Class codes of ``BidTable.bid_class``.
+CLASS_A, CLASS_B, CLASS_C = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BidTable:
+    """All bids of a window, grouped by job in window order; one entry for each bid and node of it.
+
+    Attributes:
+        demands: the jobs of the window, by place in it.
+        job: place in the window of each bid's job, ascending, shape (bids,).
+        bid_class: 0, 1, 2 for A, B, C, shape (bids,).
+        level: level of the nodes' lowest common switch, L_i, shape (bids,).
+        nodesets: how many nodesets the bid joins, |S_c|, shape (bids,).
+        indptr: entries of bid ``i`` are ``indptr[i]:indptr[i + 1]``, shape (bids + 1,).
+        node: node of each entry, ascending within a bid, shape (entries,).
+        cores: cores on it, T_in, shape (entries,).
+        memory: MiB on it, shape (entries,); None when no bid counts memory.
+        gres: counts on it by gres name, shape (entries,) each, for the names some bid asks for.
+        gres_ratio: mean over the job's gres of (R_i + 1) / (R_max + 1), the k4 term of (5.7).
+        gres_share: mean over the job's gres of R_i / G_max, the last term of (6.5).
+        general_nodesets: |S|, all distinct nodesets over every g.
+    """
+
+    demands: tuple[Demand, ...]
+    job: IntArray
+    bid_class: npt.NDArray[np.int8]
+    level: IntArray
+    nodesets: IntArray
+    indptr: IntArray
+    node: IntArray
+    cores: IntArray
+    memory: IntArray | None
+    gres: Mapping[str, IntArray]
+    gres_ratio: FloatArray
+    gres_share: FloatArray
+    general_nodesets: int
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Nodes of each bid, |N_c|, shape (bids,)."""
+        return np.diff(self.indptr)
+
+    def entries(self, bid: int) -> slice:
+        """Return the slice of one bid's entries."""
+        return slice(int(self.indptr[bid]), int(self.indptr[bid + 1]))
+
+    def cores_of_bids(self) -> IntArray:
+        """Return the cores of each bid over all its nodes, shape (bids,)."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(self.cores, self.indptr[:-1])
+
+    def of_first_jobs(self, count: int) -> BidTable:
+        """Return the table of the first ``count`` jobs of the window, for a halved attempt."""
+        bids = int(np.searchsorted(self.job, count))
+        entries = slice(0, int(self.indptr[bids]))
+        return BidTable(
+            demands=self.demands[:count],
+            job=self.job[:bids],
+            bid_class=self.bid_class[:bids],
+            level=self.level[:bids],
+            nodesets=self.nodesets[:bids],
+            indptr=self.indptr[: bids + 1],
+            node=self.node[entries],
+            cores=self.cores[entries],
+            memory=None if self.memory is None else self.memory[entries],
+            gres={name: counts[entries] for name, counts in self.gres.items()},
+            gres_ratio=self.gres_ratio[:bids],
+            gres_share=self.gres_share[:bids],
+            general_nodesets=self.general_nodesets,
+        )

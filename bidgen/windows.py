@@ -1,0 +1,168 @@
+"""Windows of a field: the node sets that bids of every class are made on, found for all starts at once.
+
+A window is ``length`` usable nodes from position ``start`` on. Inside one nodeset it is contiguous: class A
+when it touches the nodeset's beginning or end, else B. Across nodesets it joins neighbours: class C. Below
+switches (AUCSCHED3) the nodesets of the lowest common switch count: they end where that switch does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from ..topology.tree import Topology
+from .columns import BoolArray, IntArray
+from .demand import Demand, Variant
+from .fields import Field, GresChoice
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Windows:
+    """Feasible windows of a field, ascending by start; every array of shape (k,)."""
+
+    start: IntArray
+    length: IntArray
+    contiguous: BoolArray
+    aligned: BoolArray
+    level: IntArray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def only(self, mask: BoolArray | IntArray) -> Windows:
+        """Return the windows that ``mask`` picks."""
+        return Windows(
+            start=self.start[mask],
+            length=self.length[mask],
+            contiguous=self.contiguous[mask],
+            aligned=self.aligned[mask],
+            level=self.level[mask],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What every window of a job must keep.
+
+    Attributes:
+        topology: the switches; ``use_switches`` lets nodesets end where a switch does (AUCSCHED3).
+    """
+
+    topology: Topology
+    use_switches: bool
+
+
+def fixed_windows(field: Field, length: int, demand: Demand, choice: GresChoice, rules: Rules) -> Windows:
+    """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
+    key = ("fixed", length, demand.units, demand.contiguous, demand.max_switches, choice.total)
+    if key not in field.windows:
+        starts = np.arange(len(field) - length + 1)
+        field.windows[key] = _kept(field, starts, np.full(len(starts), length), demand, choice, rules)
+    return cast(Windows, field.windows[key])
+
+
+def fewest_windows(
+    field: Field, demand: Demand, choice: GresChoice, rules: Rules, *, backward: bool = False
+) -> Windows:
+    """Return, for each start, the window of the fewest nodes that hold a cores-only job.
+
+    ``backward`` takes, for each end of a nodeset, the fewest nodes before it.
+    """
+    key = ("fewest", backward, demand.units, demand.contiguous, demand.max_switches, choice.total)
+    if key not in field.windows:
+        start, length = _backward(field, demand, choice) if backward else _forward(field, demand, choice)
+        windows = _kept(field, start, length, demand, choice, rules)
+        if backward:
+            windows = windows.only(windows.aligned & (field.run_last[_ends(windows)] == _ends(windows)))
+        field.windows[key] = windows
+    return cast(Windows, field.windows[key])
+
+
+def _ends(windows: Windows) -> IntArray:
+    return windows.start + windows.length - 1
+
+
+def _needs(field: Field, demand: Demand, choice: GresChoice) -> list[tuple[IntArray, int]]:
+    """Return prefix sums beside the least that a window must hold of each."""
+    needs = [] if demand.units is None else [(field.sums, demand.units)]
+    lows = [low for _, _, low, _ in choice.total]
+    return needs + [(sums, low) for sums, low in zip(field.total_sums, lows, strict=True) if low]
+
+
+def _forward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray, IntArray]:
+    starts = np.arange(len(field))
+    end = starts + 1
+    for sums, need in _needs(field, demand, choice):
+        end = np.maximum(end, np.searchsorted(sums, sums[:-1] + need, side="left"))
+    fits = end <= len(field)
+    return starts[fits], (end - starts)[fits]
+
+
+def _backward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray, IntArray]:
+    end = np.unique(field.run_last) + 1
+    start = end - 1
+    for sums, need in _needs(field, demand, choice):
+        start = np.minimum(start, np.searchsorted(sums, sums[end] - need, side="right") - 1)
+    fits = start >= 0
+    return start[fits], (end - start)[fits]
+
+
+def _kept(
+    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: Rules
+) -> Windows:
+    """Keep and classify the windows that hold the job's needs."""
+    end = start + length
+    fits = np.ones(len(start), np.bool_)
+    for sums, need in _needs(field, demand, choice):
+        fits &= sums[end] - sums[start] >= need
+    if demand.units is not None and not demand.exclusive:
+        fits &= length * demand.least <= demand.units
+    if demand.contiguous:
+        fits &= field.run[start] == field.run[end - 1]
+    if demand.max_switches is not None:
+        fits &= field.leaf_changes[end - 1] - field.leaf_changes[start] < demand.max_switches
+    if len(demand.required):
+        fits &= _holds(field, start, end, demand.required)
+    return _classified(field, start[fits], length[fits], rules)
+
+
+def _holds(field: Field, start: IntArray, end: IntArray, required: IntArray) -> BoolArray:
+    """Return which windows hold every required node."""
+    places = np.flatnonzero(np.isin(field.nodes, required))
+    if len(places) < len(required):
+        return np.zeros(len(start), np.bool_)
+    return (start <= places[0]) & (places[-1] < end)
+
+
+def _classified(field: Field, start: IntArray, length: IntArray, rules: Rules) -> Windows:
+    last = start + length - 1
+    contiguous = field.run[start] == field.run[last]
+    topology = rules.topology
+    switch = topology.common_switch(field.nodes[start], field.nodes[last])
+    at_start = field.run_first[start] == start
+    at_end = field.run_last[last] == last
+    if rules.use_switches:
+        at_start |= ~topology.below(field.nodes[np.maximum(start - 1, 0)], switch)
+        at_end |= ~topology.below(field.nodes[np.minimum(last + 1, len(field) - 1)], switch)
+    return Windows(
+        start=start,
+        length=length,
+        contiguous=contiguous,
+        aligned=at_start | at_end,
+        level=topology.level[switch],
+    )
+
+
+def node_counts(demand: Demand, variant: Variant, usable: int) -> list[int]:
+    """Return the node counts to bid with, fewest first: both ends of a range and two between."""
+    if demand.node_counts is None:
+        return []
+    span = demand.node_counts
+    most = min(span.maximum, variant.max_nodes, usable)
+    if demand.units is not None and not demand.exclusive:
+        most = min(most, demand.units // demand.least)
+    if most < span.minimum:
+        return []
+    return sorted({round(value) for value in np.linspace(span.minimum, most, 4)})

@@ -1,0 +1,1 @@
+"""The integer programs of the papers, and the one door to the solver."""

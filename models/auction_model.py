@@ -1,0 +1,118 @@
+"""What AUCSCHED2 and AUCSCHED3 share: one binary a bid, one row a job, one row a node and resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pulp
+
+from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
+from ..bidgen.table import BidTable
+from .solver import IntegerProgram, read_pulp
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class AuctionModel:
+    """The integer program over given bids, in PuLP: |B| binaries, at most |J| + (2 + gres)·|N| rows.
+
+    Args:
+        table: the bids.
+        columns: the cluster's free resources.
+        weights: what each bid adds to the objective, shape (bids,): priorities, or the papers' sums.
+    """
+
+    name = ""
+
+    def __init__(self, table: BidTable, columns: Columns, weights: FloatArray) -> None:
+        self.table = table
+        self.columns = columns
+        self.problem = pulp.LpProblem(self.name, pulp.LpMaximize)
+        self.bids = [self.problem.add_variable(f"b{bid}", cat=pulp.LpBinary) for bid in range(len(table))]
+        self.maximise(weights)
+        self.one_bid_per_job()
+        self.cores_on_nodes()
+        self.gres_on_nodes()
+        self.memory_on_nodes()
+        self.licenses()
+
+    def maximise(self, weights: FloatArray) -> None:
+        """Σ_j Σ_{i ∈ B_j} w_i·b_i: equation (5.1) or (6.1), w_i as the caller chose."""
+        self.problem.setObjective(
+            pulp.LpAffineExpression(list(zip(self.bids, weights.tolist(), strict=True)))
+        )
+
+    def one_bid_per_job(self) -> None:
+        """Σ_{i ∈ B_j} b_i ≤ 1 for each job j: equation (5.2), (6.2)."""
+        starts = np.searchsorted(self.table.job, np.arange(len(self.table.demands) + 1)).tolist()
+        for job, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
+            if end > start:
+                self._at_most(f"job{job}", ((bid, 1) for bid in self.bids[start:end]), 1)
+
+    def cores_on_nodes(self) -> None:
+        """Σ_i T_in·b_i ≤ A_n^cpu for each node n: equation (5.3), (6.3)."""
+        self._on_nodes("cores", self.table.cores, self.columns.free.cores)
+
+    def gres_on_nodes(self) -> None:
+        """Σ_i U_in·R_i^gres·b_i ≤ A_n^gres for each node n and gres: equation (5.4), (6.4)."""
+        for number, (kind, amounts) in enumerate(self.table.gres.items()):
+            self._on_nodes(f"gres{number}", amounts, self.columns.free.gres[kind])
+
+    def memory_on_nodes(self) -> None:
+        """The same for memory, on nodes whose memory is limited."""
+        if self.table.memory is not None:
+            self._on_nodes("memory", self.table.memory, self.columns.free.memory)
+
+    def licenses(self) -> None:
+        """Σ_i licences·b_i ≤ free licences, over the whole cluster."""
+        for number, (name, free) in enumerate(self.columns.licenses.items()):
+            counts = [demand.licenses.get(name, 0) for demand in self.table.demands]
+            terms = [
+                (bid, counts[job])
+                for bid, job in zip(self.bids, self.table.job.tolist(), strict=True)
+                if counts[job]
+            ]
+            if terms:
+                self._at_most(f"license{number}", terms, free)
+
+    def _on_nodes(self, name: str, amounts: IntArray, free: IntArray) -> None:
+        """Add the row of one resource for each node that some bid wants it on."""
+        wanted = np.flatnonzero(amounts)
+        if name == "memory":
+            wanted = wanted[free[self.table.node[wanted]] < UNLIMITED_MIB]
+        by_node = wanted[np.argsort(self.table.node[wanted], kind="stable")]
+        nodes = self.table.node[by_node]
+        starts = np.flatnonzero(np.diff(nodes, prepend=-1)).tolist()
+        bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths)
+        bids = [self.bids[bid] for bid in bid_of[by_node].tolist()]
+        values = amounts[by_node].tolist()
+        for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
+            node = int(nodes[start])
+            terms = zip(bids[start:end], values[start:end], strict=True)
+            self._at_most(f"{name}_n{node}", terms, int(free[node]))
+
+    def _at_most(self, name: str, terms: Iterable[tuple[pulp.LpVariable, int]], limit: int) -> None:
+        expression = pulp.LpAffineExpression(list(terms))
+        self.problem.addConstraint(pulp.LpConstraint(expression, pulp.LpConstraintLE, name, limit))
+
+    def program(self) -> IntegerProgram:
+        """Return the program as arrays, one column a bid."""
+        return read_pulp(self.problem, self.bids)
+
+    def preference(self) -> FloatArray:
+        """Return what each bid adds to the second stage; higher is better, never negative, shape (bids,)."""
+        raise NotImplementedError
+
+    def shown_preference(self) -> FloatArray:
+        """Return the preference of each bid as schedules show it: F, or −K; shape (bids,)."""
+        raise NotImplementedError
+
+    def paper_weights(self, priorities: FloatArray) -> FloatArray:
+        """Return P_j + α·F_i or P_j − β·K_ji of each bid: the printed objective.
+
+        Args:
+            priorities: P_j of each job of the window, shape (jobs,).
+        """
+        raise NotImplementedError
