@@ -15,7 +15,7 @@ from math import inf
 
 import numpy as np
 
-#: Jobs a block has at least; more when there are many distinct sizes, to bound the index's memory.
+#: Jobs of a block; more where sizes are so many that the index would outgrow the jobs.
 BLOCK = 512
 
 
@@ -30,7 +30,7 @@ class Backlog:
     def __init__(self, size: Sequence[int], estimate: Sequence[float], block: int = BLOCK) -> None:
         self._jobs = len(size)
         self._classes = sorted(set(size))
-        self._block = block = max(block, 4 * len(self._classes))
+        self._block = block = max(block, len(self._classes))
         blocks = -(-self._jobs // block)
         # Jobs beyond the last are padding: larger than any machine, they never fit.
         padded = np.full(blocks * block, np.iinfo(np.int64).max)

@@ -13,12 +13,14 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from math import inf, ulp
 
-from .backlog import Backlog
+from .backlog import BLOCK, Backlog
 from .orderings import Resort
 from .workload import Requests
 
-#: A queue deeper than this is searched by array operations (backlog.py), until it is this shallow again.
-DEEP, SHALLOW = 256, 64
+#: A queue deeper than this is searched by array operations (backlog.py),
+DEEP = 256
+#: until it is this shallow again.
+SHALLOW = 64
 
 
 class Easy:
@@ -30,12 +32,22 @@ class Easy:
 
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None = None, deep: int = DEEP) -> None:
+    def __init__(
+        self,
+        requests: Requests,
+        resort: Resort | None = None,
+        *,
+        deep: int = DEEP,
+        shallow: int = SHALLOW,
+        block: int = BLOCK,
+    ) -> None:
         self._requests = requests
         self._size = requests.size
         self._estimate = requests.estimate
         self._resort = resort
         self._deep = inf if resort else deep
+        self._shallow = shallow
+        self._block = block
         self._free = requests.processors
         self._queue: list[int] = []
         self._backlog: Backlog | None = None
@@ -145,7 +157,7 @@ class Easy:
         return shadow
 
     def _go_deep(self) -> None:
-        self._backlog = Backlog(self._requests.size, self._requests.estimate)
+        self._backlog = Backlog(self._requests.size, self._requests.estimate, self._block)
         self._backlog.add(self._queue)
         self._queue = []
 
@@ -164,7 +176,7 @@ class Easy:
             self._deep_backfill(now, backlog, started)
         else:
             self._deep_arrivals(now, backlog, arrived, started)
-        if len(backlog) < SHALLOW:
+        if len(backlog) <= self._shallow:
             self._queue = backlog.jobs()
             self._backlog = None
         return started

@@ -101,6 +101,9 @@ class Multifactor:
 
     and every user has the same share. Before anybody has used anything the factor is 1.
 
+    Attributes:
+        usage: decayed processor-seconds by user, users in the order of their numbers.
+
     """
 
     def __init__(self, requests: Requests, weights: MultifactorWeights) -> None:
@@ -110,7 +113,7 @@ class Multifactor:
         index = {user: place for place, user in enumerate(users)}
         self._user = [index[user] for user in requests.user]
         self._held = [0] * len(users)
-        self._usage = [0.0] * len(users)
+        self.usage = [0.0] * len(users)
         self._as_of: float = 0
 
     def changed(self, now: float, jobs: Sequence[int], sign: int) -> None:
@@ -128,8 +131,8 @@ class Multifactor:
         half_life = self._weights.half_life_s
         left = 0.5 ** ((now - self._as_of) / half_life)
         weight = (1 - left) * half_life / log(2)
-        self._usage = [
-            usage * left + held * weight for usage, held in zip(self._usage, self._held, strict=True)
+        self.usage = [
+            usage * left + held * weight for usage, held in zip(self.usage, self._held, strict=True)
         ]
         self._as_of = now
 
@@ -142,12 +145,12 @@ class Multifactor:
 
     def _shares(self) -> list[float]:
         """Return each user's weighted fair-share term."""
-        weight, users = self._weights.fairshare, len(self._usage)
-        total = sum(self._usage)
+        weight, users = self._weights.fairshare, len(self.usage)
+        total = sum(self.usage)
         if not total:
             return [weight] * users
         # The exponent is a share times the number of users: at most that number, never an overflow.
-        return [weight * 2.0 ** (-users * usage / total) for usage in self._usage]
+        return [weight * 2.0 ** (-users * usage / total) for usage in self.usage]
 
     def _priority(self, now: float, job: int, shares: Sequence[float]) -> float:
         requests, weights = self._requests, self._weights
