@@ -60,10 +60,12 @@ class Bids:
     Attributes:
         table: the bids.
         first_fit: which jobs first-fit by priority starts; the first bid of each is where. Shape (jobs,).
+        could_bid: which jobs had something to bid on, whatever the caps left of it. Shape (jobs,).
     """
 
     table: BidTable
     first_fit: BoolArray
+    could_bid: BoolArray
 
 
 def generate_bids(
@@ -87,7 +89,8 @@ def generate_bids(
     table = assembler.table(demands, caps, count)
     present = np.bincount(table.job, minlength=len(demands)) > 0
     placed = np.array([placement is not None for placement in placements], np.bool_)
-    return Bids(table=table, first_fit=placed & present)
+    could_bid = np.array([len(draft) > 0 for draft in drafts], np.bool_)
+    return Bids(table=table, first_fit=placed & present, could_bid=could_bid)
 
 
 class _Generator:

@@ -1,0 +1,1 @@
+"""One scheduling step: window, bids, integer program, award."""

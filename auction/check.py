@@ -1,0 +1,201 @@
+"""An independent check of every schedule, in plain Python: no numpy, no bids, no solver."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..cluster.errors import AwardError
+from ..cluster.jobs import Job, Request
+from ..cluster.nodes import Node, PartitionState, Resources
+from ..cluster.schedule import Award, Schedule
+from ..cluster.snapshot import Snapshot
+
+
+def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
+    """Raise AwardError unless every job stands in one list and every award keeps what the job asked."""
+    _check_lists(snapshot, schedule)
+    jobs = {job.id: job for job in snapshot.jobs}
+    places = {node.name: place for place, node in enumerate(snapshot.nodes)}
+    leaves = _leaves(snapshot)
+    for award in schedule.started:
+        _Check(snapshot, jobs[award.job], award, places, leaves).run()
+    _check_capacity(snapshot, schedule)
+    _check_licenses(snapshot, schedule, jobs)
+
+
+def _check_lists(snapshot: Snapshot, schedule: Schedule) -> None:
+    listed = Counter(
+        [award.job for award in schedule.started] + [refusal.job for refusal in schedule.pending]
+    )
+    asked = Counter(job.id for job in snapshot.jobs)
+    for job in asked | listed:
+        if listed[job] != asked[job]:
+            raise AwardError(f"job {job} stands {listed[job]} times among started and pending")
+
+
+def _leaves(snapshot: Snapshot) -> dict[str, str]:
+    return {name: switch.name for switch in snapshot.switches or () for name in switch.nodes}
+
+
+def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
+    used: dict[str, Counter[str]] = {}
+    for award in schedule.started:
+        for name, use in award.nodes.items():
+            amounts = {"cores": use.cores, "memory": use.memory_mib or 0, **use.gres}
+            used.setdefault(name, Counter()).update(amounts)
+    for node in snapshot.nodes:
+        for what, amount in used.get(node.name, Counter()).items():
+            free = _free(node, what)
+            if free is not None and amount > free:
+                raise AwardError(f"{amount} {what} are awarded on {node.name}, {free} are free")
+
+
+def _free(node: Node, what: str) -> int | None:
+    if what == "cores":
+        return node.free.cores
+    if what == "memory":
+        return node.free.memory_mib
+    return node.free.gres.get(what, 0)
+
+
+def _check_licenses(snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]) -> None:
+    used: Counter[str] = Counter()
+    for award in schedule.started:
+        used.update(jobs[award.job].request.licenses)
+    for name, count in used.items():
+        if count > snapshot.licenses[name].free:
+            raise AwardError(f"{count} {name} licences are awarded, {snapshot.licenses[name].free} are free")
+
+
+class _Check:
+    """Checks one award against its job."""
+
+    def __init__(
+        self, snapshot: Snapshot, job: Job, award: Award, places: dict[str, int], leaves: dict[str, str]
+    ) -> None:
+        self._snapshot = snapshot
+        self._job = job
+        self._request: Request = job.request
+        self._award = award
+        self._places = places
+        self._leaves = leaves
+        self._nodes = [snapshot.nodes[places[name]] for name in award.nodes]
+
+    def run(self) -> None:
+        """Make every check."""
+        if self._job.hold is not None or self._job.unsupported or self._job.priority == 0:
+            self._fail("must not start")
+        for node in self._nodes:
+            self._check_node(node)
+        self._check_partition()
+        self._check_counts()
+        self._check_order()
+        for name in self._request.gres_per_node:
+            self._check_gres_per_node(name)
+        for name in self._request.gres_total:
+            self._check_gres_total(name)
+        self._check_nothing_extra()
+
+    def _fail(self, message: str) -> None:
+        raise AwardError(f"job {self._job.id}: {message}")
+
+    def _check_node(self, node: Node) -> None:
+        request, use = self._request, self._award.nodes[node.name]
+        if not node.state.takes_jobs:
+            self._fail(f"{node.name} is {node.state}")
+        if not request.features <= node.features or node.name in request.excluded_nodes:
+            self._fail(f"{node.name} lacks a feature or is excluded")
+        if request.exclusive and (node.free != node.total or use.cores != node.total.cores):
+            self._fail(f"{node.name} is not empty or not all the job's")
+        memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * use.cores
+        if (use.memory_mib or 0) != memory:
+            self._fail(f"{use.memory_mib} MiB on {node.name} instead of {memory}")
+        for reservation in self._snapshot.reservations:
+            if node.name in reservation.nodes and self._job.user not in reservation.users:
+                self._check_reservation(reservation.name, reservation.start, reservation.end)
+
+    def _check_reservation(self, name: str, start: float, end: float) -> None:
+        now, limit = self._snapshot.time, self._job.time_limit_s
+        if now is None or ((limit is None or start < now + limit) and now < end):
+            self._fail(f"runs into the reservation {name}")
+
+    def _check_partition(self) -> None:
+        if self._job.partition and not any(map(self._is_in, self._job.partition.split(","))):
+            self._fail(f"is not wholly in partition {self._job.partition}")
+
+    def _is_in(self, name: str) -> bool:
+        limits = {partition.name: partition for partition in self._snapshot.partitions}.get(name)
+        listed = set(limits.nodes) if limits else set()
+        if limits is not None and (
+            limits.state is not PartitionState.UP
+            or len(self._nodes) > (limits.max_nodes or len(self._nodes))
+            or (self._job.time_limit_s or 0) > (limits.max_time_limit_s or float("inf"))
+        ):
+            return False
+        return all(name in node.partitions or node.name in listed for node in self._nodes)
+
+    def _check_counts(self) -> None:
+        request = self._request
+        cores = [use.cores for use in self._award.nodes.values()]
+        counts = request.node_counts
+        if not cores or (counts is not None and not counts.minimum <= len(cores) <= counts.maximum):
+            self._fail(f"has {len(cores)} nodes")
+        if min(cores) < max(1, request.min_cores_per_node):
+            self._fail(f"has {min(cores)} cores on a node")
+        if request.exclusive:
+            wanted = request.cores or len(cores) * (request.cores_per_node or 0)
+            if sum(cores) < wanted or min(cores) < (request.cores_per_node or 1):
+                self._fail(f"has {sum(cores)} cores")
+            return
+        if request.cores is not None and sum(cores) != request.cores:
+            self._fail(f"has {sum(cores)} cores instead of {request.cores}")
+        if request.cores_per_node is not None and set(cores) != {request.cores_per_node}:
+            self._fail(f"has {sorted(set(cores))} cores a node")
+        if any(count % request.cores_per_task for count in cores):
+            self._fail("has a task split across nodes")
+
+    def _check_order(self) -> None:
+        request = self._request
+        places = sorted(self._places[name] for name in self._award.nodes)
+        if request.contiguous and places[-1] - places[0] + 1 != len(places):
+            self._fail("is not contiguous")
+        leaves = {self._leaves.get(name, "") for name in self._award.nodes}
+        if request.max_switches is not None and len(leaves) > request.max_switches:
+            self._fail(f"stands below {len(leaves)} leaf switches")
+        if not set(request.required_nodes) <= set(self._award.nodes):
+            self._fail("lacks a required node")
+
+    def _check_gres_per_node(self, name: str) -> None:
+        span = self._request.gres_per_node[name]
+        for node, use in self._award.nodes.items():
+            count = self._of(name, use, per_node=True)
+            if count < span.minimum or (count > span.maximum and not self._request.exclusive):
+                self._fail(f"has {count} {name} on {node}")
+
+    def _check_gres_total(self, name: str) -> None:
+        span = self._request.gres_total[name]
+        count = sum(self._of(name, use, per_node=False) for use in self._award.nodes.values())
+        if count < span.minimum or (count > span.maximum and not self._request.exclusive):
+            self._fail(f"has {count} {name}")
+
+    def _of(self, name: str, use: Resources, *, per_node: bool) -> int:
+        """Return the count of a gres, of any type when the request names none; one type per job."""
+        kinds = {kind for held in self._award.nodes.values() for kind in held.gres if _is_kind(kind, name)}
+        if len(kinds) > 1 and not self._request.exclusive:
+            self._fail(f"mixes {' and '.join(sorted(kinds))}")
+        if len(kinds) > 1 and per_node:
+            return max(use.gres.get(kind, 0) for kind in kinds)
+        return sum(use.gres.get(kind, 0) for kind in kinds)
+
+    def _check_nothing_extra(self) -> None:
+        if self._request.exclusive:
+            return
+        asked = (*self._request.gres_per_node, *self._request.gres_total)
+        for use in self._award.nodes.values():
+            for kind, count in use.gres.items():
+                if count and not any(_is_kind(kind, name) for name in asked):
+                    self._fail(f"holds {count} {kind} that it did not ask for")
+
+
+def _is_kind(kind: str, name: str) -> bool:
+    return kind == name or (":" not in name and kind.startswith(f"{name}:"))

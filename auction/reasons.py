@@ -1,0 +1,162 @@
+"""Why a job did not start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from ..bidgen.columns import IntArray
+from ..bidgen.demand import Demand, DemandReader
+from ..bidgen.generate import BidOptions, generate_bids
+from ..cluster.schedule import Reason, Refusal
+from ..cluster.snapshot import Snapshot
+from .attempt import AttemptResult, Cluster
+from .queue import Queue
+from .state import FreeState
+
+#: How many names a sentence lists before it says how many more there are.
+_LISTED = 8
+
+
+def refusals(
+    snapshot: Snapshot, queue: Queue, cluster: Cluster, best: AttemptResult | None, *, discarded: bool
+) -> Iterator[Refusal]:
+    """Yield every job that does not start, in queue order, with the reason."""
+    losers = {} if best is None else _losers(snapshot, queue, cluster, best, discarded=discarded)
+    for job in queue.jobs:
+        refusal = queue.refused.get(job.id) or losers.get(job.id)
+        if refusal is not None:
+            yield refusal
+
+
+def _losers(
+    snapshot: Snapshot, queue: Queue, cluster: Cluster, best: AttemptResult, *, discarded: bool
+) -> dict[str, Refusal]:
+    winners = set() if discarded else set(best.table.job[best.chosen].tolist())
+    explainer = _Explainer(snapshot, cluster, best)
+    found: dict[str, Refusal] = {}
+    for place, demand in enumerate(queue.window):
+        if place >= best.size:
+            detail = f"the time limit halved the window to {best.size} jobs"
+            found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
+        elif place not in winners:
+            reason, detail = explainer.why(place, demand, discarded=discarded)
+            found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
+    return found
+
+
+class _Explainer:
+    """Finds what stood in a losing job's way."""
+
+    def __init__(self, snapshot: Snapshot, cluster: Cluster, best: AttemptResult) -> None:
+        self._snapshot = snapshot
+        self._cluster = cluster
+        self._table = best.table
+        self._could_bid = best.bids.could_bid
+        self._state = FreeState(best.table, cluster.columns)
+        self._holders: dict[int, list[str]] = {}
+        self._license_holders: dict[str, list[str]] = {}
+        for bid in best.chosen.tolist():
+            self._state.take(bid)
+            self._note(bid)
+
+    def _note(self, bid: int) -> None:
+        job = self._table.demands[int(self._table.job[bid])].job
+        for node in self._table.node[self._table.entries(bid)].tolist():
+            self._holders.setdefault(node, []).append(job.id)
+        for name in job.request.licenses:
+            self._license_holders.setdefault(name, []).append(job.id)
+
+    def why(self, place: int, demand: Demand, *, discarded: bool) -> tuple[Reason, str]:
+        """Return the reason and the particulars for one job of the window."""
+        bids = range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())
+        if not bids:
+            return self._without_bid(place, demand)
+        if discarded:
+            return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
+        return Reason.OUTBID, self._outbid(bids)
+
+    def _without_bid(self, place: int, demand: Demand) -> tuple[Reason, str]:
+        if self._could_bid[place]:
+            return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+        if self._fits_without_reservations(demand):
+            return Reason.RESERVATION, "nodes that would hold it are reserved"
+        return Reason.NO_FIT, self._no_fit(demand)
+
+    def _fits_without_reservations(self, demand: Demand) -> bool:
+        if not self._snapshot.reservations:
+            return False
+        reader = DemandReader(self._snapshot, self._cluster.columns, honour_reservations=False)
+        again = reader.read(demand.job, 0)
+        if not isinstance(again, Demand):
+            return False
+        options = BidOptions(max_bids=1, max_bids_per_job=1)
+        return len(generate_bids((again,), self._cluster.columns, self._cluster.topology, options).table) > 0
+
+    def _no_fit(self, demand: Demand) -> str:
+        columns = self._cluster.columns
+        for name, count in demand.licenses.items():
+            if count > columns.licenses[name]:
+                return f"it asks for {count} {name} licences, {columns.licenses[name]} are free"
+        eligible = demand.variants[0].eligible.copy()
+        for variant in demand.variants[1:]:
+            eligible |= variant.eligible
+        cores = int(columns.free.cores[eligible].sum())
+        return f"no nodeset holds {_asked(demand)}; its nodes have {cores} free cores on {_free_nodes(eligible, columns.free.cores)} nodes"
+
+    def _outbid(self, bids: range) -> str:
+        """Name the jobs that took what the least contested of a job's bids wanted."""
+        least: tuple[list[str], IntArray] | None = None
+        for bid in bids:
+            nodes = self._state.short_nodes(bid)
+            names = self._state.short_licenses(bid)
+            holders = _in_order(job for node in nodes.tolist() for job in self._holders.get(node, []))
+            holders += _in_order(job for name in names for job in self._license_holders.get(name, []))
+            if not len(nodes) and not names:
+                return "its bids are worth less than nothing under these weights"
+            if least is None or len(set(holders)) < len(least[0]):
+                least = list(dict.fromkeys(holders)), nodes
+        if least is None:
+            return ""
+        jobs, nodes = least
+        where = (
+            f" on {_listed([self._cluster.columns.names[node] for node in nodes.tolist()])}"
+            if len(nodes)
+            else ""
+        )
+        return f"outbid by {_listed(jobs)}{where}"
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:_LISTED])
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
+
+
+def _free_nodes(eligible: IntArray, cores: IntArray) -> int:
+    return int((eligible & (cores > 0)).sum())
+
+
+def _asked(demand: Demand) -> str:
+    request = demand.job.request
+    parts: list[str] = []
+    counts = demand.node_counts
+    if counts is not None:
+        number = f"{counts.minimum}" if counts.is_exact else f"{counts.minimum} to {counts.maximum}"
+        parts.append(f"{number} {'empty ' if request.exclusive else ''}nodes")
+    if request.cores_per_node is not None:
+        parts.append(f"{request.cores_per_node} cores a node")
+    elif request.cores is not None:
+        parts.append(f"{request.cores} cores")
+    parts.extend(f"{span.minimum} {name} a node" for name, span in request.gres_per_node.items())
+    parts.extend(f"{span.minimum} {name} in all" for name, span in request.gres_total.items())
+    if request.memory_mib_per_node:
+        parts.append(f"{request.memory_mib_per_node} MiB a node")
+    if request.memory_mib_per_core:
+        parts.append(f"{request.memory_mib_per_core} MiB a core")
+    parts.extend(["consecutive nodes"] if request.contiguous else [])
+    return ", ".join(parts)

@@ -1,0 +1,80 @@
+"""What is still free while bids are taken one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
+from ..bidgen.table import BidTable
+
+
+class FreeState:
+    """Free resources less those of the bids taken so far."""
+
+    def __init__(self, table: BidTable, columns: Columns) -> None:
+        self._table = table
+        self.free = columns.free.copy()
+        self.licenses = dict(columns.licenses)
+        self._limited = columns.free.memory < UNLIMITED_MIB
+
+    def fits(self, bid: int) -> bool:
+        """Return whether a bid could be taken now."""
+        table, entries = self._table, self._table.entries(bid)
+        licenses = table.demands[int(table.job[bid])].licenses
+        if any(count > self.licenses[name] for name, count in licenses.items()):
+            return False
+        return not any(short.any() for _, short in self._shortages(entries))
+
+    def take(self, bid: int) -> None:
+        """Take a bid's resources."""
+        table, entries = self._table, self._table.entries(bid)
+        nodes = table.node[entries]
+        self.free.cores[nodes] -= table.cores[entries]
+        if table.memory is not None:
+            self.free.memory[nodes] -= np.where(self._limited[nodes], table.memory[entries], 0)
+        for kind, counts in table.gres.items():
+            self.free.gres[kind][nodes] -= counts[entries]
+        for name, count in table.demands[int(table.job[bid])].licenses.items():
+            self.licenses[name] -= count
+
+    def short_nodes(self, bid: int) -> IntArray:
+        """Return the nodes of a bid that lack something it needs."""
+        entries = self._table.entries(bid)
+        nodes = self._table.node[entries]
+        short = np.zeros(len(nodes), np.bool_)
+        for _, lacking in self._shortages(entries):
+            short |= lacking
+        return nodes[short]
+
+    def short_licenses(self, bid: int) -> list[str]:
+        """Return the licences that a bid lacks."""
+        licenses = self._table.demands[int(self._table.job[bid])].licenses
+        return [name for name, count in licenses.items() if count > self.licenses[name]]
+
+    def _shortages(self, entries: slice) -> Iterable[tuple[str, IntArray]]:
+        table, nodes = self._table, self._table.node[entries]
+        yield "cores", self.free.cores[nodes] < table.cores[entries]
+        if table.memory is not None:
+            yield "memory", (self.free.memory[nodes] < table.memory[entries]) & self._limited[nodes]
+        for kind, counts in table.gres.items():
+            yield kind, self.free.gres[kind][nodes] < counts[entries]
+
+
+def greedy(table: BidTable, columns: Columns, taken: Iterable[int] = ()) -> list[int]:
+    """Return the bids of a greedy award: each job in turn takes the first of its bids that fits.
+
+    ``taken`` bids are there already; their jobs take no other.
+    """
+    state = FreeState(table, columns)
+    chosen = sorted(taken)
+    for bid in chosen:
+        state.take(bid)
+    done = {int(table.job[bid]) for bid in chosen}
+    for bid, job in enumerate(table.job.tolist()):
+        if job not in done and state.fits(bid):
+            state.take(bid)
+            chosen.append(bid)
+            done.add(job)
+    return sorted(chosen)

@@ -1,0 +1,172 @@
+"""One scheduling step: a snapshot goes in, a schedule comes out (Soner, figures 3.2 and 4.1)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..bidgen.columns import columns_of
+from ..bidgen.demand import Demand
+from ..cluster.schedule import (
+    Attempt,
+    Award,
+    BidClass,
+    BidSummary,
+    Objective,
+    Schedule,
+    Seconds,
+    Sizes,
+    Status,
+)
+from ..cluster.nodes import Resources
+from ..cluster.snapshot import Snapshot
+from ..models.solver import SolverStatus
+from ..topology.tree import topology_of
+from .attempt import AttemptResult, Cluster, attempt
+from .check import check_schedule
+from .options import StepOptions
+from .queue import Queue, queue_of
+from .reasons import refusals
+
+_CLASSES = (BidClass.A, BidClass.B, BidClass.C)
+
+
+def schedule(snapshot: Snapshot, **options: Any) -> Schedule:
+    """Run one auction over a snapshot.
+
+    Args:
+        snapshot: the cluster and its queue.
+        options: the members of ``StepOptions``: ``model``, ``window``, ``max_bids``,
+            ``max_bids_per_job``, ``time_limit_s``, ``weights``, ``objective``, ``strategy``,
+            ``on_timeout``, ``reserve``, ``seed``, ``preference_table``, ``clock``.
+
+    Returns:
+        Who starts where, who waits and why; every job stands in exactly one of the two lists.
+
+    Raises:
+        OptionError: an option's value cannot be used.
+        InputError: the weights are too large to be summed exactly.
+        SolverError: HiGHS failed.
+    """
+    return run_step(snapshot, StepOptions(**options))
+
+
+def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
+    """Run one auction; a timeout is treated as ``options.on_timeout`` says (SPEC 1.9)."""
+    began = options.clock()
+    cluster = Cluster(columns=columns_of(snapshot), topology=topology_of(snapshot))
+    queue = queue_of(snapshot, cluster.columns, options.window)
+    attempts = _attempts(queue, cluster, options)
+    best = _best(attempts)
+    discarded = options.on_timeout == "discard" and best is not None and not best.proved
+    awards = () if best is None or discarded else _awards(best, cluster)
+    waiting = refusals(snapshot, queue, cluster, best, discarded=discarded)
+    result = Schedule(
+        model=options.model,
+        status=_status(best, discarded=discarded),
+        objective=_objective(best, discarded=discarded),
+        started=awards,
+        pending=tuple(waiting),
+        window=0 if best is None else best.size,
+        attempts=tuple(_reported(one) for one in attempts),
+        sizes=Sizes() if best is None else best.sizes,
+        seconds=_seconds(attempts, options.clock() - began),
+    )
+    check_schedule(snapshot, result)
+    return result
+
+
+def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[AttemptResult]:
+    """Solve the window; under ``halve`` again with half of it, until a solve is proved or one job is left."""
+    attempts: list[AttemptResult] = []
+    window: tuple[Demand, ...] = queue.window
+    while window:
+        attempts.append(attempt(window, cluster, options))
+        if attempts[-1].proved or options.on_timeout != "halve" or len(window) == 1:
+            break
+        window = window[: len(window) // 2]
+    return attempts
+
+
+def _best(attempts: list[AttemptResult]) -> AttemptResult | None:
+    """Return the attempt with the best award: by priority, by preference, the proved before the others."""
+    return max(attempts, key=lambda one: (one.value[0], one.value[1], one.proved), default=None)
+
+
+def _awards(best: AttemptResult, cluster: Cluster) -> tuple[Award, ...]:
+    return tuple(_award(best, int(bid), cluster) for bid in best.chosen)
+
+
+def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
+    table = best.table
+    entries = table.entries(bid)
+    demand = table.demands[int(table.job[bid])]
+    counts_memory = bool(demand.memory_per_node or demand.memory_per_unit) and table.memory is not None
+    memory = table.memory[entries].tolist() if counts_memory and table.memory is not None else None
+    names = [cluster.columns.names[node] for node in table.node[entries].tolist()]
+    nodes = {
+        name: Resources(
+            cores=int(table.cores[entries][place]),
+            memory_mib=None if memory is None else memory[place],
+            gres={
+                kind: int(counts[entries][place])
+                for kind, counts in table.gres.items()
+                if counts[entries][place]
+            },
+        )
+        for place, name in enumerate(names)
+    }
+    summary = BidSummary(
+        bid_class=_CLASSES[int(table.bid_class[bid])],
+        level=None if cluster.topology.is_linear else int(table.level[bid]),
+        preference=float(best.preference[bid]),
+    )
+    return Award(job=demand.job.id, nodes=nodes, bid=summary)
+
+
+def _status(best: AttemptResult | None, *, discarded: bool) -> Status:
+    if best is None or best.status is SolverStatus.OPTIMAL:
+        return Status.OPTIMAL
+    return Status.NO_SOLUTION if discarded else Status.FEASIBLE
+
+
+def _objective(best: AttemptResult | None, *, discarded: bool) -> Objective:
+    if best is None:
+        return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0)
+    if discarded:
+        bound = None if best.bound is None else float(best.bound)
+        return Objective(priority=0, preference=0.0, bound=bound, gap=None)
+    preference = float(np.sum(best.preference[best.chosen]))
+    return Objective(
+        priority=best.priority,
+        preference=preference,
+        bound=None if best.bound is None else float(best.bound),
+        gap=_gap(best.priority, best.bound),
+    )
+
+
+def _gap(value: Fraction | int, bound: Fraction | int | None) -> float | None:
+    """Return (bound − value) / value, None when no bound is known or the value is 0 below one."""
+    if bound is None or (value == 0 and bound > 0):
+        return None
+    return 0.0 if bound <= value else float((bound - value) / value)
+
+
+def _reported(one: AttemptResult) -> Attempt:
+    return Attempt(
+        size=one.size,
+        status=one.status.value,
+        priority=one.priority,
+        seconds=one.bid_seconds + one.build_seconds + one.solve_seconds,
+    )
+
+
+def _seconds(attempts: list[AttemptResult], total: float) -> Seconds:
+    return Seconds(
+        bids=sum(one.bid_seconds for one in attempts),
+        build=sum(one.build_seconds for one in attempts),
+        solve=sum(one.solve_seconds for one in attempts),
+        total=total,
+    )
