@@ -23,6 +23,8 @@ COMMANDS = {
         "Run one auction over a snapshot and print who starts where.",
     ),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
+    "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),
+    "workload": ("simulation.command", "workload", "Look at a log: its jobs, times and load."),
 }
 
 

@@ -8,6 +8,7 @@ collect_ignore = [
     "bidgen",
     "models",
     "auction",
+    "simulation",
     "cli.py",
     "__init__.py",
 ]

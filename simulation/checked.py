@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from ..cluster.errors import AwardError
-from .counts import NEVER
+from .counts import NEVER, REPORT_EVERY
 from .events import Event, EventKind, EventQueue, run_events
 from .policy import Policy
 from .workload import Requests, Workload
@@ -66,7 +66,8 @@ class CheckedPolicy:
 class _CountsSystem:
     """The counts-only machine under the general loop."""
 
-    def __init__(self, workload: Workload, policy: Policy) -> None:
+    def __init__(self, workload: Workload, policy: Policy, progress: Callable[[int], None] | None) -> None:
+        self._progress = progress
         self._run = workload.run
         self._policy = CheckedPolicy(policy, workload.requests)
         self._ended: list[int] = []
@@ -74,7 +75,12 @@ class _CountsSystem:
         self.starts: list[float] = [NEVER] * len(workload)
 
     def handle(self, event: Event) -> None:
-        (self._ended if event.kind is EventKind.END else self._arrived).append(event.job)
+        if event.kind is EventKind.END:
+            self._ended.append(event.job)
+            return
+        self._arrived.append(event.job)
+        if self._progress and event.job % REPORT_EVERY == 0:
+            self._progress(event.job)
 
     def schedule(self, now: float, queue: EventQueue) -> None:
         for job in self._policy.step(now, self._ended, self._arrived):
@@ -83,7 +89,9 @@ class _CountsSystem:
         self._ended, self._arrived = [], []
 
 
-def simulate_checked(workload: Workload, policy: Policy) -> list[float]:
+def simulate_checked(
+    workload: Workload, policy: Policy, progress: Callable[[int], None] | None = None
+) -> list[float]:
     """Run a policy over a workload as ``simulate_counts`` does, every rule checked.
 
     Raises:
@@ -93,6 +101,6 @@ def simulate_checked(workload: Workload, policy: Policy) -> list[float]:
     queue = EventQueue()
     for job, submit in enumerate(workload.requests.submit):
         queue.push(submit, EventKind.ARRIVAL, job)
-    system = _CountsSystem(workload, policy)
+    system = _CountsSystem(workload, policy, progress)
     run_events(queue, system)
     return system.starts

@@ -1,0 +1,155 @@
+"""A simulation's outcome as files: JSON, a table for people, and rows by job in three dialects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..formats.swf import Field, SwfLog, number_text
+from .counts import NEVER
+from .metrics import metrics
+from .placement import place_lowest_first
+from .result import Result
+
+FORMAT = "aucsched-simulation/1"
+
+JOB_COLUMNS = "id,submit_s,start_s,end_s,cores,nodes,wait_s,run_s,estimate_s,user"
+#: The columns of Batsim 4's ``…_jobs.csv``.
+BATSIM_COLUMNS = (
+    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,"
+    "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
+    "allocated_resources,consumed_energy,metadata"
+)
+
+
+def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outcome as plain values; the metrics' names and units are those of metrics.py.
+
+    Args:
+        result: the outcome.
+        settings: what the policy was told beyond its name and order.
+    """
+    workload = result.workload
+    return {
+        "format": FORMAT,
+        "policy": result.policy,
+        "order": result.order,
+        **settings,
+        "processors": workload.requests.processors,
+        "jobs": len(workload),
+        "rows": workload.rows,
+        "dropped": {reason.value: count for reason, count in workload.dropped.items()},
+        "killed_at_estimate": len(workload.killed),
+        "seconds": round(result.seconds, 6),
+        "metrics": metrics(result),
+    }
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """Return a document's text: the same document gives the same bytes."""
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+_ROWS = {
+    "makespan": ("makespan_s", "s"),
+    "theoretical run time": ("theoretical_runtime_s", "s"),
+    "CPU utilisation": ("cpu_utilization", ""),
+    "loss of capacity": ("loss_of_capacity", ""),
+    "throughput": ("throughput_per_h", "jobs/h"),
+    "response by width": ("response_weighted_by_width_s", "s"),
+    "slowdown by area": ("slowdown_weighted_by_area", ""),
+}
+_COLUMNS = {
+    "wait": ("wait", "_s"),
+    "response": ("response", "_s"),
+    "slowdown": ("slowdown", ""),
+    "bounded slowdown": ("bounded_slowdown", ""),
+}
+
+
+def to_text(result: Result, name: str) -> str:
+    """Return the outcome as a table for people."""
+    workload, values = result.workload, metrics(result)
+    order = "" if result.order == "fcfs" else f", {result.order} order"
+    lines = [
+        f"{name}: {result.policy}{order}, {len(workload)} jobs on {workload.requests.processors} processors",
+        "",
+        f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",
+    ]
+    for label, (metric, unit) in _COLUMNS.items():
+        shown = (_shown(values[f"{metric}_{part}{unit}"]) for part in ("mean", "std", "max"))
+        lines.append(f"{label + (' (s)' if unit else ''):<22}" + "".join(f"{text:>16}" for text in shown))
+    lines.append("")
+    for label, (metric, unit) in _ROWS.items():
+        lines.append(f"{label:<22}{_shown(values[metric]):>16} {unit}".rstrip())
+    rate = len(workload) / result.seconds if result.seconds else 0
+    lines.append(f"{'simulated in':<22}{result.seconds:>16.3f} s ({rate:,.0f} jobs/s)")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def jobs_csv(result: Result) -> str:
+    """Return one row a job in order of submission; no start, end or wait where a job never started.
+
+    ``nodes`` is a hostlist, empty where the machine counts processors only.
+    """
+    workload, requests = result.workload, result.workload.requests
+    lines = [JOB_COLUMNS]
+    for job, start in enumerate(result.starts):
+        submit, run = requests.submit[job], workload.run[job]
+        begun = ["", "", ""] if start == NEVER else map(number_text, (start, start + run, start - submit))
+        start_s, end_s, wait_s = begun
+        lines.append(
+            f"{workload.ids[job]},{number_text(submit)},{start_s},{end_s},{requests.size[job]},,"
+            f"{wait_s},{number_text(run)},{number_text(requests.estimate[job])},{requests.user[job]}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def batsim_csv(result: Result) -> str:
+    """Return the jobs as Batsim's tools read them, rows in order of end, as Batsim writes them.
+
+    Batsim numbers its machines; here the numbers are given lowest first (placement.py).
+    """
+    return "\n".join([BATSIM_COLUMNS, *_batsim_rows(result)]) + "\n"
+
+
+def _batsim_rows(result: Result) -> Iterator[str]:
+    workload, requests = result.workload, result.workload.requests
+    placed = place_lowest_first(workload, result.starts)
+    for job in sorted(placed, key=lambda job: (result.starts[job] + workload.run[job], job)):
+        submit, start, run = requests.submit[job], result.starts[job], workload.run[job]
+        killed = job in workload.killed
+        resources = " ".join(
+            f"{first}-{first + count - 1}" if count > 1 else f"{first}" for first, count in placed[job]
+        )
+        times = (start, run, start + run, start - submit, start + run - submit)
+        yield ",".join(
+            [
+                f"{workload.ids[job]},w0,{workload.ids[job]}",
+                f"{number_text(submit)},{requests.size[job]},{number_text(requests.estimate[job])}",
+                "0,COMPLETED_WALLTIME_REACHED" if killed else "1,COMPLETED_SUCCESSFULLY",
+                *map(number_text, times),
+                f'{times[-1] / run!r},{resources},-1,""',
+            ]
+        )
+
+
+def simulated_log(result: Result, log: SwfLog) -> SwfLog:
+    """Return the log as the simulated machine would have written it: kept rows, its own waiting times."""
+    workload = result.workload
+    begun = [job for job, start in enumerate(result.starts) if start != NEVER]
+    table = log.table[[workload.row[job] for job in begun]]
+    table[:, Field.WAIT] = result.wait
+    table[:, Field.RUN] = result.run
+    table[:, Field.ALLOCATED_PROCESSORS] = np.asarray(result.size)
+    note = f" Note: simulated by aucsched, policy {result.policy}, order {result.order}"
+    return SwfLog(comments=(*log.comments, note), table=table)
