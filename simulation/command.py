@@ -86,9 +86,10 @@ def workload() -> None:
 def describe(workload: str, processors: int | None, form: str, output: Path, plot: Path | None) -> None:
     """Print what a log (SWF, plain or gzip; - reads standard input) holds."""
     from ..formats.write import write_text  # noqa: PLC0415 - --help loads no numpy
+    from .chart import check_chart  # noqa: PLC0415
     from .describe import describe as figures_of  # noqa: PLC0415
     from .describe import description_text  # noqa: PLC0415
-    from .plots import check_chart, draw_workload  # noqa: PLC0415
+    from .plot_workload import draw_workload  # noqa: PLC0415
     from .report import to_json  # noqa: PLC0415
 
     check_chart("--plot", plot)
@@ -102,7 +103,7 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
 
 def _check_simulate(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and charts that could not be drawn."""
-    from .plots import check_chart  # noqa: PLC0415 - --help loads no numpy
+    from .chart import check_chart  # noqa: PLC0415 - --help loads no numpy
 
     for option, needed, value in (
         ("reservations", "policy", ("reservations",)),
@@ -211,7 +212,8 @@ def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:
     """Write the files that the options name."""
     from ..formats.swf import write_swf  # noqa: PLC0415 - --help loads no numpy
     from ..formats.write import write_text  # noqa: PLC0415
-    from .plots import draw_gantt, draw_utilization  # noqa: PLC0415
+    from .plot_gantt import draw_gantt  # noqa: PLC0415
+    from .plot_use import draw_utilization  # noqa: PLC0415
     from .report import batsim_csv, jobs_csv, simulated_log  # noqa: PLC0415
 
     if options["jobs_out"] is not None:
