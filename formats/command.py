@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -16,6 +17,7 @@ def snapshot() -> None:
 
 
 _FILE = click.Path(allow_dash=True)
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
 @snapshot.command()
@@ -66,13 +68,16 @@ def parse_time(text: str) -> float:
     Raises:
         OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time.
     """
-    if text.isdecimal():
-        return float(text)
     try:
+        if _SECONDS.fullmatch(text):
+            return datetime.fromtimestamp(float(text), UTC).timestamp()
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise OptionError(f"--time: {text!r} is neither ISO 8601 nor seconds since the epoch") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        seconds = -1.0
+    if seconds < 0:
+        raise OptionError(f"--time: {text!r} is neither ISO 8601 nor seconds since the epoch")
+    return seconds
 
 
 def _tell(lines: Iterable[str]) -> None:

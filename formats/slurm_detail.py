@@ -16,7 +16,7 @@ from .slurm_gres import parse_gres
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
 _ID = re.compile(r"JobId=(\d+)\b")
-_NAME = re.compile(r"\sJobName=(.*?)\s+UserId=", re.DOTALL)
+_NAME = re.compile(r"\sJobName=(.*?)\s+(?:HetJobIdSet|UserId)=", re.DOTALL)
 # What users write freely could look like a field: it is cut out before fields are looked for.
 _FREE = re.compile(r"\sJobName=.*?(?=\s+UserId=)|\sCommand=.*?(?=\s+WorkDir=)|\sComment=[^\n]*", re.DOTALL)
 _SWITCHES = re.compile(r"\sSwitches=(\d+)")

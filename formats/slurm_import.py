@@ -139,12 +139,15 @@ def _details(source: SlurmText | None, notes: Notes) -> Mapping[int, JobDetail]:
     if source is None:
         notes.add("job detail", "no job detail is given: switch counts that jobs ask for are not known")
         return {}
-    return _read(source, lambda content: parse_job_detail(_text(content)))
+    details = _read(source, lambda content: parse_job_detail(_text(content)))
+    if not details:
+        notes.add("job detail", "the job detail names no job: switch counts that jobs ask for are not known")
+    return details
 
 
 def _time(records: Iterable[Record], notes: Notes) -> float | None:
     """Return when the scheduler last looked at a job: 22.05 does not say when it answered."""
-    newest = max((record.number("last_sched_evaluation") or 0 for record in records), default=0)
+    newest = max((record.moment("last_sched_evaluation") or 0 for record in records), default=0)
     if newest == 0:
         notes.add("time", "the time of the snapshot is not known (--time gives it)")
     return newest or None

@@ -82,8 +82,9 @@ def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes
         notes.add("arrays", f"{cut} (set SLURM_BITSTR_LEN=0 for squeue)")
     for index, task in enumerate(tasks):
         over = limit and index >= limit - running.get(array, 0)
-        hold = "JobArrayTaskLimit" if over and job.hold is None else job.hold
-        yield replace(job, id=f"{array}_{task}", hold=hold)
+        # A hold by hand may be lifted further on; the array's limit must then still stand.
+        free = job.hold is None or (queue.schedule_held and job.hold in BY_HAND)
+        yield replace(job, id=f"{array}_{task}", hold="JobArrayTaskLimit" if over and free else job.hold)
 
 
 def _job(record: Record, queue: Queue, notes: Notes) -> Job:
@@ -98,7 +99,7 @@ def _job(record: Record, queue: Queue, notes: Notes) -> Job:
         id=job_id(record),
         priority=priority,
         request=request,
-        submit_time=record.number("submit_time"),
+        submit_time=record.moment("submit_time"),
         user=record.text("user_name"),
         group=record.text("group_name"),
         account=record.text("account"),

@@ -16,7 +16,8 @@ _COUNTS = {
     "sockets_per_board": "--sockets-per-board",
     "minimum_tmp_disk_per_node": "--tmp",
     "core_spec": "--core-spec",
-    "thread_spec": "--thread-spec",
+    # 22.05 writes --core-spec here too.
+    "thread_spec": "--core-spec or --thread-spec",
 }
 #: Counts that a node with one thread a core satisfies by itself when they are 1.
 _THREAD_COUNTS = {"threads_per_core": "--threads-per-core", "tasks_per_core": "--ntasks-per-core"}

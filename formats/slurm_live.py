@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, OptionError
 from ..cluster.nodes import License
 from .slurm_import import SlurmSources, SlurmText
 from .slurm_notes import Notes
@@ -35,10 +35,11 @@ def collect(
 
     Raises:
         InputError: a file cannot be read, or ``squeue`` or ``sinfo`` is not there or fails.
+        OptionError: two of the files are standard input.
     """
     notes = Notes()
     if [jobs, nodes, topology, job_detail].count("-") > 1:
-        raise InputError("only one of the files can be standard input", file="-")
+        raise OptionError("only one of --jobs, --nodes, --topology and --job-detail can be standard input")
     sources = SlurmSources(
         jobs=_ask(_JOBS) if jobs is None else _file(jobs),
         nodes=_ask(_NODES) if nodes is None else _file(nodes),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..cluster.errors import InputError
 from ..cluster.nodes import NodeState, Resources
+from .hostlist import expand
 from .slurm_gres import parse_gres, settle
 from .slurm_notes import Notes
 from .slurm_record import Record
@@ -78,6 +79,8 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
 def _node(record: Record, notes: Notes) -> NodeFigures:
     record.require("name", "state", "cpus", "alloc_cpus")
     name = record.text("name")
+    if expand(name, record.place("name")) != (name,):
+        raise record.unknown("name", "the name of one node")
     total, free = _resources(record, name, notes)
     return NodeFigures(
         name=name,
@@ -92,6 +95,8 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
 
 def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Resources]:
     cpus, used = record.count("cpus"), record.count("alloc_cpus")
+    if cpus == 0:
+        raise record.unknown("cpus", "above 0")
     if used > cpus:
         notes.add("node figures", f"node {name}: {used} CPUs of {cpus} are allocated: taken as all")
     memory = record.number("real_memory")

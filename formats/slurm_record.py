@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..cluster.checks import LARGEST_COUNT
 from ..cluster.errors import InputError
 from .jsontext import decode
 
@@ -19,6 +20,10 @@ from .jsontext import decode
 INFINITE = math.inf
 
 _WRAPPED = {"set", "infinite", "number"}
+#: Slurm's NO_VAL and INFINITE in 32 and 64 bits, which some members show as they are.
+_NO_VALUE = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
+#: The last second of the year 9999: later times are no times.
+_LAST_MOMENT = 253402300799
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +59,31 @@ class Record:
             if value["infinite"] is True:
                 return INFINITE
             value = value["number"] if value["set"] is True else None
-        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-            return value
+        if value is None:
+            return None
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value in _NO_VALUE:
+                return None
+            if 0 <= value <= LARGEST_COUNT:
+                return value
         raise self.unknown(name, "a number as Slurm writes it")
 
+    def moment(self, name: str) -> int | None:
+        """Return a time in seconds since the epoch, None where it is absent, null, not set or 0."""
+        value = self.number(name)
+        if value is not None and value > _LAST_MOMENT:
+            raise self.unknown(name, "a time")
+        return value or None
+
     def count(self, name: str) -> int:
-        """Return an integer that is there and not negative.
+        """Return an integer that must be there.
 
         Raises:
-            InputError: it is absent, null, not set, infinite or below 0.
+            InputError: it is absent, null, not set or infinite.
         """
         self.require(name)
         value = self.number(name)
-        if value is None or value < 0:
+        if value is None:
             raise self.unknown(name, "a count")
         return value
 

@@ -19,7 +19,7 @@ from .slurm_gres import parse_request
 from .slurm_limits import unsupported_parts
 from .slurm_notes import Notes
 from .slurm_record import Record
-from .slurm_size import Size, read_size, with_cpus_per_gres
+from .slurm_size import Size, node_range, read_size, with_cpus_per_gres
 
 #: Members without which a request could be read as a weaker one.
 _NEEDED = (
@@ -105,9 +105,8 @@ def _members(job: _Reading) -> dict[str, Any]:
     required = _required_nodes(job)
     size = read_size(job.record, job.detail, len(required), len(job.site.nodes))
     size, per_node, total = _gres(job, size)
+    _note_size(job, size)
     fixed = size.cores_per_node is not None
-    if size.total_cores > size.cores:
-        job.note("sizes", f"{size.cores} CPUs are asked for, Slurm's rules per node give {size.total_cores}")
     exclusive = _exclusive(job)
     return {
         "cores": None if fixed else size.cores,
@@ -126,6 +125,17 @@ def _members(job: _Reading) -> dict[str, Any]:
         "licenses": _licenses(job),
         **_memory(job, per_node, exclusive=exclusive),
     }
+
+
+def _note_size(job: _Reading, size: Size) -> None:
+    if size.total_cores > max(size.cores, size.tasks * size.cores_per_task):
+        text = f"CPUs asked for: {size.cores}; by Slurm's rules for each node it gets {size.total_cores}"
+        job.note("sizes", text)
+    low, high = node_range(job.record)
+    if low > high > 0:
+        job.note(
+            "sizes", f"{low} nodes at least (tres_req_str), {high} at most (max_nodes): {high} are taken"
+        )
 
 
 def _gres(job: _Reading, size: Size) -> tuple[Size, dict[str, int], dict[str, int]]:

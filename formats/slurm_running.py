@@ -55,7 +55,7 @@ def _end_time(record: Record) -> float | None:
     """Return the estimated end; a job without a time limit has none (22.05 writes a year after its start)."""
     if record.number_or_infinite("time_limit") in (None, INFINITE):
         return None
-    return record.number("end_time") or None
+    return record.moment("end_time")
 
 
 def _use(

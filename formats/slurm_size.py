@@ -71,7 +71,8 @@ def read_size(record: Record, detail: JobDetail | None, required: int, cluster_n
     cpus = max(1, record.count("cpus"))
     tasks = max(1, record.number("tasks") or 1)
     step = _cores_per_task(record, detail, cpus, tasks)
-    low, high = _node_range(record)
+    low, high = node_range(record)
+    low = min(low, high or low)
     least = max(record.number("minimum_cpus_per_node") or 1, (record.number("tasks_per_node") or 0) * step)
     if record.number("tasks_per_node") or least * low > cpus:
         nodes = _span(low, high) if high else Span.exactly(max(low, -(-tasks * step // least)))
@@ -104,8 +105,11 @@ def _span(low: int, high: int) -> Span:
     return Span(minimum=low, maximum=high)
 
 
-def _node_range(record: Record) -> tuple[int, int]:
-    """Return the fewest and the most nodes asked for; most is 0 where no count was."""
+def node_range(record: Record) -> tuple[int, int]:
+    """Return the fewest and the most nodes asked for; most is 0 where no count was.
+
+    They come from two members, so the fewest can be the greater when Slurm updated one only.
+    """
     high = record.number("max_nodes") or 0
     match = _NODES.search(record.text("tres_req_str"))
     low = int(match[1]) if match else high

@@ -67,15 +67,15 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     A positive priority is no leave to start: a job with a dependency has one. A hold by hand hides
     the dependency or the begin time behind it, so these are looked for first.
     """
+    for word in record.texts("job_state"):
+        if word in _HELD_STATES:
+            return _HELD_STATES[word]
     reason = record.text("state_reason")
     if reason in BY_HAND or (priority == 0 and reason in _STARTABLE):
         if record.text("dependency"):
             return "Dependency"
-        begin = record.number("eligible_time") or 0
+        begin = record.moment("eligible_time") or 0
         if now is not None and begin > now:
             return "BeginTime"
         return reason if reason in BY_HAND else "JobHeldUser"
-    if reason not in _STARTABLE:
-        return reason
-    held = [_HELD_STATES[word] for word in record.texts("job_state") if word in _HELD_STATES]
-    return held[0] if held else None
+    return None if reason in _STARTABLE else reason
