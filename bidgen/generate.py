@@ -28,6 +28,10 @@ from .table import BidTable
 from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 
 
+#: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
+_OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
+
+
 class Phase(IntEnum):
     """The kinds of bids, each filled in its turn."""
 
@@ -109,11 +113,19 @@ class _Generator:
         if any(count > self._columns.licenses[name] for name, count in demand.licenses.items()):
             return Draft.joined([])
         kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
-        for variant in demand.variants:
-            for choice in gres_choices(variant):
-                for phase, draft in self._families(demand, variant, choice, most, stagger):
-                    if len(draft):
-                        kept[phase].append(draft)
+        choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
+        for variant, choice in choices:
+            for phase, draft in self._families(demand, variant, choice, most, stagger):
+                kept[phase].append(draft)
+        if not demand.contiguous and not len(demand.required):
+            for order in _OTHER_ORDERS:
+                if sum(len(draft) for drafts in kept.values() for draft in drafts) >= 2 * most:
+                    break
+                kept[Phase.EXTRA].extend(
+                    draft
+                    for variant, choice in choices
+                    for draft in self._reordered(demand, variant, choice, order, most, stagger)
+                )
         draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most)
         if placement is None:
             return draft
@@ -166,7 +178,7 @@ class _Generator:
         return self._fields[key]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
-        """Return usable nodes in a scan order: snapshot, below each switch in turn, or fullest first."""
+        """Return usable nodes in a scan order: snapshot, below each switch in turn, or fullest first, shuffled."""
         if order == "tree":
             return nodes[np.argsort(self._topology.rank[nodes])]
         if order == "fullest":
@@ -174,6 +186,8 @@ class _Generator:
         if order == "fewest gres":
             free = sum(self._columns.free.gres.values(), np.zeros_like(units))
             return nodes[np.lexsort((units[nodes], free[nodes]))]
+        if order.startswith("shuffled"):
+            return np.random.default_rng(len(order)).permutation(nodes)
         return nodes
 
     def _orders(self, demand: Demand) -> list[str]:
@@ -197,11 +211,17 @@ class _Generator:
             yield from family.scanned()
             if len(demand.required) and not demand.contiguous:
                 yield Phase.EXTRA, self._around_required(family)
-        if not demand.contiguous and not len(demand.required):
-            for order in ("fullest", "fewest gres"):
-                field = self._field(demand, variant, choice, order)
-                family = _Family(self.pool, field, demand, variant, choice, self._rules, group, most, stagger)
-                yield from family.sorted_by_room()
+
+    def _reordered(  # noqa: PLR0913, PLR0917 - a family's parts
+        self, demand: Demand, variant: Variant, choice: GresChoice, order: str, most: int, stagger: int
+    ) -> Iterator[Draft]:
+        """Yield bids on the nodes in another order: they join nodes that are no neighbours."""
+        field = self._field(demand, variant, choice, order)
+        if len(field):
+            group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
+            yield from _Family(
+                self.pool, field, demand, variant, choice, self._rules, group, most, stagger
+            ).unordered()
 
     def _around_required(self, family: _Family) -> Draft:
         demand, field = family.demand, family.field
@@ -250,13 +270,16 @@ class _Family:
             for windows in self._spread(forward):
                 yield Phase.SPREAD, self._drafted(windows, EVEN)
 
-    def sorted_by_room(self) -> Iterator[tuple[Phase, Draft]]:
-        """Yield bids on the nodes that are fullest already: not contiguous, to pack what is left."""
+    def unordered(self) -> Iterator[Draft]:
+        """Yield bids of class C on nodes that are no neighbours."""
         if self.demand.node_counts is None:
-            yield Phase.EXTRA, self._drafted(self._fewest(backward=False), mode_of(self.demand))
+            fewest = self._fewest(backward=False)
+            yield self._drafted(fewest, mode_of(self.demand))
+            if not self.demand.exclusive:
+                yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
             return
         for count in node_counts(self.demand, self.variant, len(self.field)):
-            yield Phase.EXTRA, self._drafted(self._fixed(count), mode_of(self.demand))
+            yield self._drafted(self._fixed(count), mode_of(self.demand))
 
     def _fixed(self, count: int) -> Windows:
         return fixed_windows(self.field, count, self.demand, self.choice, self.rules)

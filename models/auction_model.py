@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ class AuctionModel:
     def one_bid_per_job(self) -> None:
         """Σ_{i ∈ B_j} b_i ≤ 1 for each job j: equation (5.2), (6.2)."""
         starts = np.searchsorted(self.table.job, np.arange(len(self.table.demands) + 1)).tolist()
-        for job, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
+        for job, (start, end) in enumerate(pairwise(starts)):
             if end > start:
                 self._at_most(f"job{job}", ((bid, 1) for bid in self.bids[start:end]), 1)
 
@@ -88,7 +89,7 @@ class AuctionModel:
         bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths)
         bids = [self.bids[bid] for bid in bid_of[by_node].tolist()]
         values = amounts[by_node].tolist()
-        for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
+        for start, end in pairwise([*starts, len(values)]):
             node = int(nodes[start])
             terms = zip(bids[start:end], values[start:end], strict=True)
             self._at_most(f"{name}_n{node}", terms, int(free[node]))

@@ -1,0 +1,70 @@
+"""Snapshots in a few words."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aucsched.formats.native import parse_snapshot
+from aucsched.cluster.snapshot import Snapshot
+
+import msgspec
+
+
+def document(nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
+    """Return a snapshot file's content; jobs without id or priority get falling ones."""
+    filled = [
+        {"id": f"J{place + 1}", "priority": 1000 - place, **job} for place, job in enumerate(jobs)
+    ]
+    return {
+        "format": "aucsched-snapshot/1",
+        "time": "2026-11-20T09:30:00Z",
+        "nodes": list(nodes),
+        "jobs": filled,
+        **members,
+    }
+
+
+def snapshot(nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any) -> Snapshot:
+    """Return a checked snapshot."""
+    return parse_snapshot(msgspec.json.encode(document(nodes, jobs, **members)))
+
+
+def tree(names: Sequence[str], leaf_size: int) -> dict[str, Any]:
+    """Return a topology of two levels over nodes, ``leaf_size`` a leaf."""
+    leaves = [
+        {"name": f"leaf{start // leaf_size}", "nodes": ",".join(names[start : start + leaf_size])}
+        for start in range(0, len(names), leaf_size)
+    ]
+    root = {"name": "root", "switches": ",".join(str(leaf["name"]) for leaf in leaves)}
+    return {"kind": "tree", "switches": [*leaves, root]}
+
+
+def tiny(seed: int) -> Snapshot:
+    """Return a random snapshot of 10 nodes and 7 jobs of all three types, some contiguous, some with GPUs."""
+    rng = random.Random(seed)
+    nodes = [
+        {"name": f"n{place}", "cores": 8, "free_cores": rng.randint(0, 8), "gres": {"gpu": 2}, "free_gres": {"gpu": rng.randint(0, 2)}}
+        for place in range(10)
+    ]
+    jobs = [_tiny_job(rng) for _ in range(7)]
+    topology = tree([str(node["name"]) for node in nodes], rng.choice([2, 5])) if rng.random() < 0.5 else {"kind": "linear"}
+    return snapshot(nodes, jobs, topology=topology)
+
+
+def _tiny_job(rng: random.Random) -> dict[str, Any]:
+    count = rng.randint(1, 4)
+    kind = rng.randint(1, 3)
+    job: dict[str, Any] = {"priority": rng.randint(1, 100)}
+    if kind == 1:
+        job["cores"] = rng.randint(1, 24)
+    elif kind == 2:
+        job |= {"nodes": count, "cores": rng.randint(count, 8 * count)}
+    else:
+        job |= {"nodes": count, "cores_per_node": rng.randint(1, 6)}
+    if rng.random() < 0.4:
+        job["gres_per_node"] = {"gpu": rng.randint(1, 2)}
+    if rng.random() < 0.25:
+        job["contiguous"] = True
+    return job
