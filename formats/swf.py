@@ -153,7 +153,7 @@ def _is_number(field: bytes) -> bool:
 def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
     wrong = next(field for field in fields if not _is_number(field)).decode("utf-8", "replace")
     shown = wrong if len(wrong) <= _SHOWN else f"{wrong[:_SHOWN]}…"
-    return InputError(f"{shown!r} is no number", path=f"line {number}")
+    return InputError(f"{shown!r} is no number of an SWF row", path=f"line {number}")
 
 
 def _table(values: array[float], width: int) -> NDArray[np.float64]:

@@ -65,7 +65,9 @@ def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
     else:
         most = timeline.most(waiting, edges)
         axes.stairs(most, edges / seconds, fill=True, color=ORANGE, alpha=0.3, label="largest in a bin")
-        axes.stairs(timeline.mean(waiting, edges), edges / seconds, color=ORANGE, linewidth=0.7, label="mean")
+        axes.stairs(
+            timeline.mean(waiting, edges), edges / seconds, color=ORANGE, linewidth=0.7, label="mean of a bin"
+        )
         legend_above(axes)
     axes.set_ylim(0, max(float(waiting.max()), 1) * 1.12)
     axes.set_ylabel("Jobs waiting")

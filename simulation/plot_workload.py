@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DAY_S, _WEEK_S = 86_400, 604_800
-#: More labels than these do not fit side by side.
-_LEVEL_LABELS = 6
+#: More labels such as 33–64 do not fit side by side: only the upper ends are written.
+_RANGES = 7
 
 
 def draw_workload(workload: Workload, log: SwfLog, path: Path) -> None:
@@ -42,8 +42,10 @@ def _draw_sizes(axes: Axes, workload: Workload) -> None:
         shares = np.bincount(classes, weights=weights, minlength=count)
         axes.bar(place + offset, 100 * shares / shares.sum(), 0.4, label=label, color=color)
     axes.set_xticks(place, [_size_label(power, workload.requests.processors) for power in place.tolist()])
-    axes.tick_params(axis="x", rotation=45 if count > _LEVEL_LABELS else 0)
-    axes.set_xlabel("Processors")
+    if count > _RANGES:
+        largest = np.minimum(2**place, workload.requests.processors)
+        axes.set_xticks(place, [f"{size}" for size in largest.tolist()], fontsize=6)
+    axes.set_xlabel("Processors" if count <= _RANGES else "Processors (up to)")
     axes.set_ylabel("Share (%)")
     axes.legend(loc="upper right")
 
@@ -77,7 +79,7 @@ def _draw_hours(axes: Axes, workload: Workload, log: SwfLog) -> None:
     axes.bar(np.arange(24) + 0.5, 100 * shares / shares.sum(), 0.85, color=BLUE)
     axes.set_xticks(range(0, 25, 4))
     local = log.header_count("UnixStartTime") is not None
-    axes.set_xlabel("Hour of the day (local)" if local else "Hour of the log's day")
+    axes.set_xlabel("Hour of the day (local)" if local else "Hour of the day (as logged)")
     axes.set_ylabel("Jobs submitted (%)")
 
 

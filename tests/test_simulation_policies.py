@@ -55,7 +55,7 @@ def plain(
     jobs: Sequence[J],
     processors: int,
     choose: Callable[[float, int, list[int], dict[int, float]], list[int]],
-    key: Callable[[float, int], tuple[float, ...]] = lambda _, job: (job,),
+    key: Callable[[float, int], tuple[float | Fraction, ...]] = lambda _, job: (job,),
 ) -> list[float]:
     """Run a rule the slow way: at each time stamp all ends, all arrivals, one pass over the sorted queue."""
     starts = [math.inf] * len(jobs)
@@ -76,7 +76,9 @@ def plain(
     return starts
 
 
-def plain_fcfs(jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float, ...]]) -> list[float]:
+def plain_fcfs(
+    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
+) -> list[float]:
     def choose(_: float, free: int, queue: list[int], __: dict[int, float]) -> list[int]:
         count = 0
         while count < len(queue) and sum(jobs[job].size for job in queue[: count + 1]) <= free:
@@ -86,7 +88,9 @@ def plain_fcfs(jobs: Sequence[J], processors: int, **order: Callable[..., tuple[
     return plain(jobs, processors, choose, **order)
 
 
-def plain_easy(jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float, ...]]) -> list[float]:
+def plain_easy(
+    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
+) -> list[float]:
     """EASY word for word as the data's reading of traces has it."""
 
     def choose(now: float, free: int, queue: list[int], running: dict[int, float]) -> list[int]:
@@ -253,7 +257,7 @@ def test_conservative_with_exact_estimates_never_starts_later_than_reserved(
     assert starts_of(jobs, case[1], "conservative") == list(held.values())
 
 
-KEYS: dict[str, Callable[[J, int], float]] = {
+KEYS: dict[str, Callable[[J, int], float | Fraction]] = {
     "fcfs": lambda job, _: job.submit,
     "sjf": lambda job, _: job.estimate,
     "ljf": lambda job, _: -job.estimate,
@@ -266,7 +270,7 @@ KEYS: dict[str, Callable[[J, int], float]] = {
 @pytest.mark.parametrize("order", KEYS)
 @given(case=workloads())
 def test_every_order_sorts_the_queue_before_each_pass(order: str, case: tuple[list[J], int]) -> None:
-    def key(_: float, job: int) -> tuple[float, ...]:
+    def key(_: float, job: int) -> tuple[float | Fraction, ...]:
         return (KEYS[order](case[0][job], job), job)
 
     assert starts_of(*case, "easy", order=order) == plain_easy(*case, key=key)
