@@ -242,7 +242,7 @@ def _excluded_nodes(job: _Reading) -> frozenset[str]:
     known = frozenset(name for name in names if name in job.site.nodes)
     if len(known) < len(names):
         count = len(names) - len(known)
-        job.note("names", f"{count} excluded nodes are not of the cluster and are dropped")
+        job.note("names", f"excluded nodes not of the cluster are dropped: {count}")
     return known
 
 

@@ -14,7 +14,7 @@ from .slurm_notes import Notes
 #: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
 UNCONNECTED = "unconnected"
 
-_PAIR = re.compile(r"(\w+)\s*=\s*(\S*)")
+_PAIR = re.compile(r"(\w+)\s*=\s*([^\s=]+)")
 _KNOWN = {"switchname", "switches", "nodes", "linkspeed", "level"}
 
 
@@ -50,9 +50,10 @@ def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Swi
         return None
     if not missing:
         return tuple(kept)
+    spare = _free_name(lines)
     names = ",".join(missing[:5]) + (",..." if len(missing) > 5 else "")  # noqa: PLR2004 - a note is one line
-    notes.add("topology", f"{len(missing)} nodes are on no leaf switch, put on {UNCONNECTED!r}: {names}")
-    return (*kept, Switch(name=_free_name(lines), nodes=missing))
+    notes.add("topology", f"nodes on no leaf switch, put on {spare!r}: {len(missing)} ({names})")
+    return (*kept, Switch(name=spare, nodes=missing))
 
 
 def _free_name(lines: list[_Line]) -> str:
@@ -120,7 +121,7 @@ def _with_known_nodes(line: _Line, nodes: Collection[str], notes: Notes) -> _Lin
     known = tuple(name for name in line.nodes if name in nodes)
     if dropped := len(line.nodes) - len(known):
         first = next(name for name in line.nodes if name not in nodes)
-        text = f"switch {line.name}: {dropped} nodes are not of the cluster and are dropped, first {first}"
+        text = f"switch {line.name}: nodes not of the cluster are dropped: {dropped}, the first {first}"
         notes.add("topology", text)
     return _Line(name=line.name, switches=line.switches, nodes=known, path=line.path)
 

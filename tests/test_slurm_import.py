@@ -113,7 +113,7 @@ def test_requests_of_the_emulated_queue(emulated: Snapshot) -> None:
     """Seven workload kinds stand in the jobs' names: k0 cores … k6 CPUs for each task."""
     records = json.loads(EMULATED.jobs.content)["jobs"]
     names = {str(record["job_id"]): record["name"][:2] for record in records}
-    shapes = {
+    shapes: dict[str, Callable[[Any], object]] = {
         "k0": lambda job: job.request.nodes is None and job.request.cores,
         "k1": lambda job: job.request.nodes.is_exact and job.request.cores,
         "k2": lambda job: job.request.nodes.is_exact and job.request.cores_per_node,
@@ -277,7 +277,7 @@ def test_unknown_excluded_nodes_are_dropped_with_a_note() -> None:
     snapshot = changed(jobs=edit)
     job = next(job for job in snapshot.jobs if job.id == "99")
     assert job.request.excluded_nodes == {"n01"}
-    assert "job 99: 3 excluded nodes are not of the cluster and are dropped" in snapshot.notes
+    assert "job 99: excluded nodes not of the cluster are dropped: 3" in snapshot.notes
 
 
 def edited_job(**members: Any) -> tuple[Job, Snapshot]:
