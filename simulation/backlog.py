@@ -121,7 +121,10 @@ class Backlog:
         jobs = jobs[jobs > after]
         return int(jobs.min()) if len(jobs) else None
 
-    def jobs(self) -> list[int]:
-        """Return the waiting jobs in queue order."""
-        waiting = np.sort(self._job_at[self._waiting < inf])
-        return [int(job) for job in waiting]
+    def drain(self) -> list[int]:
+        """Let no job wait any more; return those that did, in queue order."""
+        jobs = []
+        while self._count:
+            jobs.append(self.head)
+            self.remove(self.head)
+        return jobs

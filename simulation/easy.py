@@ -21,6 +21,8 @@ from .workload import Requests
 DEEP = 256
 #: until it is this shallow again.
 SHALLOW = 64
+#: A shadow time not computed yet: estimated ends are above 0.
+UNKNOWN = -1.0
 
 
 class Easy:
@@ -50,28 +52,30 @@ class Easy:
         self._block = block
         self._free = requests.processors
         self._queue: list[int] = []
+        # Made when the queue first grows deep, then kept; it holds the queue while it is not empty.
         self._backlog: Backlog | None = None
         # Running jobs: their estimated ends, sorted, with the sizes beside them.
         self._ends: list[float] = []
         self._sizes: list[int] = []
         self._end_of: dict[int, float] = {}
-        # The head's reservation, None until it is asked for.
-        self._shadow: float | None = None
+        # The head's reservation, UNKNOWN until it is asked for.
+        self._shadow: float = UNKNOWN
         self._extra = 0
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Make one pass; see the module's text for the rule."""
         if ended:
             self._release(ended)
-        if self._backlog is not None:
+        if self._backlog:
             return self._deep_step(now, self._backlog, arrived, all_jobs=bool(ended))
         queue = self._queue
         started: list[int] = []
         if ended or not queue or self._resort or (arrived and arrived[0] < queue[0]):
             self._merge(now, arrived)
-            self._start_head(now, started)
+            if queue:
+                self._start_head(now, started)
             candidates: Sequence[int] = queue
-            self._shadow = None
+            self._shadow = UNKNOWN
         else:
             self._merge(now, arrived)
             candidates = arrived
@@ -125,39 +129,41 @@ class Easy:
     def _backfill(self, now: float, candidates: Sequence[int], started: list[int]) -> None:
         """Start what fits beside the head's reservation; the head itself never fits."""
         size, estimate, free = self._size, self._estimate, self._free
-        for job in [job for job in candidates if size[job] <= free]:
-            if size[job] <= self._free and self._allowed(self._queue[0], now + estimate[job], size[job]):
+        fitting = [job for job in candidates if size[job] <= free]
+        if not fitting:
+            return
+        if self._shadow == UNKNOWN:
+            self._reserve(size[self._queue[0]])
+        for job in fitting:
+            if size[job] <= self._free and self._allowed(now + estimate[job], size[job]):
                 self._start(job, now + estimate[job])
                 self._queue.remove(job)
                 started.append(job)
 
-    def _allowed(self, head: int, estimated_end: float, size: int) -> bool:
+    def _allowed(self, estimated_end: float, size: int) -> bool:
         """Say whether a job that fits now leaves the head its reservation; take its share of *extra*."""
-        shadow = self._shadow
-        if shadow is None:
-            shadow = self._reserve(self._size[head])
-        if estimated_end <= shadow:
+        if estimated_end <= self._shadow:
             return True
         if size > self._extra:
             return False
         self._extra -= size
         return True
 
-    def _reserve(self, need: int) -> float:
-        """Compute the head's shadow time and *extra*, and return the shadow time."""
+    def _reserve(self, need: int) -> None:
+        """Compute the shadow time and *extra* of a head of that size."""
         ends, sizes = self._ends, self._sizes
         free = self._free
         count = 0
         while free < need:
             free += sizes[count]
             count += 1
-        shadow = ends[count - 1]
-        free += sum(sizes[count : bisect_right(ends, shadow)])
-        self._shadow, self._extra = shadow, free - need
-        return shadow
+        self._shadow = ends[count - 1]
+        free += sum(sizes[count : bisect_right(ends, self._shadow)])
+        self._extra = free - need
 
     def _go_deep(self) -> None:
-        self._backlog = Backlog(self._requests.size, self._requests.estimate, self._block)
+        if self._backlog is None:
+            self._backlog = Backlog(self._requests.size, self._requests.estimate, self._block)
         self._backlog.add(self._queue)
         self._queue = []
 
@@ -169,16 +175,16 @@ class Easy:
         backlog.add(arrived)
         started: list[int] = []
         if all_jobs or backlog.head != head:
-            self._shadow = None
-            while len(backlog) and self._size[backlog.head] <= self._free:
+            self._shadow = UNKNOWN
+            while backlog and self._size[backlog.head] <= self._free:
                 started.append(backlog.head)
                 self._take(backlog, backlog.head, now)
-            self._deep_backfill(now, backlog, started)
-        else:
+            if backlog and self._free:
+                self._deep_backfill(now, backlog, started)
+        elif arrived and self._free:
             self._deep_arrivals(now, backlog, arrived, started)
         if len(backlog) <= self._shallow:
-            self._queue = backlog.jobs()
-            self._backlog = None
+            self._queue = backlog.drain()
         return started
 
     def _take(self, backlog: Backlog, job: int, now: float) -> None:
@@ -188,23 +194,25 @@ class Easy:
     def _deep_arrivals(
         self, now: float, backlog: Backlog, arrived: Sequence[int], started: list[int]
     ) -> None:
+        if self._shadow == UNKNOWN:
+            self._reserve(self._size[backlog.head])
         for job in arrived:
             estimated_end, size = now + self._estimate[job], self._size[job]
-            if size <= self._free and self._allowed(backlog.head, estimated_end, size):
+            if size <= self._free and self._allowed(estimated_end, size):
                 self._take(backlog, job, now)
                 started.append(job)
 
     def _deep_backfill(self, now: float, backlog: Backlog, started: list[int]) -> None:
         size, estimate = self._size, self._estimate
+        self._reserve(size[backlog.head])
+        # One unit in the last place more: now + estimate may round to the shadow time itself.
+        slack = self._shadow - now + ulp(self._shadow)
         job = backlog.head
-        while self._free and len(backlog):
-            head = backlog.head
-            shadow = self._reserve(size[head]) if self._shadow is None else self._shadow
-            # One unit in the last place more: now + estimate may round to the shadow time itself.
-            found = backlog.next_fit(job, self._free, self._extra, shadow - now + ulp(shadow))
+        while self._free:
+            found = backlog.next_fit(job, self._free, self._extra, slack)
             if found is None:
                 return
             job = found
-            if self._allowed(head, now + estimate[job], size[job]):
+            if self._allowed(now + estimate[job], size[job]):
                 self._take(backlog, job, now)
                 started.append(job)

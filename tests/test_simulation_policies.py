@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -283,6 +283,23 @@ def test_every_policy_in_every_order_starts_every_job_within_capacity(
 ) -> None:
     starts = starts_of(*case, policy, order=order)
     assert all(start >= job.submit for start, job in zip(starts, case[0], strict=True))
+
+
+@given(
+    case=workloads(most=40), unit=st.sampled_from([0.1, 0.3, 1 / 3]), policy=st.sampled_from(sorted(POLICIES))
+)
+def test_fractions_of_seconds_keep_the_rules(case: tuple[list[J], int], unit: float, policy: str) -> None:
+    whole = workload_of(*case)
+    requests = replace(
+        whole.requests,
+        submit=tuple(time * unit for time in whole.requests.submit),
+        estimate=tuple(time * unit for time in whole.requests.estimate),
+    )
+    workload = replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
+    starts = simulate_checked(workload, make_policy(policy, requests))
+    assert min(starts) == 0
+    deep = Easy(requests, deep=3, shallow=1, block=4)
+    assert simulate_checked(workload, deep) == simulate_counts(workload, make_policy("easy", requests))
 
 
 def test_multifactor_adds_age_size_and_fair_share() -> None:
