@@ -13,7 +13,7 @@ from ..cluster.errors import InputError
 #: More names than any hostlist may hold; equal to the most nodes a snapshot may have.
 LIMIT = 100_000
 
-_RANGES = r"\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\]"
+_RANGES = r"\[\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*\]"
 _ITEM = rf"[\w.-]*(?:{_RANGES}[\w.-]*)*"
 _HOSTLIST = re.compile(rf"{_ITEM}(?:,{_ITEM})*", re.ASCII)
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)

@@ -106,7 +106,9 @@ def _explained(message: str, text: bytes) -> InputError:
     at = _AT.search(message)
     problem, path = (message[: at.start()], at["path"]) if at else (message, "")
     got = _GOT.match(problem)
-    value, place = _value_at(json.loads(text), path.lstrip("."), got["got"] if got else None)
+    value, place = _value_at(
+        json.loads(text, parse_int=_whole), path.lstrip("."), got["got"] if got else None
+    )
     if unknown := re.match(r"Object contains unknown field `(.*)`", problem):
         return InputError(f"unknown member {unknown[1]!r}", path=place)
     if missing := re.match(r"Object missing required field `(.*)`", problem):
@@ -120,6 +122,11 @@ def _explained(message: str, text: bytes) -> InputError:
         wanted = " or ".join(name for name in names if name != "null")
         return InputError(f"{_shown(value)} is not {wanted}", path=place)
     return InputError(f"{_shown(value)}: {problem}", path=place)
+
+
+def _whole(digits: str) -> int | str:
+    """Return an integer, or its digits where Python refuses to convert so many."""
+    return int(digits) if len(digits) < 4000 else digits  # noqa: PLR2004 - the interpreter's limit is 4300
 
 
 def _value_at(value: Any, path: str, got: str | None) -> tuple[Any, str]:

@@ -15,14 +15,15 @@ from .hostlist import expand
 from .slurm_gres import parse_gres
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
-_ID = re.compile(r"JobId=(\d+)\b")
+_ID = re.compile(r"JobId=(\d{1,18})\b")
 _NAME = re.compile(r"\sJobName=(.*?)\s+(?:HetJobIdSet|UserId)=", re.DOTALL)
 # What users write freely could look like a field: it is cut out before fields are looked for.
 _FREE = re.compile(r"\sJobName=.*?(?=\s+UserId=)|\sCommand=.*?(?=\s+WorkDir=)|\sComment=[^\n]*", re.DOTALL)
-_SWITCHES = re.compile(r"\sSwitches=(\d+)")
-_CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d+)")
-_TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d+)")
-_USE = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=(\d+) GRES=(\S*)")
+_SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
+_CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
+_TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
+_CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_USE = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=(\d{1,18}) GRES=(\S*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +99,8 @@ def _cpu_count(text: str, path: str) -> int:
     """Return how many CPUs ``0-3,8`` names."""
     total = 0
     for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            raise InputError(f"{text!r} is not a list of CPUs", path=f"{path} CPU_IDs")
-        total += int(last or first) - int(first) + 1
+        match = _CPU_RANGE.fullmatch(part)
+        if match is None:
+            raise InputError(f"{text[:60]!r} is not a list of CPUs", path=f"{path} CPU_IDs")
+        total += int(match[2] or match[1]) - int(match[1]) + 1
     return total

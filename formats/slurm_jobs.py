@@ -18,7 +18,7 @@ from .slurm_record import Record
 from .slurm_request import Site, read_request
 from .slurm_states import BY_HAND, Phase, hold_of, phase_of
 
-_TASKS = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+_TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _CUT = "..."
 
 
@@ -142,14 +142,14 @@ def _ranges(text: str, path: str) -> Iterator[tuple[int, int, int]]:
     for part in parts:
         match = _TASKS.fullmatch(part)
         if match is None or int(match[3] or 1) < 1:
-            raise InputError(f"{text!r} is not a list of array tasks", path=path)
+            raise InputError(f"{text[:60]!r} is not a list of array tasks", path=path)
         yield int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
 
 
 def _limit(record: Record, text: str) -> int:
     """Return how many tasks of an array may run at once, 0 for all."""
-    written = text.partition("%")[2].removesuffix(_CUT)
-    return record.number("array_max_tasks") or (int(written) if written.isdecimal() else 0)
+    written = _TASKS.fullmatch(text.partition("%")[2].removesuffix(_CUT))
+    return record.number("array_max_tasks") or (int(written[1]) if written else 0)
 
 
 def _check_count(pending: Sequence[Record]) -> None:

@@ -19,7 +19,7 @@ _NODES = ("sinfo", "--json")
 _TOPOLOGY = ("scontrol", "show", "topology")
 _JOB_DETAIL = ("scontrol", "-d", "show", "job")
 _LICENSES = ("scontrol", "-o", "show", "licenses")
-_LICENSE = re.compile(r"LicenseName=(\S+) Total=(\d+) Used=\d+ Free=(\d+)")
+_LICENSE = re.compile(r"LicenseName=(\S+) Total=(\d{1,18}) Used=\d+ Free=(\d{1,18})")
 
 #: A controller under load answers late; one that does not answer at all should not hang a cron job.
 _TIMEOUT_S = 120

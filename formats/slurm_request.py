@@ -44,7 +44,7 @@ _NEEDED = (
 )
 _MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}
 _FEATURES = re.compile(r"[\w.:+-]+(?:&[\w.:+-]+)*")
-_LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>\d+))?")
+_LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>\d{1,12}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

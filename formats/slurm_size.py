@@ -17,7 +17,7 @@ from .slurm_detail import JobDetail
 from .slurm_gres import parse_request
 from .slurm_record import Record
 
-_NODES = re.compile(r"(?:^|,)node=(\d+)")
+_NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
 _CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}
 
 

@@ -144,3 +144,15 @@ def test_a_summary_counts_every_note(entries: list[tuple[str, str]]) -> None:
     shown = [line for line in notes.summary() if "more, all in" not in line]
     counted = sum(int(line.split()[1]) for line in notes.summary() if "more, all in" in line)
     assert len(shown) + counted == len(notes.texts()) == len(set(entries))
+
+
+@pytest.mark.parametrize(
+    "text", ["JobId=1   Nodes=n1 CPU_IDs={} Mem=0 GRES= ", "JobId=1   Nodes=n[{}-9] CPU_IDs=0 Mem=0 GRES= "]
+)
+def test_numbers_too_long_for_python_are_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_job_detail(text.format("9" * 5000))
+    with pytest.raises(InputError):
+        parse_gres("gpu:" + "9" * 5000 + ":1", "gres")
+    with pytest.raises(InputError):
+        list(array_tasks("1-" + "9" * 5000, "array_task_string"))
