@@ -13,6 +13,8 @@ _COUNT = re.compile(r"(\d{1,12})([KMGTP]?)", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+#: No type's name is longer; a longer one is a count beyond all bounds.
+_LONGEST = 60
 _NOTHING = {"", "N/A", "null", "none"}
 
 
@@ -50,8 +52,9 @@ def _item(item: str, path: str) -> tuple[str, int]:
     if len(parts) > 1 and (match := _COUNT.fullmatch(parts[-1])):
         count = int(match[1]) * _UNITS[match[2].upper()]
         parts.pop()
-    if len(parts) not in (1, 2) or not _NAME.fullmatch(parts[0]) or not parts[-1]:
-        raise InputError(f"{item!r} is not a gres as Slurm writes it", path=path)
+    too_long = len(parts[-1]) > _LONGEST
+    if len(parts) not in (1, 2) or not _NAME.fullmatch(parts[0]) or not parts[-1] or too_long:
+        raise InputError(f"{item[:60]!r} is not a gres as Slurm writes it", path=path)
     return ":".join(parts), count
 
 
