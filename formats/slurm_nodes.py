@@ -100,6 +100,8 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
     if used > cpus:
         notes.add("node figures", f"node {name}: {used} CPUs of {cpus} are allocated: taken as all")
     memory = record.number("real_memory")
+    if "no_consume" in record.text("gres"):
+        notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
     gres = parse_gres(record.text("gres"), record.place("gres"))
     held, lost = settle(parse_gres(record.text("gres_used"), record.place("gres_used")), gres)
     for kind, count in lost.items():

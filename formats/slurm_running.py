@@ -27,7 +27,7 @@ def read_running(
     """Return the jobs that hold resources; together they never hold more than a node has.
 
     Slurm's own answers disagree with each other at times: unknown nodes are dropped and an excess is
-    cut, each with a note.
+    cut, each with a note. So is a job whose use is told nowhere: the nodes' own figures still count it.
 
     Raises:
         InputError: a member is missing or of an unknown shape.
@@ -47,7 +47,7 @@ def read_running(
             if fitted:
                 running.append(RunningJob(id=job_id(record), nodes=fitted, end_time=_end_time(record)))
             else:
-                notes.add("running jobs", f"job {job_id(record)} runs on no node of the cluster: dropped")
+                notes.add("running jobs", f"job {job_id(record)}: what it holds is not known: dropped")
     return tuple(running)
 
 
@@ -67,9 +67,6 @@ def _use(
     detail = details.get(record.count("job_id"))
     if detail and detail.use:
         return dict(detail.use)
-    if record.text("nodes"):
-        message = "the member 'job_resources' is missing and no job detail tells the use of each node"
-        raise InputError(message, path=record.path)
     return {}
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,25 @@ def test_jobs_on_unknown_nodes_are_dropped_with_a_note() -> None:
     assert list(running["87"].nodes) == ["n03"]
     jobs = {job.id: job for job in snapshot.jobs}
     assert jobs["99"].unsupported == ("the required node n02, which the cluster does not have",)
+
+
+def test_a_job_whose_use_is_told_nowhere_is_dropped_with_a_note() -> None:
+    snapshot = changed(jobs=lambda records: of(records, "uneven").update(job_resources=None))
+    assert "job 87: what it holds is not known: dropped" in snapshot.notes
+    assert "87" not in {job.id for job in snapshot.running}
+    assert node_of(snapshot, "n02").free.cores == 0, "the node's own figure counts it"
+    sources = SlurmSources(jobs=SMALL.jobs, nodes=SMALL.nodes, job_detail=SMALL.job_detail)
+    document = json.loads(SMALL.jobs.content)
+    del of(document["jobs"], "uneven")["job_resources"]
+    without = SlurmText(name="jobs", content=json.dumps(document).encode())
+    by_detail = import_slurm(replace(sources, jobs=without))[0]
+    assert by_detail.running == import_slurm(sources)[0].running
+
+
+def test_gres_that_are_not_consumed_are_noted() -> None:
+    snapshot = changed(nodes=lambda records: of(records, "n10").update(gres="gpu:v100:2,net:no_consume:4"))
+    assert node_of(snapshot, "n10").total.gres == {"gpu:v100": 2, "net": 4}
+    assert "node n10: its no_consume gres are counted as if jobs used them up" in snapshot.notes
 
 
 def test_more_use_than_a_node_has_is_cut_with_a_note() -> None:
