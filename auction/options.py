@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..cluster.errors import OptionError
-from ..models.auction_model import AuctionModel
 from ..models.aucsched2 import Aucsched2
 from ..models.aucsched3 import Aucsched3
+from ..models.auction_model import AuctionModel
 from ..models.preference import PREFERENCE_TABLES
 
 #: Every model that can be asked for by name.
-MODELS: Mapping[str, type[Aucsched2] | type[Aucsched3]] = {
+MODELS: Mapping[str, type[Aucsched2 | Aucsched3]] = {
     "aucsched2": Aucsched2,
     "aucsched3": Aucsched3,
 }

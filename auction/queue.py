@@ -35,7 +35,7 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
 
 
 def queue_of(snapshot: Snapshot, columns: Columns, size: int) -> Queue:
-    """Return the queue with a window of at most ``size`` jobs; held and ineligible jobs take no place in it."""
+    """Return the queue with a window of at most ``size`` jobs; jobs that never start take no place in it."""
     reader = DemandReader(snapshot, columns)
     jobs = in_order(snapshot.jobs)
     window: list[Demand] = []

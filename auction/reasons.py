@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ..bidgen.columns import IntArray
+from ..bidgen.columns import BoolArray, IntArray
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.generate import BidOptions, generate_bids
 from ..cluster.schedule import Reason, Refusal
@@ -103,7 +103,8 @@ class _Explainer:
         for variant in demand.variants[1:]:
             eligible |= variant.eligible
         cores = int(columns.free.cores[eligible].sum())
-        return f"no nodeset holds {_asked(demand)}; its nodes have {cores} free cores on {_free_nodes(eligible, columns.free.cores)} nodes"
+        count = _free_nodes(eligible, columns.free.cores)
+        return f"no nodeset holds {_asked(demand)}; {cores} cores are free on {count} nodes it may use"
 
     def _outbid(self, bids: range) -> str:
         """Name the jobs that took what the least contested of a job's bids wanted."""
@@ -137,7 +138,7 @@ def _listed(names: list[str]) -> str:
     return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
 
 
-def _free_nodes(eligible: IntArray, cores: IntArray) -> int:
+def _free_nodes(eligible: BoolArray, cores: IntArray) -> int:
     return int((eligible & (cores > 0)).sum())
 
 

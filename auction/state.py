@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
 from ..bidgen.table import BidTable
 
 
@@ -53,7 +53,7 @@ class FreeState:
         licenses = self._table.demands[int(self._table.job[bid])].licenses
         return [name for name, count in licenses.items() if count > self.licenses[name]]
 
-    def _shortages(self, entries: slice) -> Iterable[tuple[str, IntArray]]:
+    def _shortages(self, entries: slice) -> Iterable[tuple[str, BoolArray]]:
         table, nodes = self._table, self._table.node[entries]
         yield "cores", self.free.cores[nodes] < table.cores[entries]
         if table.memory is not None:
@@ -65,14 +65,13 @@ class FreeState:
 def greedy(table: BidTable, columns: Columns, taken: Iterable[int] = ()) -> list[int]:
     """Return the bids of a greedy award: each job in turn takes the first of its bids that fits.
 
-    ``taken`` bids are there already; their jobs take no other.
+    ``taken`` bids come before all others, as far as they fit together; their jobs take no other.
     """
     state = FreeState(table, columns)
-    chosen = sorted(taken)
-    for bid in chosen:
-        state.take(bid)
-    done = {int(table.job[bid]) for bid in chosen}
-    for bid, job in enumerate(table.job.tolist()):
+    chosen: list[int] = []
+    done: set[int] = set()
+    jobs = table.job.tolist()
+    for bid, job in [*((bid, jobs[bid]) for bid in sorted(taken)), *enumerate(jobs)]:
         if job not in done and state.fits(bid):
             state.take(bid)
             chosen.append(bid)

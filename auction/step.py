@@ -9,6 +9,7 @@ import numpy as np
 
 from ..bidgen.columns import columns_of
 from ..bidgen.demand import Demand
+from ..cluster.nodes import Resources
 from ..cluster.schedule import (
     Attempt,
     Award,
@@ -20,7 +21,6 @@ from ..cluster.schedule import (
     Sizes,
     Status,
 )
-from ..cluster.nodes import Resources
 from ..cluster.snapshot import Snapshot
 from ..models.solver import SolverStatus
 from ..topology.tree import topology_of

@@ -102,7 +102,8 @@ def _solve_line(schedule: Schedule) -> Text:
     tries = ", ".join(f"{one.size} {one.status} {one.seconds:.1f} s" for one in schedule.attempts)
     return Text(
         f"{schedule.model}: {schedule.status.value}, priority {_number(objective.priority)}, {gap}; "
-        f"{sizes.bids} bids on {sizes.nodesets} nodesets; {schedule.seconds.total:.2f} s (window {tries or 'empty'})"
+        f"{sizes.bids} bids on {sizes.nodesets} nodesets; "
+        f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
     )
 
 

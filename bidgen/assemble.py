@@ -48,7 +48,8 @@ class Caps:
         allowed = first_round + np.clip(left - before, 0, more)
         rank = np.cumsum(keep) - 1
         starts = np.cumsum(np.bincount(job[keep], minlength=jobs)) - np.bincount(job[keep], minlength=jobs)
-        return keep & (rank - starts[job] < allowed[job])
+        chosen: BoolArray = keep & (rank - starts[job] < allowed[job])
+        return chosen
 
 
 @dataclass(slots=True, eq=False)
@@ -165,7 +166,7 @@ class Assembler:
         self._units = np.concatenate([none, *pool.units])[place]
 
     def table(self, demands: tuple[Demand, ...], caps: Caps, general_nodesets: int) -> BidTable:
-        """Return the table: duplicates dropped, leaf switches counted, each job's first bids within the caps."""
+        """Return the table: no duplicates, no bid on too many switches, the first of each job in the caps."""
         entries = self._entries()
         bid = np.repeat(np.arange(len(self._draft)), self._draft.length)
         by_node = np.argsort(bid * len(self._columns.names) + self._node, kind="stable")
@@ -178,7 +179,7 @@ class Assembler:
         entries = {name: values[kept] for name, values in entries.items()}
         return self._classified(keep, indptr, node[kept], entries, demands, general_nodesets)
 
-    def _classified(  # noqa: PLR0913, PLR0917 - the parts of one table
+    def _classified(
         self,
         keep: BoolArray,
         indptr: IntArray,
@@ -214,7 +215,9 @@ class Assembler:
         self, group: IntArray, indptr: IntArray, gres: dict[str, IntArray]
     ) -> tuple[FloatArray, FloatArray]:
         """Return the mean gres terms of (5.7) and (6.5) for each bid."""
-        terms = np.array([self._per_node_terms(entry) for entry in self._groups]).reshape(-1, 3)[group]
+        terms = np.array([self._per_node_terms(entry) for entry in self._groups], np.float64).reshape(-1, 3)[
+            group
+        ]
         ratio, share, names = terms.T
         totals = [
             (number, *total) for number, entry in enumerate(self._groups) for total in entry.choice.total

@@ -95,7 +95,7 @@ def _memory(values: list[int | None]) -> IntArray:
 
 
 def _is_empty(total: Capacity, free: Capacity) -> BoolArray:
-    empty = (free.cores == total.cores) & (free.memory == total.memory)
+    empty: BoolArray = (free.cores == total.cores) & (free.memory == total.memory)
     for name, counts in free.gres.items():
         empty &= counts == total.gres[name]
     return empty

@@ -19,7 +19,8 @@ def sums_of(values: npt.NDArray[Number], indptr: IntArray) -> npt.NDArray[Number
     """Return the sum of each bid's entries, shape (bids,)."""
     if len(indptr) < 2:  # noqa: PLR2004 - no bid at all
         return values[:0]
-    return np.add.reduceat(values, indptr[:-1])
+    sums: npt.NDArray[Number] = np.add.reduceat(values, indptr[:-1])
+    return sums
 
 
 def pack(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
@@ -29,7 +30,7 @@ def pack(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) ->
     """
     length = np.diff(indptr)
     floor = np.repeat(least, length)
-    room = np.maximum(units - floor, 0)
+    room: IntArray = np.maximum(units - floor, 0)
     return floor + deal(room, indptr, total - length * least)
 
 
@@ -46,9 +47,10 @@ def even(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) ->
     length = np.diff(indptr)
     floor = np.repeat(least, length)
     level = np.repeat(_water_level(np.maximum(units, floor), floor, indptr, total), length)
-    below = np.maximum(np.minimum(units, level - 1), floor)
-    could_take = ((units >= level) & (level > floor)).astype(np.int64)
-    return below + deal(could_take, indptr, total - sums_of(below, indptr))
+    below: IntArray = np.maximum(np.minimum(units, level - 1), floor)
+    could_take = np.asarray((units >= level) & (level > floor), np.int64)
+    missing: IntArray = total - sums_of(below, indptr)
+    return below + deal(could_take, indptr, missing)
 
 
 def _water_level(most: IntArray, floor: IntArray, indptr: IntArray, total: IntArray) -> IntArray:

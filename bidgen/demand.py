@@ -136,16 +136,18 @@ class DemandReader:
         if limit is not None and limit.state is not PartitionState.UP:
             return f"partition {name} is {limit.state}"
         if limit is not None and (job.time_limit_s or 0) > (limit.max_time_limit_s or inf):
-            return f"its time limit of {job.time_limit_s} s is above the {limit.max_time_limit_s} s of partition {name}"
+            allowed = f"the {limit.max_time_limit_s} s of partition {name}"
+            return f"its time limit of {job.time_limit_s} s is above {allowed}"
         span = job.request.node_counts
         max_nodes = len(self._columns.names) if limit is None or limit.max_nodes is None else limit.max_nodes
-        if span is not None and span.minimum > max_nodes:
+        if limit is not None and span is not None and span.minimum > max_nodes:
             return f"it asks for {span.minimum} nodes, partition {name} allows {max_nodes}"
         if name and not self._partition_mask(name).any():
             return f"no node is in partition {name}"
         described = self._with_features(job.request.features) & self._partition_mask(name)
         if not described.any():
-            return f"no node{f' of partition {name}' if name else ''} has the features {_listed(job.request.features)}"
+            where = f" of partition {name}" if name else ""
+            return f"no node{where} has the features {_listed(job.request.features)}"
         return self._variants(job, described, max_nodes)
 
     def _variants(self, job: Job, described: BoolArray, max_nodes: int) -> list[Variant] | str:

@@ -122,7 +122,7 @@ def units_of(demand: Demand, free: Capacity, columns: Columns) -> IntArray:
 
 
 def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...], leaf: IntArray) -> Field:
-    """Return the field of ``nodes`` in the order given; ``units``, ``totals`` and ``leaf`` are of all nodes."""
+    """Return the field of ``nodes`` in the order given; the other arrays are of all nodes."""
     breaks = np.diff(nodes, prepend=-2) != 1
     run = np.cumsum(breaks) - 1
     firsts = np.flatnonzero(breaks)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .columns import Capacity, Columns, IntArray
+from .columns import BoolArray, Columns, IntArray
 from .dealing import deal, even, pack
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
@@ -76,7 +76,7 @@ class FirstFit:
             mode=mode_of(demand),
         )
 
-    def _in_tree_order(self, mask: IntArray) -> IntArray:
+    def _in_tree_order(self, mask: BoolArray) -> IntArray:
         order = self._topology.order
         return order[mask[order]]
 
@@ -88,7 +88,7 @@ class FirstFit:
             return None
         sums = np.cumsum(units[nodes])
         if demand.node_counts is None:
-            count = int(np.searchsorted(sums, demand.units)) + 1
+            count = int(np.searchsorted(sums, demand.units or 0)) + 1
         else:
             count = demand.node_counts.minimum
         if count > min(len(nodes), variant.max_nodes):
@@ -127,8 +127,9 @@ class FirstFit:
             if kind in self._free.gres:
                 self._free.gres[kind][nodes] -= count
         for kind, _, _, high in placement.choice.total:
-            free = self._free.gres[kind][nodes]
-            self._free.gres[kind][nodes] -= deal(free, np.array([0, len(nodes)]), np.array([high]))
+            if kind in self._free.gres:
+                free = self._free.gres[kind][nodes]
+                self._free.gres[kind][nodes] -= deal(free, np.array([0, len(nodes)]), np.array([high]))
         if placement.mode == WHOLE:
             for counts in self._free.gres.values():
                 counts[nodes] = 0

@@ -27,7 +27,6 @@ from .required import required_sets
 from .table import BidTable
 from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 
-
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
 
@@ -178,7 +177,7 @@ class _Generator:
         return self._fields[key]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
-        """Return usable nodes in a scan order: snapshot, below each switch in turn, or fullest first, shuffled."""
+        """Return usable nodes in a scan order: snapshot, below each switch, fullest first, shuffled."""
         if order == "tree":
             return nodes[np.argsort(self._topology.rank[nodes])]
         if order == "fullest":
@@ -212,7 +211,7 @@ class _Generator:
             if len(demand.required) and not demand.contiguous:
                 yield Phase.EXTRA, self._around_required(family)
 
-    def _reordered(  # noqa: PLR0913, PLR0917 - a family's parts
+    def _reordered(
         self, demand: Demand, variant: Variant, choice: GresChoice, order: str, most: int, stagger: int
     ) -> Iterator[Draft]:
         """Yield bids on the nodes in another order: they join nodes that are no neighbours."""

@@ -133,7 +133,8 @@ def _holds(field: Field, start: IntArray, end: IntArray, required: IntArray) -> 
     places = np.flatnonzero(np.isin(field.nodes, required))
     if len(places) < len(required):
         return np.zeros(len(start), np.bool_)
-    return (start <= places[0]) & (places[-1] < end)
+    holds: BoolArray = (start <= places[0]) & (places[-1] < end)
+    return holds
 
 
 def _classified(field: Field, start: IntArray, length: IntArray, rules: Rules) -> Windows:

@@ -40,7 +40,7 @@ class Aucsched3(AuctionModel):
         return -self.cost()
 
     def paper_weights(self, priorities: FloatArray) -> FloatArray:
-        """P_j − β·K_ji with β = P_min_diff / 3: equations (6.1), (6.6), (6.7); P/3 when the window is one job."""
+        """P_j − β·K_ji with β = P_min_diff / 3 (6.1), (6.6), (6.7); P/3 when the window is one job."""
         result: FloatArray = priorities[self.table.job] - self._beta(priorities) * self.cost()
         return result
 

@@ -47,7 +47,7 @@ class SolveSettings:
     clock: Callable[[], float]
 
 
-def solve_lexicographic(  # noqa: PLR0913 - an attempt's parts
+def solve_lexicographic(
     program: IntegerProgram,
     job: IntArray,
     weights: list[int],

@@ -196,7 +196,7 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
     """
     if program.columns == 0:
         return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0, nodes=0)
-    highs = highspy.Highs()
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
     _set_options(highs, options)
     _pass_model(highs, program)
     if start is not None:

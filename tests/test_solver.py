@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from fractions import Fraction
 
 import numpy as np
 import pulp
@@ -96,8 +97,6 @@ def test_nearly_equal_priorities_are_split_without_further_columns() -> None:
 
 
 def test_common_factors_and_fractions_become_small_integers() -> None:
-    from fractions import Fraction
-
     assert integer_weights([Fraction(1, 2), Fraction(3, 4), 1]) == ([2, 3, 4], Fraction(1, 4))
     assert integer_weights([10**12, 3 * 10**12]) == ([1, 3], Fraction(10**12))
     assert integer_weights([]) == ([], Fraction(1))

@@ -93,7 +93,8 @@ class Topology:
         """Return how many leaf switches each of many node sets touches (sets as above)."""
         sets = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         pairs = np.unique(sets * len(self.level) + self.leaf[nodes])
-        return np.bincount(pairs // len(self.level), minlength=len(indptr) - 1)
+        counts: IntArray = np.bincount(pairs // len(self.level), minlength=len(indptr) - 1)
+        return counts
 
     def hops(self, first: IntArray, last: IntArray) -> IntArray:
         """Return the links between node pairs, elementwise: up to the common switch and down again.
@@ -101,7 +102,8 @@ class Topology:
         In the linear topology it is the distance in the order.
         """
         if self.is_linear:
-            return np.abs(first - last)
+            apart: IntArray = np.abs(first - last)
+            return apart
         switch = self.common_switch(first, last)
         up = self.depth[self.leaf[first]] + 1 - self.depth[switch]
         down = self.depth[self.leaf[last]] + 1 - self.depth[switch]

@@ -6,17 +6,17 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aucsched.formats.native import parse_snapshot
-from aucsched.cluster.snapshot import Snapshot
-
 import msgspec
 
+from aucsched.cluster.snapshot import Snapshot
+from aucsched.formats.native import parse_snapshot
 
-def document(nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
+
+def document(
+    nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any
+) -> dict[str, Any]:
     """Return a snapshot file's content; jobs without id or priority get falling ones."""
-    filled = [
-        {"id": f"J{place + 1}", "priority": 1000 - place, **job} for place, job in enumerate(jobs)
-    ]
+    filled = [{"id": f"J{place + 1}", "priority": 1000 - place, **job} for place, job in enumerate(jobs)]
     return {
         "format": "aucsched-snapshot/1",
         "time": "2026-11-20T09:30:00Z",
@@ -26,7 +26,9 @@ def document(nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any
     }
 
 
-def snapshot(nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any) -> Snapshot:
+def snapshot(
+    nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any
+) -> Snapshot:
     """Return a checked snapshot."""
     return parse_snapshot(msgspec.json.encode(document(nodes, jobs, **members)))
 
@@ -45,11 +47,21 @@ def tiny(seed: int) -> Snapshot:
     """Return a random snapshot of 10 nodes and 7 jobs of all three types, some contiguous, some with GPUs."""
     rng = random.Random(seed)
     nodes = [
-        {"name": f"n{place}", "cores": 8, "free_cores": rng.randint(0, 8), "gres": {"gpu": 2}, "free_gres": {"gpu": rng.randint(0, 2)}}
+        {
+            "name": f"n{place}",
+            "cores": 8,
+            "free_cores": rng.randint(0, 8),
+            "gres": {"gpu": 2},
+            "free_gres": {"gpu": rng.randint(0, 2)},
+        }
         for place in range(10)
     ]
     jobs = [_tiny_job(rng) for _ in range(7)]
-    topology = tree([str(node["name"]) for node in nodes], rng.choice([2, 5])) if rng.random() < 0.5 else {"kind": "linear"}
+    topology = (
+        tree([str(node["name"]) for node in nodes], rng.choice([2, 5]))
+        if rng.random() < 0.5
+        else {"kind": "linear"}
+    )
     return snapshot(nodes, jobs, topology=topology)
 
 

@@ -1,0 +1,252 @@
+"""The papers' figures and examples (Soner), and the exactness that SPEC 1.8 asks of priorities."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from support.build import snapshot, tree
+
+from aucsched import InputError, Schedule, schedule
+from aucsched.bidgen.columns import columns_of
+from aucsched.bidgen.demand import Demand, DemandReader
+from aucsched.bidgen.generate import BidOptions, generate_bids
+from aucsched.bidgen.nodesets import general_nodesets, nodesets
+from aucsched.bidgen.table import BidTable
+from aucsched.models.preference import CORRECTED, PRINTED, preference_f
+from aucsched.topology.tree import topology_of
+
+BOTH = pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])
+
+FIGURE_4_4 = "4/1 8/2 2/2 4/0 0/0 4/2 1/2 2/1 2/1 2/0 0/0 4/1"
+
+
+def started(result: Schedule) -> list[str]:
+    return sorted(award.job for award in result.started)
+
+
+def figure_4_4_nodes() -> list[dict[str, Any]]:
+    pairs = [tuple(map(int, pair.split("/"))) for pair in FIGURE_4_4.split()]
+    return [
+        {
+            "name": f"n{place:02d}",
+            "cores": 8,
+            "free_cores": cores,
+            "gres": {"gpu": 2},
+            "free_gres": {"gpu": gpus},
+        }
+        for place, (cores, gpus) in enumerate(pairs, start=1)
+    ]
+
+
+def test_figure_4_4_has_exactly_these_eight_nodesets() -> None:
+    cores, gpus = np.array([[*map(int, pair.split("/"))] for pair in FIGURE_4_4.split()]).T
+    found = [(one.first + 1, one.last + 1, one.cores, one.gres) for one in nodesets(cores, gpus, [0, 1, 2])]
+    assert found == [
+        (1, 4, 18, 0),
+        (6, 10, 11, 0),
+        (12, 12, 4, 0),
+        (1, 3, 14, 1),
+        (6, 9, 9, 1),
+        (12, 12, 4, 1),
+        (2, 3, 10, 2),
+        (6, 7, 5, 2),
+    ]
+
+
+def test_figure_4_4_counts_eight_general_nodesets() -> None:
+    cluster = snapshot(figure_4_4_nodes(), [])
+    columns, topology = columns_of(cluster), topology_of(cluster)
+    assert general_nodesets(columns, columns.free, topology, use_switches=False) == 8
+    assert schedule(snapshot(figure_4_4_nodes(), [{"cores": 1}]), model="aucsched2").sizes.nodesets == 8
+
+
+def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
+    nodes = [{"name": f"n{place}", "cores": 1} for place in range(6)]
+    cluster = snapshot(nodes, [], topology=tree([str(node["name"]) for node in nodes], 2))
+    columns, topology = columns_of(cluster), topology_of(cluster)
+    # The whole row below the root, and each leaf's pair.
+    assert general_nodesets(columns, columns.free, topology, use_switches=True) == 4
+
+
+@BOTH
+@pytest.mark.parametrize("topology", [{"kind": "linear"}, tree(["n1", "n2", "n3", "n4"], 2)])
+def test_section_1_2_starts_all_three_jobs(model: str, topology: dict[str, Any]) -> None:
+    nodes = [{"name": "n[1-4]", "cores": 12, "gres": {"gpu": 3}}]
+    jobs: list[dict[str, Any]] = [
+        {"cores": 24},
+        {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 2}},
+        {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 3}},
+    ]
+    result = schedule(snapshot(nodes, jobs, topology=topology), model=model)
+    assert started(result) == ["J1", "J2", "J3"]
+    assert result.status == "optimal"
+    cores_of_first = next(award for award in result.started if award.job == "J1").nodes.values()
+    assert [use.cores for use in cores_of_first] == [6, 6, 6, 6]
+
+
+@BOTH
+def test_figure_4_3_starts_three_jobs(model: str) -> None:
+    nodes = [
+        {"name": "n[001-064]", "cores": 8, "gres": {"gpu": 2}},
+        {"name": "n[065-080]", "cores": 8, "free_cores": 0, "gres": {"gpu": 2}, "state": "allocated"},
+        {"name": "n[081-144]", "cores": 8, "gres": {"gpu": 2}},
+    ]
+    jobs: list[dict[str, Any]] = [
+        {"cores": 512},
+        {"nodes": 64, "cores_per_node": 2, "gres_per_node": {"gpu": 1}},
+        {"nodes": 64, "cores_per_node": 4, "gres_per_node": {"gpu": 2}},
+        {"nodes": 128, "cores_per_node": 1},
+    ]
+    result = schedule(snapshot(nodes, jobs), model=model)
+    assert len(result.started) == 3
+    assert result.objective.priority == 1000 + 999 + 998
+
+
+def one_core_nodes(count: int) -> list[dict[str, Any]]:
+    return [{"name": f"n[0-{count - 1}]", "cores": 1}]
+
+
+@BOTH
+def test_a_thousand_priorities_near_four_billion_leave_the_last_waiting(model: str) -> None:
+    jobs = [{"cores": 1, "priority": 4_294_901_760 - rank} for rank in range(1000)]
+    result = schedule(snapshot(one_core_nodes(999), jobs), model=model, window=1000, time_limit_s=60)
+    assert result.status == "optimal"
+    assert [(refusal.job, refusal.reason) for refusal in result.pending] == [("J1000", "outbid")]
+
+
+@BOTH
+@pytest.mark.parametrize(("wide", "expected"), [(8_000_000_001, ["J1"]), (7_999_999_999, ["J2", "J3"])])
+def test_one_wide_job_against_two_narrow_ones_is_decided_by_the_last_unit(
+    model: str, wide: int, expected: list[str]
+) -> None:
+    jobs = [
+        {"cores": 2, "priority": wide},
+        {"cores": 1, "priority": 4_000_000_000},
+        {"cores": 1, "priority": 4_000_000_000},
+    ]
+    result = schedule(snapshot(one_core_nodes(2), jobs), model=model)
+    assert started(result) == expected
+    assert result.status == "optimal"
+
+
+@BOTH
+def test_equal_priorities_start_as_many_as_fit(model: str) -> None:
+    jobs = [{"cores": 2, "priority": 7} for _ in range(5)]
+    result = schedule(snapshot(one_core_nodes(7), jobs), model=model)
+    assert len(result.started) == 3
+    assert result.objective.priority == 21
+
+
+@BOTH
+def test_wide_gaps_between_priorities_stop_no_low_job(model: str) -> None:
+    jobs = [{"cores": 1, "priority": priority} for priority in (10_000, 100, 1)]
+    result = schedule(snapshot(one_core_nodes(3), jobs), model=model)
+    assert started(result) == ["J1", "J2", "J3"]
+
+
+@BOTH
+def test_fractions_of_priorities_decide(model: str) -> None:
+    jobs = [{"cores": 2, "priority": 0.3}, {"cores": 1, "priority": 0.1}, {"cores": 1, "priority": 0.2}]
+    tied = schedule(snapshot(one_core_nodes(2), jobs), model=model)
+    # 0.1 + 0.2 is 0.3 exactly, though not in floating point: preference decides, not the rounding.
+    assert float(tied.objective.priority) == 0.3
+    jobs[2]["priority"] = 0.2000000000000001
+    assert started(schedule(snapshot(one_core_nodes(2), jobs), model=model)) == ["J2", "J3"]
+
+
+def test_two_bids_that_differ_in_level_only_take_the_lower_level() -> None:
+    names = [f"n{place}" for place in range(6)]
+    nodes = [{"name": name, "cores": 1, "free_cores": int(name not in {"n0", "n3"})} for name in names]
+    result = schedule(snapshot(nodes, [{"nodes": 2, "cores": 2}], topology=tree(names, 3)), model="aucsched3")
+    assert result.started[0].bid.level == 0
+    assert set(result.started[0].nodes) in ({"n1", "n2"}, {"n4", "n5"})
+
+
+def test_equal_priorities_do_not_switch_topology_off() -> None:
+    names = [f"n{place}" for place in range(8)]
+    nodes = [{"name": name, "cores": 1, "free_cores": int(name not in {"n0", "n5"})} for name in names]
+    jobs = [{"nodes": 2, "cores": 2, "priority": 5} for _ in range(3)]
+    result = schedule(snapshot(nodes, jobs, topology=tree(names, 2)), model="aucsched3")
+    assert sorted(award.bid.level or 0 for award in result.started) == [0, 0, 1]
+
+
+def test_no_gpus_anywhere_are_no_division_by_zero() -> None:
+    result = schedule(snapshot(one_core_nodes(2), [{"cores": 1}]), model="aucsched3", weights="paper")
+    assert started(result) == ["J1"]
+
+
+@pytest.mark.parametrize("priorities", [[2**53, 1], [10**16, 10**16]])
+def test_weights_beyond_two_to_the_53_are_refused(priorities: list[int]) -> None:
+    jobs = [{"cores": 1, "priority": priority} for priority in priorities]
+    with pytest.raises(InputError, match="above 2\\^53"):
+        schedule(snapshot(one_core_nodes(2), jobs))
+
+
+def bids_of(jobs: list[dict[str, Any]], **options: Any) -> tuple[BidTable, int]:
+    cluster = snapshot(figure_4_4_nodes(), jobs)
+    columns = columns_of(cluster)
+    reader = DemandReader(cluster, columns)
+    demands = tuple(
+        one for place, job in enumerate(cluster.jobs) if isinstance(one := reader.read(job, place), Demand)
+    )
+    bids = generate_bids(demands, columns, topology_of(cluster), BidOptions(use_switches=False, **options))
+    return bids.table, len(columns.names)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"cores": 5},
+        {"nodes": 2, "cores": 3},
+        {"nodes": 2, "cores_per_node": 1, "gres_per_node": {"gpu": [0, 2]}},
+        {"cores": 3, "gres_per_node": {"gpu": [1, 2]}},
+    ],
+)
+def test_preference_ranks_a_above_b_above_c_at_equal_gres(job: dict[str, Any]) -> None:
+    table, nodes = bids_of([job])
+    preference = preference_f(table, nodes, CORRECTED)
+    assert len(set(table.bid_class.tolist())) == 3
+    for ratio in np.unique(table.gres_ratio):
+        same = table.gres_ratio == ratio
+        ranges = [
+            (
+                preference[same & (table.bid_class == code)].min(),
+                preference[same & (table.bid_class == code)].max(),
+            )
+            for code in range(3)
+            if (same & (table.bid_class == code)).any()
+        ]
+        assert all(better[0] > worse[1] for better, worse in pairwise(ranges))
+
+
+def test_the_printed_table_ranks_c_above_b_for_types_two_and_three() -> None:
+    table, nodes = bids_of([{"nodes": 2, "cores": 3}])
+    preference = preference_f(table, nodes, PRINTED)
+    assert preference[table.bid_class == 2].max() > preference[table.bid_class == 1].max()
+
+
+def test_a_high_priority_job_does_not_starve_the_bids_of_late_ones() -> None:
+    table, _ = bids_of([{"cores": 1}] * 10, max_bids=12)
+    assert np.bincount(table.job).tolist() == [3, *[1] * 9]
+
+
+def test_caps_hold_and_no_bid_stands_twice() -> None:
+    table, _ = bids_of([{"cores": 3}, {"nodes": 2, "cores_per_node": 1}], max_bids_per_job=9)
+    assert np.bincount(table.job).tolist() == [9, 9]
+    contents = {
+        (
+            int(table.job[bid]),
+            table.node[table.entries(bid)].tobytes(),
+            table.cores[table.entries(bid)].tobytes(),
+        )
+        for bid in range(len(table))
+    }
+    assert len(contents) == len(table)
+
+
+def test_jobs_beyond_the_cap_of_bids_say_so() -> None:
+    result = schedule(snapshot(one_core_nodes(5), [{"cores": 1}] * 5), max_bids=3)
+    assert [refusal.reason for refusal in result.pending] == ["bid_cap", "bid_cap"]

@@ -1,0 +1,316 @@
+"""Properties of whole steps: valid, complete, near the best, indifferent to what should not matter."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import snapshot, tiny
+from support.optimum import best_priority_sum, fits_alone
+
+from aucsched import AwardError, OptionError, Schedule, Snapshot, schedule
+from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.check import check_schedule
+from aucsched.cluster.nodes import Resources
+from aucsched.cluster.schedule import Award, BidClass, BidSummary, Reason, Refusal
+
+BOTH = pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])
+SEEDS = st.integers(0, 10**6)
+
+
+@BOTH
+def test_forty_tiny_snapshots_reach_97_percent_of_free_placement(model: str) -> None:
+    best = reached = 0.0
+    for seed in range(40):
+        cluster = tiny(seed)
+        limit = best_priority_sum(cluster)
+        value = float(schedule(cluster, model=model).objective.priority)
+        assert value <= limit
+        best, reached = best + limit, reached + value
+    assert reached >= 0.97 * best
+
+
+@given(SEEDS, st.sampled_from(["aucsched2", "aucsched3"]), st.sampled_from(["lexicographic", "paper"]))
+@settings(max_examples=150, deadline=None)
+def test_every_award_is_valid_and_every_job_in_one_list(seed: int, model: str, weights: str) -> None:
+    cluster = random_snapshot(seed)
+    result = schedule(cluster, model=model, weights=weights)
+    check_schedule(cluster, result)
+    assert result.objective.bound is None or result.objective.bound >= float(result.objective.priority) - 1e-6
+    assert result.objective.priority == sum(
+        job.priority for job in cluster.jobs if job.id in {award.job for award in result.started}
+    )
+
+
+@given(SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_an_award_is_never_worse_than_first_fit_nor_better_than_possible(seed: int) -> None:
+    cluster = random_snapshot(seed)
+    result = schedule(cluster)
+    assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
+    assert float(result.objective.priority) <= best_priority_sum(cluster) * (1 + 1e-9) + 1e-6
+
+
+@given(SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_a_job_without_a_bid_could_not_start_alone(seed: int) -> None:
+    cluster = random_snapshot(seed)
+    jobs = {job.id: job for job in cluster.jobs}
+    for refusal in schedule(cluster).pending:
+        if refusal.reason in {Reason.NO_FIT, Reason.INELIGIBLE, Reason.RESERVATION}:
+            assert not fits_alone(cluster, jobs[refusal.job]), refusal
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_jobs_in_the_file_does_not_matter_without_ties(seed: int) -> None:
+    cluster = tiny(seed)
+    jobs = [_with_priority(job, 100 + place) for place, job in enumerate(cluster.jobs)]
+    turned = random.Random(seed).sample(jobs, len(jobs))
+    results = [
+        _without_seconds(schedule(_with_jobs(cluster, order), time_limit_s=60)) for order in (jobs, turned)
+    ]
+    assert results[0] == results[1]
+
+
+def _with_priority(job: Any, priority: int) -> Any:
+    return dataclasses.replace(job, priority=priority)
+
+
+def _with_jobs(cluster: Snapshot, jobs: list[Any]) -> Snapshot:
+    return dataclasses.replace(cluster, jobs=tuple(jobs))
+
+
+def _without_seconds(result: Schedule) -> dict[str, Any]:
+    document = result.to_document()
+    del document["seconds"]
+    for one in document["window"]["attempts"]:
+        del one["seconds"]
+    return document
+
+
+@given(SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_the_same_input_gives_the_same_schedule(seed: int) -> None:
+    cluster = random_snapshot(seed)
+    first, second = (schedule(cluster, seed=3, time_limit_s=60) for _ in range(2))
+    assert _without_seconds(first) == _without_seconds(second)
+
+
+# What the independent check must catch: one broken award for each rule.
+
+CLUSTER: dict[str, Any] = {
+    "nodes": [
+        {
+            "name": "n[1-4]",
+            "cores": 8,
+            "memory_mib": 800,
+            "gres": {"gpu:a": 2, "gpu:b": 2},
+            "features": ["x"],
+        },
+        {"name": "n5", "cores": 8, "state": "drained", "partitions": ["p"]},
+    ],
+}
+
+
+def _award(cluster: Snapshot, nodes: dict[str, Resources]) -> Schedule:
+    base = schedule(cluster)
+    award = Award(job="J1", nodes=nodes, bid=BidSummary(bid_class=BidClass.A, level=None, preference=0.0))
+    return dataclasses.replace(base, started=(award,), pending=())
+
+
+def use(cores: int, memory: int | None = None, **gres: int) -> Resources:
+    return Resources(
+        cores=cores, memory_mib=memory, gres={name.replace("_", ":"): count for name, count in gres.items()}
+    )
+
+
+BROKEN = [
+    ({"cores": 4}, {"n1": use(3)}, "cores instead of 4"),
+    ({"cores": 9}, {"n1": use(9)}, "9 cores are awarded"),
+    ({"cores": 4}, {"n5": use(4)}, "drained"),
+    ({"nodes": 2, "cores": 4}, {"n1": use(4)}, "1 nodes"),
+    ({"nodes": 2, "cores_per_node": 2}, {"n1": use(2), "n2": use(3)}, "cores a node"),
+    ({"cores": 4, "min_cores_per_node": 2}, {"n1": use(1), "n2": use(3)}, "1 cores on a node"),
+    ({"cores": 4, "cores_per_task": 2}, {"n1": use(1), "n2": use(3)}, "split"),
+    ({"nodes": 2, "cores": 4, "contiguous": True}, {"n1": use(2), "n3": use(2)}, "contiguous"),
+    ({"cores": 4, "required_nodes": "n2"}, {"n1": use(4)}, "required"),
+    ({"cores": 4, "excluded_nodes": "n1"}, {"n1": use(4)}, "excluded"),
+    ({"cores": 4, "features": ["y"]}, {"n1": use(4)}, "feature"),
+    ({"cores": 4, "partition": "p"}, {"n1": use(4)}, "partition"),
+    ({"cores": 4, "memory_mib_per_core": 10}, {"n1": use(4, 30)}, "MiB"),
+    ({"cores": 4, "exclusive": True}, {"n1": use(4)}, "not all"),
+    ({"cores": 4, "gres_per_node": {"gpu": 1}}, {"n1": use(4)}, "0 gpu"),
+    (
+        {"nodes": 2, "cores": 4, "gres_per_node": {"gpu": 1}},
+        {"n1": use(2, gpu_a=1), "n2": use(2, gpu_b=1)},
+        "mixes",
+    ),
+    ({"cores": 4, "gres_total": {"gpu": 3}}, {"n1": use(4, gpu_a=2)}, "2 gpu"),
+    ({"cores": 4, "gres_per_node": {"gpu:a": 1}}, {"n1": use(4, gpu_a=3)}, "gpu:a"),
+    ({"cores": 4}, {"n1": use(4, gpu_a=1)}, "did not ask"),
+]
+
+
+@pytest.mark.parametrize(("job", "nodes", "message"), BROKEN)
+def test_the_check_catches_every_broken_rule(
+    job: dict[str, Any], nodes: dict[str, Resources], message: str
+) -> None:
+    cluster = snapshot(CLUSTER["nodes"], [job])
+    with pytest.raises(AwardError, match=message):
+        check_schedule(cluster, _award(cluster, nodes))
+
+
+def test_the_check_catches_a_job_in_no_list_and_one_in_both() -> None:
+    cluster = snapshot(CLUSTER["nodes"], [{"cores": 1}])
+    result = schedule(cluster)
+    with pytest.raises(AwardError, match="J1 stands 0 times"):
+        check_schedule(cluster, dataclasses.replace(result, started=()))
+    refusal = Refusal(job="J1", reason=Reason.OUTBID, detail="")
+    with pytest.raises(AwardError, match="J1 stands 2 times"):
+        check_schedule(cluster, dataclasses.replace(result, pending=(refusal,)))
+
+
+# Reasons.
+
+
+def reasons(result: Schedule) -> dict[str, str]:
+    return {refusal.job: refusal.reason.value for refusal in result.pending}
+
+
+def test_each_reason_names_what_stood_in_the_way() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"cores": 6},
+        {"cores": 4},
+        {"cores": 99},
+        {"cores": 1, "partition": "nowhere"},
+        {"cores": 1, "features": ["quantum"]},
+        {"cores": 1, "hold": "JobHeldUser"},
+        {"cores": 1, "priority": 0},
+        {"cores": 1, "unsupported": ["burst buffer"]},
+        {"cores": 1, "user": "bob", "required_nodes": "n2"},
+        {"cores": 1, "priority": 1},
+    ]
+    reserved = {
+        "name": "r",
+        "nodes": "n2",
+        "start": "2026-11-20T09:00:00Z",
+        "end": "2026-11-20T19:00:00Z",
+        "users": ["ann"],
+    }
+    cluster = snapshot(
+        [{"name": "n1", "cores": 8}, {"name": "n2", "cores": 8}], jobs, reservations=[reserved]
+    )
+    result = schedule(cluster, window=4)
+    assert reasons(result) == {
+        "J2": "outbid",
+        "J3": "no_fit",
+        "J4": "ineligible",
+        "J5": "ineligible",
+        "J6": "held",
+        "J7": "held",
+        "J8": "not_expressible",
+        "J9": "reservation",
+        "J10": "window",
+    }
+    details = {refusal.job: refusal.detail for refusal in result.pending}
+    assert details["J2"] == "outbid by J1 on n1"
+    assert "nowhere" in details["J4"]
+    assert "quantum" in details["J5"]
+    assert details["J6"] == "JobHeldUser"
+    assert "burst buffer" in details["J8"]
+
+
+def test_licences_are_shared_by_the_whole_cluster() -> None:
+    jobs = [
+        {"cores": 1, "licenses": {"matlab": 2}},
+        {"cores": 1, "licenses": {"matlab": 2}},
+        {"cores": 1, "licenses": {"matlab": 9}},
+    ]
+    cluster = snapshot([{"name": "n1", "cores": 8}], jobs, licenses={"matlab": {"total": 9, "free": 3}})
+    result = schedule(cluster)
+    assert reasons(result) == {"J2": "outbid", "J3": "no_fit"}
+    assert result.pending[0].detail == "outbid by J1"
+
+
+# Timeouts (SPEC 1.9).
+
+
+def crowded() -> Snapshot:
+    """A window that HiGHS does not prove in a few milliseconds."""
+    rng = random.Random(5)
+    nodes = [{"name": f"n{place:03d}", "cores": 12, "free_cores": rng.randint(0, 12)} for place in range(120)]
+    jobs = [
+        {"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7), "priority": rng.randint(1, 10**6)}
+        for _ in range(60)
+    ]
+    return snapshot(nodes, jobs)
+
+
+def test_a_timeout_halves_the_window_until_a_proof() -> None:
+    result = schedule(crowded(), time_limit_s=0.05)
+    sizes = [one.size for one in result.attempts]
+    assert sizes[:3] == [60, 30, 15]
+    assert result.window in sizes
+    assert result.objective.priority == max(one.priority for one in result.attempts)
+    # The last window is one whose best priority sum is proved; the proof of its preference may be open.
+    small = schedule(crowded(), time_limit_s=60, window=sizes[-1], on_timeout="incumbent")
+    assert result.attempts[-1].priority == small.objective.priority
+
+
+def test_an_incumbent_is_started_after_one_attempt() -> None:
+    cluster = crowded()
+    result = schedule(cluster, time_limit_s=0.05, on_timeout="incumbent")
+    assert [one.size for one in result.attempts] == [60]
+    assert result.status == "feasible"
+    assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
+    assert result.objective.bound is None or result.objective.bound >= result.objective.priority
+
+
+def test_discard_starts_nothing_without_a_proof() -> None:
+    result = schedule(crowded(), time_limit_s=0.05, on_timeout="discard")
+    assert result.status == "no_solution"
+    assert result.started == ()
+    assert {refusal.reason for refusal in result.pending} <= {Reason.WINDOW, Reason.NO_FIT}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "aucsched9"},
+        {"window": 0},
+        {"max_bids": -1},
+        {"max_bids_per_job": True},
+        {"time_limit_s": float("nan")},
+        {"time_limit_s": 0},
+        {"weights": "float"},
+        {"on_timeout": "panic"},
+        {"objective": "fame"},
+        {"strategy": "luck"},
+        {"seed": -1},
+        {"reserve": 1},
+        {"preference_table": "other"},
+    ],
+)
+def test_option_values_that_cannot_be_used_are_named(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(options))):
+        schedule(snapshot([{"name": "n1", "cores": 1}], []), **options)
+
+
+def test_an_empty_queue_is_an_empty_schedule() -> None:
+    result = schedule(snapshot([{"name": "n1", "cores": 1}], []))
+    assert (result.status, result.started, result.pending) == ("optimal", (), ())
+
+
+def test_priority_cores_prefers_the_wide_job() -> None:
+    jobs = [{"cores": 1, "priority": 10}, {"cores": 8, "priority": 9}]
+    cluster = snapshot([{"name": "n1", "cores": 8}], jobs)
+    assert [award.job for award in schedule(cluster).started] == ["J1"]
+    result = schedule(cluster, objective="priority_cores")
+    assert [award.job for award in result.started] == ["J2"]
+    assert result.objective.priority == 72
