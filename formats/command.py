@@ -51,9 +51,10 @@ def slurm(
     A file - is standard input. What the snapshot cannot hold stands in its notes and in a job's
     unsupported, and is told on stderr.
     """
-    from .slurm_import import import_slurm  # noqa: PLC0415 - --help stays fast
-    from .slurm_live import collect  # noqa: PLC0415
-    from .write import save_snapshot  # noqa: PLC0415
+    # Imported here so that --help stays fast.
+    from .slurm_import import import_slurm
+    from .slurm_live import collect
+    from .write import save_snapshot
 
     moment = None if time is None else parse_time(time)
     sources, notes = collect(jobs=jobs, nodes=nodes, topology=topology, job_detail=job_detail)
