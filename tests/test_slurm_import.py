@@ -207,6 +207,19 @@ def test_a_suspended_job_holds_memory_and_gres_only(small: Snapshot) -> None:
     assert "job 89 is suspended: it holds memory and gres, no cores" in small.notes
 
 
+def test_a_completing_job_still_holds_its_nodes() -> None:
+    """22.05 shows its CPUs free in the node's record, yet starts nothing there before the epilog ends."""
+    snapshot = changed(
+        jobs=lambda records: of(records, "threads").update(job_state="COMPLETING"),
+        nodes=lambda records: of(records, "n11").update(
+            state="idle", state_flags=["COMPLETING"], alloc_cpus=0
+        ),
+    )
+    assert node_of(snapshot, "n11").state is NodeState.COMPLETING
+    assert node_of(snapshot, "n11").free.cores == 4
+    assert "88" in {job.id for job in snapshot.running}
+
+
 def test_waiting_jobs_keep_slurms_reason(small: Snapshot) -> None:
     holds = {job.id: job.hold for job in small.jobs}
     assert holds == {"90_3": "JobArrayTaskLimit", "90_4": "JobArrayTaskLimit", "98": "Licenses", "99": None}
