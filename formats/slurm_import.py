@@ -68,31 +68,51 @@ def import_slurm(
     """
     notes = Notes() if notes is None else notes
     figures = _read(sources.nodes, lambda text: read_nodes(read_document(text), notes))
-    by_name = _by_name(figures, sources.nodes.name)
-    switches = _topology(sources.topology, by_name, notes)
-    details = _details(sources.job_detail, notes)
-    licenses = sources.licenses or {}
-    site = Site(nodes=by_name, threads=any(node.threads > 1 for node in figures), licenses=licenses)
+    nodes = _by_name(figures, sources.nodes.name)
+    cluster = _Cluster(
+        nodes=nodes,
+        switches=_topology(sources.topology, nodes, notes),
+        details=_details(sources.job_detail, notes),
+        licenses=sources.licenses or {},
+    )
+    snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
+    return snapshot, notes
 
-    def read(text: bytes) -> Snapshot:
-        records = _records(read_document(text))
-        now = _time(records, notes) if time is None else time
-        running = read_running(records, details, by_name, notes)
-        queue = Queue(site=site, details=details, now=now, schedule_held=schedule_held)
-        jobs = read_jobs(records, queue, notes)
-        nodes = _nodes(figures, held_resources(running), notes)
-        _note_memory(nodes, notes)
-        return Snapshot(
-            time=now,
-            nodes=nodes,
-            jobs=jobs,
-            switches=switches,
-            running=running,
-            licenses=licenses,
-            notes=notes.texts(),
-        )
 
-    return _read(sources.jobs, read), notes
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    """What all answers but the jobs' say."""
+
+    nodes: Mapping[str, NodeFigures]
+    switches: tuple[Switch, ...] | None
+    details: Mapping[int, JobDetail]
+    licenses: Mapping[str, License]
+
+    @property
+    def site(self) -> Site:
+        """What requests are read against."""
+        threads = any(node.threads > 1 for node in self.nodes.values())
+        return Site(nodes=self.nodes, threads=threads, licenses=self.licenses)
+
+
+def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, *, held: bool) -> Snapshot:
+    """Read the jobs and join everything."""
+    records = _records(read_document(text))
+    now = _time(records, notes) if time is None else time
+    running = read_running(records, cluster.details, cluster.nodes, notes)
+    queue = Queue(site=cluster.site, details=cluster.details, now=now, schedule_held=held)
+    jobs = read_jobs(records, queue, notes)
+    nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
+    _note_memory(nodes, notes)
+    return Snapshot(
+        time=now,
+        nodes=nodes,
+        jobs=jobs,
+        switches=cluster.switches,
+        running=running,
+        licenses=cluster.licenses,
+        notes=notes.texts(),
+    )
 
 
 def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
