@@ -64,8 +64,8 @@ def simulate(workload: str, **options: Any) -> None:
     choice, settings = _policy_options(options)
     result = _run(jobs, options, choice)
     _write(result, log, options)
-    from ..formats.write import write_text  # noqa: PLC0415 - --help loads no numpy
-    from .report import to_document, to_json, to_text  # noqa: PLC0415
+    from ..formats.write import write_text
+    from .report import to_document, to_json, to_text
 
     name = _shown(workload)
     text = to_json(to_document(result, settings)) if options["form"] == "json" else to_text(result, name)
@@ -85,12 +85,12 @@ def workload() -> None:
 @click.option("--plot", type=_OUTPUT, help="Chart of sizes, times, hours and load (.png, .pdf, .svg).")
 def describe(workload: str, processors: int | None, form: str, output: Path, plot: Path | None) -> None:
     """Print what a log (SWF, plain or gzip; - reads standard input) holds."""
-    from ..formats.write import write_text  # noqa: PLC0415 - --help loads no numpy
-    from .chart import check_chart  # noqa: PLC0415
-    from .describe import describe as figures_of  # noqa: PLC0415
-    from .describe import description_text  # noqa: PLC0415
-    from .plot_workload import draw_workload  # noqa: PLC0415
-    from .report import to_json  # noqa: PLC0415
+    from ..formats.write import write_text
+    from .chart import check_chart
+    from .describe import describe as figures_of
+    from .describe import description_text
+    from .plot_workload import draw_workload
+    from .report import to_json
 
     check_chart("--plot", plot)
     log = _read(workload)
@@ -103,7 +103,7 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
 
 def _check_simulate(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and charts that could not be drawn."""
-    from .chart import check_chart  # noqa: PLC0415 - --help loads no numpy
+    from .chart import check_chart
 
     for option, needed, value in (
         ("reservations", "policy", ("reservations",)),
@@ -124,7 +124,7 @@ def _shown(path: str) -> str:
 
 
 def _read(path: str) -> SwfLog:
-    from ..formats.swf import read_swf  # noqa: PLC0415 - --help loads no numpy
+    from ..formats.swf import read_swf
 
     return read_swf(path)
 
@@ -134,15 +134,15 @@ def _processors(options: dict[str, Any]) -> int | None:
     if options["cluster"] is None:
         processors: int | None = options["processors"]
         return processors
-    from ..formats.native import load_snapshot  # noqa: PLC0415 - --help loads no numpy
+    from ..formats.native import load_snapshot
 
     return sum(node.total.cores for node in load_snapshot(options["cluster"]).nodes)
 
 
 def _jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | None) -> Workload:
     """Return the log's jobs; say on stderr how many rows were dropped, and why."""
-    from .policy import weights_by_queue  # noqa: PLC0415 - --help loads no numpy
-    from .workload import describe_dropped, workload_from_swf  # noqa: PLC0415
+    from .policy import weights_by_queue
+    from .workload import describe_dropped, workload_from_swf
 
     weights = weights_by_queue(queue_weights) if queue_weights is not None else None
     try:
@@ -156,10 +156,10 @@ def _jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | N
 
 def _policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
     """Return what the policy is told, and the part of it that this run reads."""
-    from dataclasses import asdict  # noqa: PLC0415 - --help loads no numpy
+    from dataclasses import asdict
 
-    from .orderings import MultifactorWeights  # noqa: PLC0415
-    from .policy import PolicyOptions  # noqa: PLC0415
+    from .orderings import MultifactorWeights
+    from .policy import PolicyOptions
 
     text = options["multifactor"]
     weights = MultifactorWeights() if text is None else MultifactorWeights.from_text(text)
@@ -173,10 +173,10 @@ def _policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, A
 
 
 def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Result:
-    from .checked import simulate_checked  # noqa: PLC0415 - --help loads no numpy
-    from .counts import simulate_counts  # noqa: PLC0415
-    from .policy import make_policy  # noqa: PLC0415
-    from .result import Result  # noqa: PLC0415
+    from .checked import simulate_checked
+    from .counts import simulate_counts
+    from .policy import make_policy
+    from .result import Result
 
     kernel = simulate_checked if options["check"] else simulate_counts
     with _progress(len(jobs)) as progress:
@@ -199,8 +199,8 @@ def _progress(jobs: int) -> Iterator[Callable[[int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - --help loads no rich
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -210,11 +210,11 @@ def _progress(jobs: int) -> Iterator[Callable[[int], None] | None]:
 
 def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:
     """Write the files that the options name."""
-    from ..formats.swf import write_swf  # noqa: PLC0415 - --help loads no numpy
-    from ..formats.write import write_text  # noqa: PLC0415
-    from .plot_gantt import draw_gantt  # noqa: PLC0415
-    from .plot_use import draw_utilization  # noqa: PLC0415
-    from .report import batsim_csv, jobs_csv, simulated_log  # noqa: PLC0415
+    from ..formats.swf import write_swf
+    from ..formats.write import write_text
+    from .plot_gantt import draw_gantt
+    from .plot_use import draw_utilization
+    from .report import batsim_csv, jobs_csv, simulated_log
 
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], jobs_csv(result))

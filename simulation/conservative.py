@@ -34,13 +34,13 @@ class Conservative:
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Release, compress, reserve for the arrivals, start what is due."""
-        early = self._release(now, ended)
+        freed_until = self._release(now, ended)
         self._profile.advance(now)
         queue = self._queue
-        if self._resort and early:
-            self._resort(now, queue)
-        while early and self._compress():
-            pass
+        if freed_until > now:
+            if self._resort:
+                self._resort(now, queue)
+            self._compress(freed_until)
         for job in self._in_order(now, arrived):
             start = self._profile.earliest(self._size[job], self._estimate[job])
             self._reserve(job, start)
@@ -57,28 +57,39 @@ class Conservative:
         self._resort(now, jobs)
         return jobs
 
-    def _release(self, now: float, ended: Sequence[int]) -> bool:
-        """Give back what ended jobs held of their estimates; say whether any did."""
-        early = False
+    def _release(self, now: float, ended: Sequence[int]) -> float:
+        """Give back what ended jobs held of their estimates; return until when anything was given."""
+        freed_until = now
         for job in ended:
             estimated_end = self._start_of.pop(job) + self._estimate[job]
-            if now < estimated_end:
-                self._profile.add(now, estimated_end, self._size[job])
-                early = True
-        return early
+            self._profile.add(now, estimated_end, self._size[job])
+            freed_until = max(freed_until, estimated_end)
+        return freed_until
 
-    def _compress(self) -> bool:
-        """Move each waiting job in queue order as early as the others allow; say whether any moved."""
-        moved = False
-        for job in self._queue:
-            # Its own processors are free to it from its reservation on: the search may end there.
-            current = self._start_of[job]
-            start = self._profile.earliest(self._size[job], self._estimate[job], before=current)
-            if start < current:
-                self._profile.add(current, current + self._estimate[job], self._size[job])
-                self._reserve(job, start)
-                moved = True
-        return moved
+    def _compress(self, freed_until: float) -> None:
+        """Move waiting jobs in queue order as early as the others allow, round after round until none moves.
+
+        Before, none could move. So one can only move to a time before the end of what has been freed
+        since, and only if it is no larger than the most processors free until then: most jobs are told
+        by one comparison.
+        """
+        profile, size, estimate = self._profile, self._size, self._estimate
+        most = profile.most(freed_until)
+        moved = True
+        while moved:
+            moved = False
+            for job in self._queue:
+                if size[job] > most:
+                    continue
+                # Its own processors are free to it from its reservation on: the search may end there.
+                current = self._start_of[job]
+                start = profile.earliest(size[job], estimate[job], before=current, latest=freed_until)
+                if start < current:
+                    profile.add(current, current + estimate[job], size[job])
+                    self._reserve(job, start)
+                    freed_until = max(freed_until, current + estimate[job])
+                    most = profile.most(freed_until)
+                    moved = True
 
     def _reserve(self, job: int, start: float) -> None:
         self._start_of[job] = start

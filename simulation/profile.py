@@ -62,25 +62,34 @@ class Profile:
         if 0 < place < len(self.free) and self.free[place] == self.free[place - 1]:
             del self.times[place], self.free[place]
 
-    def earliest(self, size: int, duration: float, before: float = inf) -> float:
+    def earliest(self, size: int, duration: float, *, before: float = inf, latest: float = inf) -> float:
         """Return the first time from which ``size`` processors stay free for a duration.
 
         Args:
             size: processors.
             duration: seconds.
             before: the search ends here: from then on the processors count as free.
-
+            latest: only times before this one are tried; when none will do, ``before`` is returned.
         """
         times, free = self.times, self.free
         start: float | None = None
         for place, time in enumerate(times):
-            if time >= before or (start is not None and time >= start + duration):
+            if time >= before:
+                break
+            if start is None:
+                if time >= latest:
+                    break
+            elif time >= start + duration:
                 break
             if free[place] < size:
                 start = None
             elif start is None:
                 start = time
         return before if start is None else start
+
+    def most(self, until: float) -> int:
+        """Return the largest number of processors free at any time before ``until``."""
+        return max(self.free[: max(bisect_left(self.times, until), 1)])
 
     def holds(self, size: int, duration: float) -> bool:
         """Say whether ``size`` processors stay free for a duration from the profile's first time on."""

@@ -322,13 +322,24 @@ def test_multifactor_usage_halves_in_a_half_life() -> None:
     users = Multifactor(requests, MultifactorWeights(half_life_s=100))
     users.changed(0, [0], +1)
     users.changed(10, [0], -1)
-    used = users.usage[0]
+    used = users.usage(10, 0)
     # 4 processors for 10 s, each second weighed down from its own moment on.
-    assert used == pytest.approx(
-        4 * sum(0.5 ** ((10 - s / 1000) / 100) for s in range(10_000)) / 1000, rel=1e-4
-    )
-    users.changed(110, [0], +1)
-    assert users.usage[0] == pytest.approx(used / 2)
+    expected = 4 * sum(0.5 ** ((10 - s / 1000) / 100) for s in range(10_000)) / 1000
+    assert used == pytest.approx(expected, rel=1e-4)
+    assert users.usage(110, 0) == pytest.approx(used / 2)
+
+
+@given(workloads(), st.integers(0, 200))
+def test_long_queues_are_sorted_as_short_ones(case: tuple[list[J], int], now: int) -> None:
+    requests = workload_of(*case).requests
+    queues = []
+    for vectorised_from in (2, 10**9):
+        priorities = Multifactor(requests, MultifactorWeights(), vectorised_from=vectorised_from)
+        priorities.changed(0, range(0, len(requests), 3), +1)
+        queue = list(range(len(requests)))
+        priorities.sort(requests.submit[-1] + now, queue)
+        queues.append(queue)
+    assert queues[0] == queues[1]
 
 
 @pytest.mark.parametrize(
