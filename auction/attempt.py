@@ -78,16 +78,17 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
     integers, unit = integer_weights(weights)
     made = clock()
     model = _model(table, cluster, options, np.array(integers, np.float64))
-    preference = model.preference()
-    start = _quick_award(bids, cluster.columns, integers, preference)
+    preference, shown = model.preference(), model.shown_preference()
+    printed = model.paper_weights(_priorities(window)) * _multipliers(table, options.objective)
     program = model.program()
+    # PuLP's expressions take several times the memory of the arrays read from them.
+    del model
+    start = _quick_award(bids, cluster.columns, integers, preference)
     built = clock()
     settings = SolveSettings(time_limit_s=options.time_limit_s, seed=options.seed, clock=clock)
     if options.weights == "paper":
-        values = model.paper_weights(_priorities(window))
-        values *= _multipliers(table, options.objective)
-        solution, upper = solve_weighted(program, values, start, settings)
-        bound = _paper_bound(solution, upper, table, values, weights)
+        solution, upper = solve_weighted(program, printed, start, settings)
+        bound = _paper_bound(solution, upper, table, printed, weights)
     else:
         solution = solve_lexicographic(program, table.job, integers, preference, start, settings)
         bound = None if solution.bound is None else solution.bound * unit
@@ -103,7 +104,7 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
         proved=solution.proved,
         priority=priority,
         bound=bound,
-        preference=model.shown_preference(),
+        preference=shown,
         value=(priority, float(preference[chosen].sum())),
         sizes=Sizes(
             nodesets=table.general_nodesets,

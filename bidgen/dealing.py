@@ -28,10 +28,11 @@ def pack(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) ->
 
     ``least`` and ``total`` have shape (bids,); every bid can hold its total.
     """
-    length = np.diff(indptr)
+    length: IntArray = np.diff(indptr)
     floor = np.repeat(least, length)
     room: IntArray = np.maximum(units - floor, 0)
-    return floor + deal(room, indptr, total - length * least)
+    extra: IntArray = total - length * least
+    return floor + deal(room, indptr, extra)
 
 
 def deal(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:

@@ -90,7 +90,7 @@ class Snapshot:
                 known(name, names, "node", path)
                 _fits(held[name], self.nodes[names[name]].total, path)
         for name, use in held.items():
-            _leaves(use, self.nodes[names[name]], f"nodes[{names[name]}]")
+            check_free(self.nodes[names[name]], use, f"nodes[{names[name]}].")
 
 
 def held_resources(running: Iterable[RunningJob]) -> dict[str, Resources]:
@@ -143,20 +143,21 @@ def _fits(held: Resources, total: Resources, path: str) -> None:
             raise InputError(f"running jobs hold {count} of {total.gres[name]}", path=f"{path}.gres.{name}")
 
 
-def _leaves(held: Resources, node: Node, path: str) -> None:
+def check_free(node: Node, held: Resources, path: str = "") -> None:
+    """Raise InputError when a node's free figures exceed what is left beside ``held``."""
     left = free_resources(node.total, held)
     if node.free.cores > left.cores:
         raise InputError(
-            f"{node.free.cores} is above the {left.cores} that running jobs leave", path=f"{path}.free_cores"
+            f"{node.free.cores} is above the {left.cores} that running jobs leave", path=f"{path}free_cores"
         )
     for name, count in node.free.gres.items():
         if count > left.gres[name]:
             message = f"{count} is above the {left.gres[name]} that running jobs leave"
-            raise InputError(message, path=f"{path}.free_gres.{name}")
+            raise InputError(message, path=f"{path}free_gres.{name}")
     if (
         node.free.memory_mib is not None
         and left.memory_mib is not None
         and node.free.memory_mib > left.memory_mib
     ):
         message = f"{node.free.memory_mib} is above the {left.memory_mib} that running jobs leave"
-        raise InputError(message, path=f"{path}.free_memory_mib")
+        raise InputError(message, path=f"{path}free_memory_mib")

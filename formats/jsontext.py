@@ -115,7 +115,7 @@ def _explained(message: str, text: bytes) -> InputError:
         return InputError(f"the member {missing[1]!r} is missing", path=place)
     if got and got["length"]:
         return InputError(
-            f"{_shown(value)} is not a list{got['length'].replace('length', '')} entries", path=place
+            f"{_shown(value)} is not a list{got['length'].replace(' length', '')} entries", path=place
         )
     if got:
         names = [_TYPE_NAMES.get(name.strip(), name.strip()) for name in got["expected"].split("|")]

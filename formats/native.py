@@ -23,13 +23,16 @@ from ..cluster.nodes import (
     Resources,
     Switch,
 )
-from ..cluster.snapshot import Snapshot, free_resources, held_resources
+from ..cluster.snapshot import Snapshot, check_free, free_resources, held_resources
 from . import wire
 from .hostlist import expand
 from .jsontext import decode
 
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
+
+#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
+_YEAR_10000 = 253_402_300_800
 
 
 def load_snapshot(path: str | Path) -> Snapshot:
@@ -95,13 +98,17 @@ def _each(entries: Iterable[Any], member: str, build: Callable[[Any], T]) -> tup
 
 
 def _time(value: wire.TimeWire | None, path: str) -> float | None:
-    if value is None or isinstance(value, (int, float)):
+    if value is None:
+        return None
+    if isinstance(value, (int, float)):
+        if not 0 <= value < _YEAR_10000:
+            raise InputError(f"{value} is no time in seconds since 1970", path=path)
         return value
     try:
         moment = datetime.fromisoformat(value)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         raise InputError(f"{value!r} is not an ISO 8601 time", path=path) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _needed_time(value: wire.TimeWire, path: str) -> float:
@@ -117,20 +124,24 @@ def _choice(value: str, choices: type[E], path: str) -> E:
 
 
 def _nodes(entries: list[wire.NodeWire], held: Mapping[str, Resources]) -> tuple[Node, ...]:
-    nodes: list[Node] = []
+    """Build every node of every entry; errors name the entry, which may stand for many nodes."""
+    nodes: dict[str, Node] = {}
+    entry_of: dict[str, int] = {}
     for index, entry in enumerate(entries):
-        try:
-            nodes.extend(_node(name, entry, held.get(name)) for name in expand(entry.name, "name"))
-        except InputError as error:
-            raise error.under(f"nodes[{index}]") from error
-    return tuple(nodes)
+        with _below(f"nodes[{index}]"):
+            for name in expand(entry.name, "name"):
+                if entry_of.setdefault(name, index) != index:
+                    raise InputError(f"{name!r} stands at nodes[{entry_of[name]}] already", path="name")
+                nodes[name] = _node(name, entry, held.get(name))
+    return tuple(nodes.values())
 
 
 def _node(name: str, entry: wire.NodeWire, held: Resources | None) -> Node:
     with _renamed("gres", "gres"):
         total = Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres)
-    left = free_resources(total, _capped(held, total))
-    return Node(
+    capped = _capped(held, total)
+    left = free_resources(total, capped)
+    node = Node(
         name=name,
         total=total,
         free=_free(entry, left),
@@ -138,6 +149,10 @@ def _node(name: str, entry: wire.NodeWire, held: Resources | None) -> Node:
         features=frozenset(entry.features),
         partitions=tuple(entry.partitions),
     )
+    # A running job that does not fit is the greater error: Snapshot names it.
+    if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):
+        check_free(node, capped)
+    return node
 
 
 def _capped(held: Resources | None, total: Resources) -> Resources | None:

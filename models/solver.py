@@ -196,15 +196,21 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
     """
     if program.columns == 0:
         return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0, nodes=0)
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    _set_options(highs, options)
-    _pass_model(highs, program)
+    highs = prepared(program, options)
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = start
         _checked(highs.setSolution(solution), "refused the start")
     _checked(highs.run(), "failed")
     return _report(highs, program)
+
+
+def prepared(program: IntegerProgram, options: SolverOptions) -> highspy.Highs:
+    """Return HiGHS with the options set and the program passed to it, ready to run."""
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    _set_options(highs, options)
+    _pass_model(highs, program)
+    return highs
 
 
 def _set_options(highs: highspy.Highs, options: SolverOptions) -> None:

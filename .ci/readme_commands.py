@@ -1,0 +1,50 @@
+"""Run every command of the README's ```sh blocks, as a reader would, in a copy of the working tree.
+
+A line starting with ``make`` is left out: CI runs those itself. A command that fails fails this script.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def commands(text: str) -> list[str]:
+    """Return the commands of all sh blocks; a backslash at a line's end continues it."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith(("#", "make"))]
+
+
+def main() -> int:
+    """Run them all; print each with its result."""
+    environment = os.environ | {"PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "aucsched"
+        ignore = shutil.ignore_patterns(".venv", ".git", "build", "*_cache", ".hypothesis")
+        shutil.copytree(ROOT, place, symlinks=True, ignore=ignore)
+        for command in commands((ROOT / "README.md").read_text()):
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", command],
+                cwd=place,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            sys.stdout.write(f"{'ok    ' if done.returncode == 0 else 'FAILED'} {command}\n")
+            if done.returncode:
+                sys.stdout.write(done.stdout[-2000:] + done.stderr[-2000:])
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
