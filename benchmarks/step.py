@@ -49,9 +49,8 @@ def _table(*, quick: bool) -> None:
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}\n")
     for figure in FIGURES:
         _child("--figure", figure)
-    print(
-        "\n machine  window    cap     bids  entries |  load   bids  build  solve  total (s) | peak MB | priority"
-    )
+    heading = " machine  window    cap     bids  entries |  load   bids  build  solve  total (s)"
+    print(f"\n{heading} | peak MB | priority")
     windows, caps = (WINDOWS[:3], CAPS[:3]) if quick else (WINDOWS, CAPS)
     for machine in MACHINES:
         for window in windows:
@@ -87,10 +86,12 @@ def _load() -> str:
     from aucsched import load_snapshot
 
     document = fragmented_document("frontier", 10_000, 0)
-    extra = [{"name": f"x{place}", "cores": 64} for place in range(10_000 - len(document["nodes"]))]
+    extra: list[dict[str, object]] = [
+        {"name": f"x{place}", "cores": 64} for place in range(10_000 - len(document["nodes"]))
+    ]
     document["nodes"] += extra
     document["topology"]["switches"].append(
-        {"name": "extra", "nodes": ",".join(node["name"] for node in extra)}
+        {"name": "extra", "nodes": ",".join(str(node["name"]) for node in extra)}
     )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "snapshot.json"
@@ -138,7 +139,8 @@ def _bids() -> str:
     pass_seconds = _best(lambda: prepared(model.program(), SolverOptions(time_limit_s=1)))
     program = model.program()
     return (
-        f"25 000 bids of 20 nodes over 1408 nodes: generated {bid_seconds:.3f} s, PuLP's build {build_seconds:.2f} s, "
+        f"25 000 bids of 20 nodes over 1408 nodes: generated {bid_seconds:.3f} s, "
+        f"PuLP's build {build_seconds:.2f} s, "
         f"read from PuLP and passed to HiGHS {pass_seconds:.3f} s "
         f"({program.rows} rows, {program.nonzeros} entries; peak {_peak_mb():.0f} MB)"
     )
@@ -161,9 +163,10 @@ def _row(machine: str, window: int, max_bids: int) -> str:
     )
     seconds, sizes = result.seconds, result.sizes
     gap = "unknown" if result.objective.gap is None else f"{result.objective.gap:.2%}"
+    times = (loaded, seconds.bids, seconds.build, seconds.solve, seconds.total)
     return (
         f"{machine:>8} {window:>7} {max_bids:>6} {sizes.bids:>8} {sizes.nonzeros:>8} | "
-        f"{loaded:5.2f}  {seconds.bids:5.2f}  {seconds.build:5.2f}  {seconds.solve:5.2f}  {seconds.total:5.2f}     | {_peak_mb():7.0f} | "
+        f"{'  '.join(f'{value:5.2f}' for value in times)}     | {_peak_mb():7.0f} | "
         f"{float(result.objective.priority):.0f}, gap {gap} ({len(result.started)} start)"
     )
 
