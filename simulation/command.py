@@ -77,7 +77,7 @@ def workload() -> None:
     """Look at workloads."""
 
 
-@workload.command()
+@workload.command(short_help="Print what a log holds.")
 @_workload_argument
 @_processors_option
 @_format_option

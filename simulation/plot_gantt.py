@@ -48,6 +48,7 @@ def draw_gantt(result: Result, path: Path) -> None:
         axes.set_ylim(0, processors)
         axes.set_xlabel(f"Time since the first submission ({unit})")
         axes.set_ylabel("Processors")
+        axes.yaxis.get_major_locator().set_params(integer=True)
         wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds
@@ -58,8 +59,9 @@ def draw_gantt(result: Result, path: Path) -> None:
             _draw_boxes(axes, boxes, wait, colors)
             figure.draw_without_rendering()  # fixes the axes' size, which says what numbers fit
             _draw_numbers(axes, boxes, result.workload.ids, colors.to_rgba(wait))
-        bar = figure.colorbar(colors, ax=axes, label=f"Waiting time ({wait_unit})", pad=0.01, aspect=30)
-        bar.ax.yaxis.set_major_formatter("{x:g}")
+        if wait.any():
+            bar = figure.colorbar(colors, ax=axes, label=f"Waiting time ({wait_unit})", pad=0.01, aspect=30)
+            bar.ax.yaxis.set_major_formatter("{x:g}")
         save(figure, path)
 
 

@@ -71,3 +71,5 @@ def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
         legend_above(axes)
     axes.set_ylim(0, max(float(waiting.max()), 1) * 1.12)
     axes.set_ylabel("Jobs waiting")
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
