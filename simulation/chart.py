@@ -84,3 +84,11 @@ def time_unit(span_s: float, largest: str = "days") -> tuple[str, float]:
 def legend_above(axes: Axes) -> None:
     """Put the legend above the axes' right end, where no data are."""
     axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=3, borderaxespad=0)
+
+
+def count_axis(axes: Axes) -> None:
+    """Let the vertical axis show whole numbers only: it counts."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - the extra may be absent
+
+    axes.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    axes.yaxis.set_major_formatter("{x:,.0f}")

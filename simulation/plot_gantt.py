@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .chart import new_figure, save, styled, time_unit
+from .chart import count_axis, new_figure, save, styled, time_unit
 from .placement import place_lowest_first
 from .result import Result
 
@@ -48,7 +48,7 @@ def draw_gantt(result: Result, path: Path) -> None:
         axes.set_ylim(0, processors)
         axes.set_xlabel(f"Time since the first submission ({unit})")
         axes.set_ylabel("Processors")
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        count_axis(axes)
         wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .chart import BLUE, ORANGE, legend_above, new_figure, save, styled, time_unit
+from .chart import BLUE, ORANGE, count_axis, legend_above, new_figure, save, styled, time_unit
 from .result import Result
 
 if TYPE_CHECKING:
@@ -71,5 +71,4 @@ def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
         legend_above(axes)
     axes.set_ylim(0, max(float(waiting.max()), 1) * 1.12)
     axes.set_ylabel("Jobs waiting")
-    axes.yaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    count_axis(axes)

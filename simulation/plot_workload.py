@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DAY_S, _WEEK_S = 86_400, 604_800
-#: More labels such as 33–64 do not fit side by side: only the upper ends are written.
-_RANGES = 7
+#: More labels than these do not fit side by side.
+_LABELS = 10
 
 
 def draw_workload(workload: Workload, log: SwfLog, path: Path) -> None:
@@ -41,18 +41,12 @@ def _draw_sizes(axes: Axes, workload: Workload) -> None:
     for offset, weights, label, color in ((-0.2, None, "jobs", BLUE), (0.2, work, "work", ORANGE)):
         shares = np.bincount(classes, weights=weights, minlength=count)
         axes.bar(place + offset, 100 * shares / shares.sum(), 0.4, label=label, color=color)
-    axes.set_xticks(place, [_size_label(power, workload.requests.processors) for power in place.tolist()])
-    if count > _RANGES:
-        largest = np.minimum(2**place, workload.requests.processors)
-        axes.set_xticks(place, [f"{size}" for size in largest.tolist()], fontsize=6)
-    axes.set_xlabel("Processors" if count <= _RANGES else "Processors (up to)")
+    largest = np.minimum(2**place, workload.requests.processors)
+    step = 1 if count <= _LABELS else 2
+    axes.set_xticks(place[::step], [f"{size}" for size in largest[::step].tolist()])
+    axes.set_xlabel("Processors (up to)")
     axes.set_ylabel("Share (%)")
     axes.legend(loc="upper right")
-
-
-def _size_label(power: int, processors: int) -> str:
-    smallest, largest = 2 ** (power - 1) + 1, min(2**power, processors)
-    return f"{largest}" if power == 0 or smallest >= largest else f"{smallest}–{largest}"
 
 
 def _draw_times(axes: Axes, workload: Workload) -> None:

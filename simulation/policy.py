@@ -40,7 +40,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOptions:
-    """What policies may be told; each names the policies or orders that read it in POLICIES.
+    """What policies may be told beyond the jobs.
 
     Attributes:
         reservations: how many blocked jobs get one (policy ``reservations``).
