@@ -171,7 +171,15 @@ class Schedule:
 
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""
-        return msgspec.json.format(msgspec.json.encode(self.to_document()), indent=1).decode() + "\n"
+        members = (f'"{name}": {_lines(value)}' for name, value in self.to_document().items())
+        return "{" + ",\n ".join(members) + "}\n"
+
+
+def _lines(value: Any) -> str:
+    """Encode a member of the file; each entry of a list stands on a line of its own."""
+    if isinstance(value, list) and value:
+        return "[\n  " + ",\n  ".join(msgspec.json.encode(entry).decode() for entry in value) + "]"
+    return msgspec.json.encode(value).decode()
 
 
 def _started(award: Award) -> dict[str, Any]:
