@@ -29,7 +29,8 @@ WIDTH = 18
 NARROWEST = 9
 _GZIP = b"\x1f\x8b"
 _HEADER = re.compile(r"^\s*([A-Za-z][\w ]*?)\s*:\s*(.*?)\s*$")
-_LEADING_INTEGER = re.compile(r"^\s*([+-]?\d+)")
+#: ``1,024`` too: headers are written by people.
+_LEADING_INTEGER = re.compile(r"^\s*([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
 _SHOWN = 30
 
 
@@ -84,7 +85,8 @@ class SwfLog:
     def header_count(self, label: str) -> int | None:
         """Return a header's leading integer when it is above 0, else None (logs write −1 or words)."""
         match = _LEADING_INTEGER.match(self.header(label) or "")
-        return int(match[1]) if match and int(match[1]) > 0 else None
+        count = int(match[1].replace(",", "")) if match else 0
+        return count if count > 0 else None
 
 
 def read_swf(path: str | Path) -> SwfLog:

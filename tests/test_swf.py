@@ -37,6 +37,15 @@ def test_rows_and_headers_are_read_as_they_stand() -> None:
     assert log.header_count("MaxProcs") == 4
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("128", 128), ("9216 (1152 * 8)", 9216), ("1,024", 1024), ("-1", None), ("many", None)],
+)
+def test_header_counts_are_read_as_people_write_them(text: str, count: int | None) -> None:
+    log = parse_swf(f"; MaxProcs:   {text}\n; MaxProcs: 7\n{ROW}\n".encode())
+    assert log.header_count("MaxProcs") == count
+
+
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"])
 def test_ends_of_lines_and_gzip_do_not_matter(ending: bytes, tmp_path: Path) -> None:
     plain = (FIXTURES / "small.swf").read_bytes()
