@@ -1,0 +1,231 @@
+"""When a job that waits could start at the latest, if running jobs end as estimated (SPEC 6: shadow time).
+
+Resources only grow while running jobs end and nothing starts, so the first end at which the job fits is
+found by bisection; each probe asks the same machinery that makes the auction's bids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, columns_of
+from ..bidgen.demand import Demand, DemandReader
+from ..bidgen.first_fit import FirstFit
+from ..bidgen.generate import BidOptions, generate_bids
+from ..cluster.jobs import Job
+from ..cluster.nodes import NodeState, Resources
+from ..cluster.schedule import Award
+from ..cluster.snapshot import Snapshot
+from ..topology.tree import Topology, topology_of
+
+#: A node in one of these takes jobs again when one of its running jobs ends.
+_COMES_BACK = (NodeState.ALLOCATED, NodeState.COMPLETING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowStart:
+    """When and where a job could start at the latest.
+
+    Attributes:
+        time: seconds since the epoch; the snapshot's own time (0 where it has none) when nothing has to
+            end first.
+        nodes: names of the nodes, in snapshot order.
+        at_once: ``time`` is the snapshot's own: nothing has to end first but what is past its end.
+    """
+
+    time: float
+    nodes: tuple[str, ...]
+    at_once: bool
+
+
+def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> ShadowStart | None:
+    """Return when ``job`` could start at the latest if nothing else started before it.
+
+    Running jobs give back what they hold at their estimated end (one already past counts as now, one not
+    known never comes). Licences stay as they are: no running job says which it holds. The job's priority
+    and hold do not matter.
+
+    Args:
+        snapshot: the cluster; of its queue only the time limits of awarded jobs are looked at.
+        job: the job that waits; it need not be of the snapshot's queue.
+        awards: jobs of the queue that start now; each ends after its time limit, one without never.
+
+    Returns:
+        None when no end of running jobs lets it start: it asks for more than there is, or for nodes that
+        are down or held by something without an end.
+    """
+    forecast = _Forecast(snapshot, awards)
+    found = forecast.first(job)
+    if found is None:
+        return None
+    step, nodes = found
+    names = tuple(snapshot.nodes[node].name for node in nodes)
+    return ShadowStart(time=forecast.times[step], nodes=names, at_once=step == 0)
+
+
+def earliest_start(snapshot: Snapshot, job_id: str, awards: Iterable[Award] = ()) -> ShadowStart | None:
+    """Return ``shadow_time`` of the queue's job of that name (KeyError when there is none)."""
+    return shadow_time(snapshot, {job.id: job for job in snapshot.jobs}[job_id], awards)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hold:
+    """What a job holds, and when it gives it back."""
+
+    end: float
+    nodes: Mapping[str, Resources]
+
+
+class _Forecast:
+    """The cluster's free resources at every moment at which something ends.
+
+    Attributes:
+        times: now, then each later end of a running job, an award or a reservation; ascending.
+    """
+
+    def __init__(self, snapshot: Snapshot, awards: Iterable[Award]) -> None:
+        self._snapshot = snapshot
+        self._columns = columns_of(snapshot)
+        self._topology: Topology = topology_of(snapshot)
+        now = snapshot.time or 0.0
+        started = list(awards)
+        holds = [*_running(snapshot, now), *_awarded(snapshot, started, now)]
+        ends = {hold.end for hold in holds} | {entry.end for entry in snapshot.reservations}
+        self.times = [now, *sorted(end for end in ends if end > now)]
+        self._free = _less(self._columns, started)
+        self._release = _Release(self._columns, holds)
+        self._comes_back = np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_)
+
+    def first(self, job: Job) -> tuple[int, list[int]] | None:
+        """Return the first step at which the job fits alone, and its nodes.
+
+        Without reservations to keep clear of, what fits once fits ever after: bisection. A reservation
+        to come may stand in the way of a later start only, so from there on every step is tried.
+        """
+        last = len(self.times) - 1
+        low = self._bisected(job, last)
+        if low is None or not self._snapshot.reservations:
+            return low
+        steps = ((step, self._fits(job, step)) for step in range(low[0], last + 1))
+        return next(((step, nodes) for step, nodes in steps if nodes is not None), None)
+
+    def _bisected(self, job: Job, last: int) -> tuple[int, list[int]] | None:
+        found = self._fits(job, 0, reservations=False)
+        if found is not None:
+            return 0, found
+        found = self._fits(job, last, reservations=False)
+        if found is None:
+            return None
+        low, high = 0, last
+        while high - low > 1:
+            middle = (low + high) // 2
+            nodes = self._fits(job, middle, reservations=False)
+            if nodes is None:
+                low = middle
+            else:
+                high, found = middle, nodes
+        return high, found
+
+    def _fits(self, job: Job, step: int, *, reservations: bool = True) -> list[int] | None:
+        """Return the nodes that the job could take at a step, None when it fits nowhere."""
+        columns = self._at(step)
+        reader = DemandReader(self._bare(step), columns, honour_reservations=reservations)
+        demand = reader.read(job, 0)
+        if not isinstance(demand, Demand):
+            return None
+        placement = FirstFit(columns, self._topology).place(demand)
+        if placement is not None:
+            return sorted(placement.nodes.tolist())
+        # The auction also bids on nodes that first-fit does not look at together.
+        options = BidOptions(max_bids=1, max_bids_per_job=1)
+        table = generate_bids((demand,), columns, self._topology, options).table
+        return table.node[table.entries(0)].tolist() if len(table) else None
+
+    def _bare(self, step: int) -> Snapshot:
+        """Return the cluster without jobs, at a step's time: what a request is read against."""
+        known = self._snapshot.time is not None or step > 0
+        return Snapshot(
+            nodes=self._snapshot.nodes,
+            time=self.times[step] if known else None,
+            partitions=self._snapshot.partitions,
+            reservations=self._snapshot.reservations,
+        )
+
+    def _at(self, step: int) -> Columns:
+        free, ended = self._release.by(self.times[step], self._free, self._columns.total)
+        takes_jobs = self._columns.takes_jobs | (self._comes_back & ended)
+        return replace(
+            self._columns, free=free, takes_jobs=takes_jobs, is_empty=_is_empty(self._columns.total, free)
+        )
+
+
+class _Release:
+    """What is given back, as columns with one entry for each job and node of it, by end time."""
+
+    def __init__(self, columns: Columns, holds: Iterable[_Hold]) -> None:
+        entries = sorted(_entries(columns, holds), key=lambda entry: entry[0])
+        uses = [use for _, _, use in entries]
+        self._end = np.array([end for end, _, _ in entries], np.float64)
+        self._node: IntArray = np.array([node for _, node, _ in entries], np.int64)
+        self._cores = np.array([use.cores for use in uses], np.int64)
+        self._memory = np.array([use.memory_mib or 0 for use in uses], np.int64)
+        self._gres = {
+            kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in columns.total.gres
+        }
+
+    def by(self, time: float, free: Capacity, total: Capacity) -> tuple[Capacity, BoolArray]:
+        """Return what is free at ``time``, and on which nodes something has ended by then."""
+        count = int(np.searchsorted(self._end, time, side="right"))
+        nodes = self._node[:count]
+        after = free.copy()
+        np.add.at(after.cores, nodes, self._cores[:count])
+        np.add.at(after.memory, nodes, self._memory[:count])
+        for kind, counts in after.gres.items():
+            np.add.at(counts, nodes, self._gres[kind][:count])
+        # Memory that is not limited stays as it is, and nothing grows beyond what the node has.
+        np.minimum(after.memory, total.memory, out=after.memory)
+        ended = np.zeros(len(free.cores), np.bool_)
+        ended[nodes] = True
+        return after, ended
+
+
+def _entries(columns: Columns, holds: Iterable[_Hold]) -> Iterator[tuple[float, int, Resources]]:
+    return ((hold.end, columns.index[name], use) for hold in holds for name, use in hold.nodes.items())
+
+
+def _running(snapshot: Snapshot, now: float) -> Iterator[_Hold]:
+    for job in snapshot.running:
+        if job.end_time is not None:
+            yield _Hold(end=max(job.end_time, now), nodes=job.nodes)
+
+
+def _awarded(snapshot: Snapshot, awards: Iterable[Award], now: float) -> Iterator[_Hold]:
+    limits = {job.id: job.time_limit_s for job in snapshot.jobs}
+    for award in awards:
+        limit = limits[award.job]
+        if limit is not None:
+            yield _Hold(end=now + limit, nodes=award.nodes)
+
+
+def _less(columns: Columns, awards: Iterable[Award]) -> Capacity:
+    """Return what is free now less what awards take."""
+    free = columns.free.copy()
+    limited = columns.total.memory < UNLIMITED_MIB
+    for award in awards:
+        for name, use in award.nodes.items():
+            node = columns.index[name]
+            free.cores[node] -= use.cores
+            free.memory[node] -= (use.memory_mib or 0) if limited[node] else 0
+            for kind, count in use.gres.items():
+                free.gres[kind][node] -= count
+    return free
+
+
+def _is_empty(total: Capacity, free: Capacity) -> BoolArray:
+    empty: BoolArray = (free.cores == total.cores) & (free.memory == total.memory)
+    for kind, counts in free.gres.items():
+        empty &= counts == total.gres[kind]
+    return empty
