@@ -180,6 +180,8 @@ class Job:
     Attributes:
         priority: an integer or a fraction, exactly as given; 0 is held.
         submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
+        expected_start_time: when another scheduler plans to start it, seconds since the epoch; no award
+            depends on it, ``aucsched compare`` shows it.
         hold: why the job is held, or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
         speedup: the speedup model of a malleable job, kept as given.
@@ -189,6 +191,7 @@ class Job:
     priority: int | Fraction
     request: Request
     submit_time: float | None = None
+    expected_start_time: float | None = None
     user: str = ""
     group: str = ""
     account: str = ""

@@ -21,7 +21,7 @@ JOB_MEMBERS = """
     memory_per_cpu contiguous shared features batch_features cluster_features prefer required_nodes
     excluded_nodes licenses resv_name burst_buffer reboot minimum_tmp_disk_per_node core_spec thread_spec
     sockets_per_node cores_per_socket threads_per_core tasks_per_core tasks_per_socket tasks_per_board
-    sockets_per_board time_limit time_minimum deadline submit_time eligible_time end_time
+    sockets_per_board time_limit time_minimum deadline submit_time eligible_time start_time end_time
     last_sched_evaluation array_job_id array_task_id array_task_string array_max_tasks het_job_id
     het_job_id_set nodes gres_detail job_resources
 """

@@ -265,6 +265,7 @@ def _job(entry: wire.JobWire) -> Job:
         priority=_priority(entry.priority),
         request=_request(entry),
         submit_time=_time(entry.submit_time, "submit_time"),
+        expected_start_time=_time(entry.expected_start_time, "expected_start_time"),
         user=entry.user,
         group=entry.group,
         account=entry.account,

@@ -84,7 +84,10 @@ def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes
         over = limit and index >= limit - running.get(array, 0)
         # A hold by hand may be lifted further on; the array's limit must then still stand.
         free = job.hold is None or (queue.schedule_held and job.hold in BY_HAND)
-        yield replace(job, id=f"{array}_{task}", hold="JobArrayTaskLimit" if over and free else job.hold)
+        hold = "JobArrayTaskLimit" if over and free else job.hold
+        # Slurm's plan is for the task that is next.
+        planned = None if index else job.expected_start_time
+        yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
 
 
 def _job(record: Record, queue: Queue, notes: Notes) -> Job:
@@ -100,6 +103,7 @@ def _job(record: Record, queue: Queue, notes: Notes) -> Job:
         priority=priority,
         request=request,
         submit_time=record.moment("submit_time"),
+        expected_start_time=record.moment("start_time"),
         user=record.text("user_name"),
         group=record.text("group_name"),
         account=record.text("account"),

@@ -75,6 +75,7 @@ class JobWire(_Wire):
     partition: str = ""
     time_limit_s: int | None = None
     submit_time: TimeWire | None = None
+    expected_start_time: TimeWire | None = None
     user: str = ""
     group: str = ""
     account: str = ""

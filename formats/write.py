@@ -173,6 +173,7 @@ def _job(job: Job) -> wire.JobWire:
         partition=job.partition,
         time_limit_s=job.time_limit_s,
         submit_time=_time(job.submit_time),
+        expected_start_time=_time(job.expected_start_time),
         user=job.user,
         group=job.group,
         account=job.account,
