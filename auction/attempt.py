@@ -13,15 +13,15 @@ from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.schedule import Sizes
-from ..models.aucsched2 import Aucsched2
-from ..models.aucsched3 import Aucsched3
 from ..models.exact import integer_weights, largest_sum
-from ..models.lexicographic import SolveSettings, WindowSolution, solve_lexicographic, solve_weighted
-from ..models.preference import PREFERENCE_TABLES
+from ..models.ipsched import check_size
+from ..models.lexicographic import SolveSettings, solve_lexicographic, solve_weighted
 from ..models.solver import SolverStatus
 from ..topology.tree import Topology
-from .options import MODELS, StepOptions
+from .export import export
+from .options import StepOptions
 from .state import greedy
+from .stated import Stated, Weight, bid_weights, state
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53
@@ -41,77 +41,71 @@ class AttemptResult:
 
     Attributes:
         bids: the bids that were auctioned.
-        chosen: the winners, ascending.
+        table: the same with what the winners hold; chosen: the winners in it, ascending.
         status: of the solver; ``proved`` when the sum of priorities is proved the best over the bids.
         priority: the exact sum of the winners' weights; ``bound`` the most any award could reach.
-        preference: of each bid, as schedules show it.
+        preference: of each bid of the table, as schedules show it; None where the model has none.
         value: priority, then preference: what awards are compared by.
     """
 
     size: int
     bids: Bids
+    table: BidTable
     chosen: IntArray
     status: SolverStatus
     proved: bool
     priority: Fraction | int
     bound: Fraction | int | None
-    preference: FloatArray
+    preference: FloatArray | None
     value: tuple[Fraction | int, float]
     sizes: Sizes
     bid_seconds: float
     build_seconds: float
     solve_seconds: float
 
-    @property
-    def table(self) -> BidTable:
-        """The bids' table."""
-        return self.bids.table
-
 
 def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> AttemptResult:
     """Auction a window's bids and return the best award found within the time limit."""
     clock = options.clock
     began = clock()
+    if options.model == "ipsched":
+        check_size(len(window), len(cluster.columns.names))
     bids = generate_bids(window, cluster.columns, cluster.topology, _bid_options(options))
-    table = bids.table
-    weights = weights_of(table, options.objective)
-    integers, unit = integer_weights(weights)
+    weights = bid_weights(bids.table, options.objective)
+    _check_sum(weights, bids.table.job)
     made = clock()
-    model = _model(table, cluster, options, np.array(integers, np.float64))
-    preference, shown = model.preference(), model.shown_preference()
-    printed = model.paper_weights(_priorities(window)) * _multipliers(table, options.objective)
-    program = model.program()
-    # PuLP's expressions take several times the memory of the arrays read from them.
-    del model
-    start = _quick_award(bids, cluster.columns, integers, preference)
+    stated = state(bids.table, cluster.columns, cluster.topology, options)
+    first = _quick_award(bids, cluster.columns, weights, stated)
     built = clock()
-    settings = SolveSettings(time_limit_s=options.time_limit_s, seed=options.seed, clock=clock)
-    if options.weights == "paper":
-        solution, upper = solve_weighted(program, printed, start, settings)
-        bound = _paper_bound(solution, upper, table, printed, weights)
-    else:
-        solution = solve_lexicographic(program, table.job, integers, preference, start, settings)
-        bound = None if solution.bound is None else solution.bound * unit
-    chosen = solution.chosen
-    if options.weights == "lexicographic" and not solution.proved:
-        chosen = np.array(greedy(table, cluster.columns, chosen.tolist()), np.int64)
-    priority = sum((weights[bid] for bid in chosen), start=Fraction(0))
+    if options.export:
+        export(stated, options.export, weighted=options.weights == "paper")
+    values, status, proved, bound = _solved(stated, stated.start(first), options)
+    answer = stated.answer(values)
+    chosen = answer.chosen
+    if not proved and options.weights == "lexicographic" and options.model != "ipsched":
+        chosen = np.array(greedy(answer.table, cluster.columns, chosen.tolist()), np.int64)
+    worth = bid_weights(answer.table, options.objective)
+    priority = sum((worth[bid] for bid in chosen), start=Fraction(0))
+    liked = (
+        float(stated.preference @ values) if answer.preference is None else answer.preference[chosen].sum()
+    )
     return AttemptResult(
         size=len(window),
         bids=bids,
+        table=answer.table,
         chosen=chosen,
-        status=solution.status,
-        proved=solution.proved,
+        status=status,
+        proved=proved,
         priority=priority,
-        bound=bound,
-        preference=shown,
-        value=(priority, float(preference[chosen].sum())),
+        bound=None if bound is None else max(bound, priority),
+        preference=answer.preference,
+        value=(priority, float(liked)),
         sizes=Sizes(
-            nodesets=table.general_nodesets,
-            bids=len(table),
-            variables=program.columns,
-            constraints=program.rows,
-            nonzeros=program.nonzeros,
+            nodesets=bids.table.general_nodesets,
+            bids=len(bids.table),
+            variables=stated.program.columns,
+            constraints=stated.program.rows,
+            nonzeros=stated.program.nonzeros,
         ),
         bid_seconds=made - began,
         build_seconds=built - made,
@@ -121,88 +115,59 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
 
 def _bid_options(options: StepOptions) -> BidOptions:
     return BidOptions(
-        max_bids=options.max_bids,
-        max_bids_per_job=options.max_bids_per_job,
+        max_bids=options.bids_in_all,
+        max_bids_per_job=options.bids_per_job,
         use_switches=options.model == "aucsched3",
+        order=options.bid_order,
     )
 
 
-def _model(
-    table: BidTable, cluster: Cluster, options: StepOptions, weights: FloatArray
-) -> Aucsched2 | Aucsched3:
-    return MODELS[options.model](
-        table,
-        cluster.columns,
-        weights,
-        constants=PREFERENCE_TABLES[options.preference_table],
-        max_level=cluster.topology.max_level,
-    )
-
-
-def weights_of(table: BidTable, objective: str) -> list[int | Fraction]:
-    """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given.
-
-    Raises:
-        InputError: the largest weights of all jobs together are above 2⁵³.
-    """
-    priorities = [demand.job.priority for demand in table.demands]
-    cores = _multipliers(table, objective).tolist()
-    weights = [priorities[job] * int(count) for job, count in zip(table.job.tolist(), cores, strict=True)]
+def _check_sum(weights: list[Weight], job: IntArray) -> None:
+    """Raise InputError when the largest weights of all jobs together are above 2⁵³."""
     integers, unit = integer_weights(weights)
-    total = largest_sum(integers, table.job) * unit
+    total = largest_sum(integers, job) * unit
     if total > LARGEST_SUM:
         raise InputError(f"the window's weights sum to {float(total):.17g}, above 2^53", path="jobs")
-    return weights
 
 
-def _multipliers(table: BidTable, objective: str) -> IntArray:
-    """Return what each bid's priority is multiplied by: 1, or its job's cores R_j^cpu."""
-    if objective == "priority":
-        return np.ones(len(table), np.int64)
-    asked = np.array([demand.job.request.cores or 0 for demand in table.demands], np.int64)[table.job]
-    per_node = np.array([demand.job.request.cores_per_node or 0 for demand in table.demands], np.int64)[
-        table.job
-    ]
-    return np.where(asked > 0, asked, per_node * table.lengths)
+def _solved(
+    stated: Stated, start: FloatArray, options: StepOptions
+) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
+    """Return the values of the best solution, how the solve ended, whether proved, and the bound."""
+    settings = SolveSettings(time_limit_s=options.time_limit_s, seed=options.seed, clock=options.clock)
+    if options.weights == "paper":
+        solution, upper = solve_weighted(stated.program, stated.printed, start, settings)
+        return solution.values, solution.status, solution.proved, _paper_bound(stated, upper)
+    integers, unit = integer_weights(stated.weights)
+    solution = solve_lexicographic(stated.program, stated.group, integers, stated.preference, start, settings)
+    bound = None if solution.bound is None else solution.bound * unit
+    return solution.values, solution.status, solution.proved, bound
 
 
-def _priorities(window: tuple[Demand, ...]) -> FloatArray:
-    return np.array([float(demand.job.priority) for demand in window])
-
-
-def _quick_award(bids: Bids, columns: Columns, weights: list[int], preference: FloatArray) -> IntArray:
+def _quick_award(bids: Bids, columns: Columns, weights: list[Weight], stated: Stated) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
     table = bids.table
     first = np.searchsorted(table.job, np.flatnonzero(bids.first_fit))
-    by_first_fit = greedy(table, columns, first.tolist())
-    by_bids = greedy(table, columns)
+    preference = (
+        stated.preference[: len(table)] if len(stated.preference) >= len(table) else np.zeros(len(table))
+    )
     best = max(
-        (by_first_fit, by_bids),
+        (greedy(table, columns, first.tolist()), greedy(table, columns)),
         key=lambda chosen: (sum(weights[bid] for bid in chosen), float(preference[chosen].sum())),
     )
     return np.array(best, np.int64)
 
 
-def _paper_bound(
-    solution: WindowSolution,
-    upper: float | None,
-    table: BidTable,
-    values: FloatArray,
-    weights: list[int | Fraction],
-) -> Fraction | int | None:
+def _paper_bound(stated: Stated, upper: float | None) -> Fraction | int | None:
     """Return a bound on the sum of priorities from one on the printed objective.
 
-    A bid's value may lie below its priority by β·K: so much is added back for each job.
+    A column's printed weight may lie below its priority by β·K or P·c: so much is added back.
     """
     if upper is None:
         return None
-    below = [max(0.0, float(weight) - value) for weight, value in zip(weights, values.tolist(), strict=True)]
-    most = np.zeros(len(table.demands))
-    np.maximum.at(most, table.job, np.array(below))
-    reached = sum((weights[bid] for bid in solution.chosen), start=Fraction(0))
-    everything = Fraction(largest_sum(*_scaled(weights, table)))
-    return max(reached, min(everything, Fraction(upper + float(most.sum()))))
-
-
-def _scaled(weights: list[int | Fraction], table: BidTable) -> tuple[list[int], IntArray]:
-    return [int(-(-weight // 1)) for weight in weights], table.job
+    exact = np.array([float(weight) for weight in stated.weights])
+    below = np.maximum(exact - stated.printed, 0.0)
+    most = np.zeros(int(stated.group.max(initial=-1)) + 1)
+    np.maximum.at(most, stated.group, below)
+    rounded = [int(-(-weight // 1)) for weight in stated.weights]
+    return min(Fraction(largest_sum(rounded, stated.group)), Fraction(upper + float(most.sum())))

@@ -10,6 +10,7 @@ from ..bidgen.columns import columns_of
 from ..bidgen.first_fit import FirstFit
 from ..cluster.snapshot import Snapshot
 from ..topology.tree import topology_of
+from .options import StepOptions
 from .queue import queue_of
 
 
@@ -24,7 +25,7 @@ class Baseline:
 def first_fit_by_priority(snapshot: Snapshot, window: int) -> Baseline:
     """Return what starts when each job of the window, by priority, takes the first nodes that hold it."""
     columns = columns_of(snapshot)
-    queue = queue_of(snapshot, columns, window)
+    queue = queue_of(snapshot, columns, StepOptions(window=window))
     placements = FirstFit(columns, topology_of(snapshot)).place_all(queue.window)
     placed = [placement for placement in placements if placement is not None]
     return Baseline(

@@ -1,33 +1,64 @@
-"""The options of a step, checked on construction."""
+"""The options of a step, checked on construction; presets of the papers and of their published plugins."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from ..bidgen.generate import BID_ORDERS
 from ..cluster.errors import OptionError
+from ..models.aucsched1 import Aucsched1
 from ..models.aucsched2 import Aucsched2
 from ..models.aucsched3 import Aucsched3
-from ..models.auction_model import AuctionModel
 from ..models.preference import PREFERENCE_TABLES
 
-#: Every model that can be asked for by name.
-MODELS: Mapping[str, type[Aucsched2 | Aucsched3]] = {
+#: The auctions by name; IPSCHED places without bids.
+AUCTIONS: Mapping[str, type[Aucsched1 | Aucsched2 | Aucsched3]] = {
+    "aucsched1": Aucsched1,
     "aucsched2": Aucsched2,
     "aucsched3": Aucsched3,
 }
+#: Every model that can be asked for by name.
+MODELS = ("ipsched", *AUCTIONS)
 
 WEIGHTS = ("lexicographic", "paper")
 OBJECTIVES = ("priority", "priority_cores")
 STRATEGIES = ("exact",)
 ON_TIMEOUT = ("halve", "incumbent", "discard")
 
+#: MAXBIDS and MAXBIDSPERJOB by model (Soner, chapter 4; SPEC 1.3).
+DEFAULT_CAPS: Mapping[str, tuple[int, int]] = {
+    "ipsched": (6000, 60),
+    "aucsched1": (150, 15),
+    "aucsched2": (6000, 60),
+    "aucsched3": (6000, 60),
+}
+
+_PAPER = {"weights": "paper", "on_timeout": "discard", "preference_table": "printed"}
+_PLUGIN = {"weights": "paper", "on_timeout": "incumbent", "bid_order": "figure-4.5"}
+
+#: Preset → model → option values: the thesis's text, and the published plugins' code (SPEC 1.12).
+PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "paper": dict.fromkeys(MODELS, _PAPER),
+    "plugin": {
+        "ipsched": {**_PLUGIN, "window": 200, "time_limit_s": 3.0},
+        "aucsched1": {**_PLUGIN, "window": 100, "time_limit_s": 3.0, "max_bids": 250, "max_bids_per_job": 15},
+        "aucsched3": {
+            **_PLUGIN,
+            "window": 250,
+            "time_limit_s": 5.0,
+            "max_bids": 25_000,
+            "max_bids_per_job": 500,
+            "objective": "priority_cores",
+        },
+    },
+}
+
 #: What a window, a cap or a seed may be at most: beyond it is a slip of the keyboard.
 _LARGEST = 10**7
 _LARGEST_SEED = 2**31 - 1
-
-__all__ = ["MODELS", "OBJECTIVES", "ON_TIMEOUT", "STRATEGIES", "WEIGHTS", "AuctionModel", "StepOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +68,24 @@ class StepOptions:
     Attributes:
         model: name in MODELS.
         window: jobs of highest priority that take part (MAX_JOB_COUNT).
-        max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB.
+        max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's (DEFAULT_CAPS).
         time_limit_s: wall time of each attempt's solve.
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
         objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
         strategy: ``exact``, the papers': HiGHS, halving the window on a timeout.
         on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
-        reserve: blocked jobs that get a reservation; 0 until reservations are built.
+        reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
         preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
+        bid_order: ``spec`` (SPEC 1.3), or ``figure-4.5``, in which high priorities use up the cap.
+        export: file for the first attempt's integer program, ``.mps`` or ``.lp``; empty for none.
         clock: seconds of wall time.
     """
 
     model: str = "aucsched3"
     window: int = 100
-    max_bids: int = 6000
-    max_bids_per_job: int = 60
+    max_bids: int | None = None
+    max_bids_per_job: int | None = None
     time_limit_s: float = 3.0
     weights: str = "lexicographic"
     objective: str = "priority"
@@ -61,22 +94,53 @@ class StepOptions:
     reserve: int = 0
     seed: int = 0
     preference_table: str = "corrected"
+    bid_order: str = "spec"
+    export: str = ""
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        _one_of("model", self.model, tuple(MODELS))
+        _one_of("model", self.model, MODELS)
         _one_of("weights", self.weights, WEIGHTS)
         _one_of("objective", self.objective, OBJECTIVES)
         _one_of("strategy", self.strategy, STRATEGIES)
         _one_of("on_timeout", self.on_timeout, ON_TIMEOUT)
         _one_of("preference_table", self.preference_table, tuple(PREFERENCE_TABLES))
-        for name in ("window", "max_bids", "max_bids_per_job"):
-            _within(name, getattr(self, name), 1, _LARGEST)
+        _one_of("bid_order", self.bid_order, BID_ORDERS)
+        _within("window", self.window, 1, _LARGEST)
+        for name in ("max_bids", "max_bids_per_job"):
+            if getattr(self, name) is not None:
+                _within(name, getattr(self, name), 1, _LARGEST)
         _within("seed", self.seed, 0, _LARGEST_SEED)
-        _within("reserve", self.reserve, 0, 0)
+        _within("reserve", self.reserve, 0, _LARGEST)
         limit = self.time_limit_s
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 0 < limit < float("inf"):
             raise OptionError(f"time_limit_s: {limit!r} is not a positive number of seconds")
+
+    @property
+    def bids_in_all(self) -> int:
+        """MAXBIDS."""
+        return DEFAULT_CAPS[self.model][0] if self.max_bids is None else self.max_bids
+
+    @property
+    def bids_per_job(self) -> int:
+        """MAXBIDSPERJOB."""
+        return DEFAULT_CAPS[self.model][1] if self.max_bids_per_job is None else self.max_bids_per_job
+
+
+def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> StepOptions:
+    """Return the options of a preset, overridden by those given explicitly.
+
+    Raises:
+        OptionError: there is no such preset, or it says nothing of the model.
+    """
+    if preset is None:
+        return StepOptions(**explicit)
+    _one_of("preset", preset, tuple(PRESETS))
+    model = explicit.get("model", "aucsched3")
+    _one_of("model", model, MODELS)
+    if model not in PRESETS[preset]:
+        raise OptionError(f"preset: there was no published plugin of {model}")
+    return StepOptions(**{**PRESETS[preset][model], **explicit})
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

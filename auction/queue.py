@@ -9,6 +9,8 @@ from ..bidgen.demand import Demand, DemandReader, Ineligible
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
+from ..models.ipsched import cannot_express
+from .options import StepOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -34,14 +36,15 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
     )
 
 
-def queue_of(snapshot: Snapshot, columns: Columns, size: int) -> Queue:
-    """Return the queue with a window of at most ``size`` jobs; jobs that never start take no place in it."""
+def queue_of(snapshot: Snapshot, columns: Columns, options: StepOptions) -> Queue:
+    """Return the queue with its window; jobs that never start, or not in this model, take no place in it."""
+    size = options.window
     reader = DemandReader(snapshot, columns)
     jobs = in_order(snapshot.jobs)
     window: list[Demand] = []
     refused: dict[str, Refusal] = {}
     for job in jobs:
-        refusal = _never_starts(job)
+        refusal = _never_starts(job) or _not_in(options.model, job)
         if refusal is None and len(window) == size:
             detail = f"the {size} jobs of the window have higher priority"
             refusal = Refusal(job=job.id, reason=Reason.WINDOW, detail=detail)
@@ -64,6 +67,11 @@ def _never_starts(job: Job) -> Refusal | None:
         detail = f"cannot be expressed: {'; '.join(job.unsupported)}"
         return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=detail)
     return None
+
+
+def _not_in(model: str, job: Job) -> Refusal | None:
+    missing = cannot_express(job) if model == "ipsched" else ""
+    return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing) if missing else None
 
 
 def _ineligible(job: Job, found: Ineligible) -> Refusal:

@@ -26,7 +26,7 @@ from ..models.solver import SolverStatus
 from ..topology.tree import topology_of
 from .attempt import AttemptResult, Cluster, attempt
 from .check import check_schedule
-from .options import StepOptions
+from .options import StepOptions, options_with_preset
 from .queue import Queue, queue_of
 from .reasons import refusals
 
@@ -40,7 +40,8 @@ def schedule(snapshot: Snapshot, **options: Any) -> Schedule:
         snapshot: the cluster and its queue.
         options: the members of ``StepOptions``: ``model``, ``window``, ``max_bids``,
             ``max_bids_per_job``, ``time_limit_s``, ``weights``, ``objective``, ``strategy``,
-            ``on_timeout``, ``reserve``, ``seed``, ``preference_table``, ``clock``.
+            ``on_timeout``, ``reserve``, ``seed``, ``preference_table``, ``bid_order``, ``export``,
+            ``clock``; and ``preset``, whose values they override.
 
     Returns:
         Who starts where, who waits and why; every job stands in exactly one of the two lists.
@@ -50,14 +51,15 @@ def schedule(snapshot: Snapshot, **options: Any) -> Schedule:
         InputError: the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
     """
-    return run_step(snapshot, StepOptions(**options))
+    preset = options.pop("preset", None)
+    return run_step(snapshot, options_with_preset(preset, options))
 
 
 def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
     """Run one auction; a timeout is treated as ``options.on_timeout`` says (SPEC 1.9)."""
     began = options.clock()
     cluster = Cluster(columns=columns_of(snapshot), topology=topology_of(snapshot))
-    queue = queue_of(snapshot, cluster.columns, options.window)
+    queue = queue_of(snapshot, cluster.columns, options)
     attempts = _attempts(queue, cluster, options)
     best = _best(attempts)
     discarded = options.on_timeout == "discard" and best is not None and not best.proved
@@ -121,7 +123,7 @@ def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
     summary = BidSummary(
         bid_class=_CLASSES[int(table.bid_class[bid])],
         level=None if cluster.topology.is_linear else int(table.level[bid]),
-        preference=float(best.preference[bid]),
+        preference=None if best.preference is None else float(best.preference[bid]),
     )
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
 
@@ -138,7 +140,7 @@ def _objective(best: AttemptResult | None, *, discarded: bool) -> Objective:
     if discarded:
         bound = None if best.bound is None else float(best.bound)
         return Objective(priority=0, preference=0.0, bound=bound, gap=None)
-    preference = float(np.sum(best.preference[best.chosen]))
+    preference = None if best.preference is None else float(np.sum(best.preference[best.chosen]))
     return Objective(
         priority=best.priority,
         preference=preference,

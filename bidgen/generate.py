@@ -22,10 +22,14 @@ from .columns import BoolArray, Columns, IntArray
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .first_fit import FirstFit, Placement, mode_of
+from .last_resort import last_resort
 from .nodesets import general_nodesets
 from .required import required_sets
 from .table import BidTable
 from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+
+#: How the caps are dealt and the classes ordered.
+BID_ORDERS = ("spec", "figure-4.5")
 
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
@@ -49,11 +53,13 @@ class BidOptions:
         max_bids: MAXBIDS, over all jobs.
         max_bids_per_job: MAXBIDSPERJOB, all classes.
         use_switches: scan below every switch (AUCSCHED3).
+        order: ``spec`` as above, or ``figure-4.5``: A, B, C of each job in turn until MAXBIDS.
     """
 
     max_bids: int = 6000
     max_bids_per_job: int = 60
     use_switches: bool = True
+    order: str = "spec"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -76,18 +82,19 @@ def generate_bids(
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first."""
     generator = _Generator(columns, topology, options)
-    placements = FirstFit(columns, topology).place_all(demands)
+    by_figure = options.order == "figure-4.5"
+    placements = [None] * len(demands) if by_figure else FirstFit(columns, topology).place_all(demands)
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     for demand, placement in zip(demands, placements, strict=True):
-        to_come = len(demands) - demand.index - 1
+        to_come = 0 if by_figure else len(demands) - demand.index - 1
         most = max(1, min(options.max_bids_per_job, left - to_come))
         draft = generator.bids_of(demand, placement, most, stagger)
         left -= min(most, len(draft))
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
         drafts.append(draft)
     count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
-    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job)
+    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, one_for_each=not by_figure)
     assembler = Assembler(columns, topology, generator.pool, Draft.joined(drafts))
     table = assembler.table(demands, caps, count)
     present = np.bincount(table.job, minlength=len(demands)) > 0
@@ -103,6 +110,7 @@ class _Generator:
         self.pool = Pool()
         self._columns = columns
         self._topology = topology
+        self._options = options
         self._rules = Rules(topology=topology, use_switches=options.use_switches)
         self._fields: dict[object, Field] = {}
 
@@ -111,24 +119,36 @@ class _Generator:
         most += ceil(most / 8) + 1
         if any(count > self._columns.licenses[name] for name, count in demand.licenses.items()):
             return Draft.joined([])
-        kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
         choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
+        kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
         for variant, choice in choices:
             for phase, draft in self._families(demand, variant, choice, most, stagger):
                 kept[phase].append(draft)
-        if not demand.contiguous and not len(demand.required):
-            for order in _OTHER_ORDERS:
-                if sum(len(draft) for drafts in kept.values() for draft in drafts) >= 2 * most:
-                    break
-                kept[Phase.EXTRA].extend(
-                    draft
-                    for variant, choice in choices
-                    for draft in self._reordered(demand, variant, choice, order, most, stagger)
-                )
+        if self._options.order == "figure-4.5":
+            return _by_figure(kept, most)
+        if not demand.contiguous:
+            self._scatter(kept, demand, choices, most, stagger)
         draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most)
         if placement is None:
             return draft
         return Draft.joined([self._placed(placement), draft])
+
+    def _scatter(
+        self,
+        kept: dict[Phase, list[Draft]],
+        demand: Demand,
+        choices: list[tuple[Variant, GresChoice]],
+        most: int,
+        stagger: int,
+    ) -> None:
+        """Add bids on nodes that are no neighbours, where neighbours give too few bids or none."""
+        for order in _OTHER_ORDERS if not len(demand.required) else ():
+            if _count(kept) >= 2 * most:
+                return
+            for variant, choice in choices:
+                kept[Phase.EXTRA].extend(self._reordered(demand, variant, choice, order, most, stagger))
+        if not _count(kept):
+            kept[Phase.EXTRA].extend(self._searched(demand, variant, choice) for variant, choice in choices)
 
     def _placed(self, placement: Placement) -> Draft:
         """Return the first-fit placement as a bid."""
@@ -222,19 +242,27 @@ class _Generator:
                 self.pool, field, demand, variant, choice, self._rules, group, most, stagger
             ).unordered()
 
+    def _searched(self, demand: Demand, variant: Variant, choice: GresChoice) -> Draft:
+        """Return one bid on nodes that stand together in no scan order, if there are any."""
+        field = self._field(demand, variant, choice, "snapshot")
+        nodes = last_resort(field, demand, variant, choice, self._rules) if len(field) else None
+        return self._on_sets([] if nodes is None else [nodes], demand, variant, choice)
+
     def _around_required(self, family: _Family) -> Draft:
-        demand, field = family.demand, family.field
-        sets = list(
-            required_sets(
-                field, demand, family.variant, family.choice, self._rules, family.most, family.stagger
-            )
-        )
+        """Return bids on the required nodes and others."""
+        demand, variant, choice = family.demand, family.variant, family.choice
+        sets = required_sets(family.field, demand, variant, choice, self._rules, family.most, family.stagger)
+        return self._on_sets(list(sets), demand, variant, choice)
+
+    def _on_sets(self, sets: list[IntArray], demand: Demand, variant: Variant, choice: GresChoice) -> Draft:
+        """Return a bid on each of the node sets."""
+        group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
         units = units_of(demand, self._columns.free, self._columns)
-        aligned = [self._is_aligned(demand, family.variant, family.choice, nodes) for nodes in sets]
+        aligned = [self._is_aligned(demand, variant, choice, nodes) for nodes in sets]
         return Draft(
             np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),
             np.array([len(nodes) for nodes in sets], np.int64),
-            np.full(len(sets), family.group),
+            np.full(len(sets), group),
             np.full(len(sets), mode_of(demand)),
             np.zeros(len(sets), np.bool_),
             np.array(aligned, np.bool_),
@@ -326,6 +354,17 @@ class _Family:
             self.field.run_last[last] == last
         )
         return whole
+
+
+def _count(kept: dict[Phase, list[Draft]]) -> int:
+    return sum(len(draft) for drafts in kept.values() for draft in drafts)
+
+
+def _by_figure(kept: dict[Phase, list[Draft]], most: int) -> Draft:
+    """Return a job's windows in the order of figure 4.5: A, then B, then C; it has no spread bids."""
+    phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
+    ordered = Draft.joined([_interleaved(kept[phase]) for phase in phases])
+    return ordered.take(np.arange(min(most, len(ordered))))
 
 
 def _interleaved(drafts: list[Draft]) -> Draft:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -67,22 +67,13 @@ class BidTable:
             return np.zeros(0, np.int64)
         return np.add.reduceat(self.cores, self.indptr[:-1])
 
-    def of_first_jobs(self, count: int) -> BidTable:
-        """Return the table of the first ``count`` jobs of the window, for a halved attempt."""
-        bids = int(np.searchsorted(self.job, count))
-        entries = slice(0, int(self.indptr[bids]))
-        return BidTable(
-            demands=self.demands[:count],
-            job=self.job[:bids],
-            bid_class=self.bid_class[:bids],
-            level=self.level[:bids],
-            nodesets=self.nodesets[:bids],
-            indptr=self.indptr[: bids + 1],
-            node=self.node[entries],
-            cores=self.cores[entries],
-            memory=None if self.memory is None else self.memory[entries],
-            gres={name: counts[entries] for name, counts in self.gres.items()},
-            gres_ratio=self.gres_ratio[:bids],
-            gres_share=self.gres_share[:bids],
-            general_nodesets=self.general_nodesets,
-        )
+    def with_cores(self, cores: IntArray) -> BidTable:
+        """Return the table with other cores on its entries; memory for each core follows."""
+        memory = self.memory
+        if memory is not None:
+            job = np.repeat(self.job, self.lengths)
+            unit = np.array([demand.unit for demand in self.demands], np.int64)[job]
+            on_node = np.array([demand.memory_per_node for demand in self.demands], np.int64)[job]
+            per_unit = np.array([demand.memory_per_unit for demand in self.demands], np.int64)[job]
+            memory = on_node + per_unit * (cores // unit)
+        return replace(self, cores=cores, memory=memory)

@@ -56,7 +56,7 @@ class Rules:
 
 def fixed_windows(field: Field, length: int, demand: Demand, choice: GresChoice, rules: Rules) -> Windows:
     """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
-    key = ("fixed", length, demand.units, demand.contiguous, demand.max_switches, choice.total)
+    key = ("fixed", length, *_asked(demand, choice))
     if key not in field.windows:
         starts = np.arange(len(field) - length + 1)
         field.windows[key] = _kept(field, starts, np.full(len(starts), length), demand, choice, rules)
@@ -70,7 +70,7 @@ def fewest_windows(
 
     ``backward`` takes, for each end of a nodeset, the fewest nodes before it.
     """
-    key = ("fewest", backward, demand.units, demand.contiguous, demand.max_switches, choice.total)
+    key = ("fewest", backward, *_asked(demand, choice))
     if key not in field.windows:
         start, length = _backward(field, demand, choice) if backward else _forward(field, demand, choice)
         windows = _kept(field, start, length, demand, choice, rules)
@@ -78,6 +78,12 @@ def fewest_windows(
             windows = windows.only(windows.aligned & (field.run_last[_ends(windows)] == _ends(windows)))
         field.windows[key] = windows
     return cast(Windows, field.windows[key])
+
+
+def _asked(demand: Demand, choice: GresChoice) -> tuple[object, ...]:
+    """Return everything that windows of one field depend on beside their length."""
+    own = (demand.units, demand.contiguous, demand.max_switches, demand.required.tobytes())
+    return (*own, choice.total)
 
 
 def _ends(windows: Windows) -> IntArray:
@@ -96,6 +102,8 @@ def _forward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray
     end = starts + 1
     for sums, need in _needs(field, demand, choice):
         end = np.maximum(end, np.searchsorted(sums, sums[:-1] + need, side="left"))
+    required = _required_places(field, demand)
+    end = np.maximum(end, required.max(initial=-1) + 1)
     fits = end <= len(field)
     return starts[fits], (end - starts)[fits]
 
@@ -105,6 +113,7 @@ def _backward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArra
     start = end - 1
     for sums, need in _needs(field, demand, choice):
         start = np.minimum(start, np.searchsorted(sums, sums[end] - need, side="right") - 1)
+    start = np.minimum(start, _required_places(field, demand).min(initial=len(field)))
     fits = start >= 0
     return start[fits], (end - start)[fits]
 
@@ -122,16 +131,34 @@ def _kept(
     if demand.contiguous:
         fits &= field.run[start] == field.run[end - 1]
     if demand.max_switches is not None:
-        fits &= field.leaf_changes[end - 1] - field.leaf_changes[start] < demand.max_switches
+        fits[fits] = _leaves(field, start[fits], length[fits], rules) <= demand.max_switches
     if len(demand.required):
-        fits &= _holds(field, start, end, demand.required)
+        fits &= _holds(field, start, end, demand)
     return _classified(field, start[fits], length[fits], rules)
 
 
-def _holds(field: Field, start: IntArray, end: IntArray, required: IntArray) -> BoolArray:
+def _leaves(field: Field, start: IntArray, length: IntArray, rules: Rules) -> IntArray:
+    """Return how many leaf switches each window stands below."""
+    if rules.topology.in_snapshot_order:
+        changes: IntArray = field.leaf_changes[start + length - 1] - field.leaf_changes[start] + 1
+        return changes
+    # Neighbours in the scan may alternate between two leaves: count them.
+    indptr = np.concatenate([[0], np.cumsum(length)])
+    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], length)
+    return rules.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
+
+
+def _required_places(field: Field, demand: Demand) -> IntArray:
+    """Return the positions of the required nodes that are usable."""
+    if not len(demand.required):
+        return demand.required
+    return np.flatnonzero(np.isin(field.nodes, demand.required))
+
+
+def _holds(field: Field, start: IntArray, end: IntArray, demand: Demand) -> BoolArray:
     """Return which windows hold every required node."""
-    places = np.flatnonzero(np.isin(field.nodes, required))
-    if len(places) < len(required):
+    places = _required_places(field, demand)
+    if len(places) < len(demand.required):
         return np.zeros(len(start), np.bool_)
     holds: BoolArray = (start <= places[0]) & (places[-1] < end)
     return holds

@@ -25,18 +25,16 @@ class Aucsched2(AuctionModel):
         self._constants = constants
         super().__init__(table, columns, weights)
 
-    def preference(self) -> FloatArray:
+    def bid_preference(self) -> FloatArray:
         """F of each bid (5.7): positive, so that a further job never costs preference."""
         return preference_f(self.table, len(self.columns.names), self._constants)
 
     def shown_preference(self) -> FloatArray:
         """F of each bid."""
-        return self.preference()
+        return self.bid_preference()
 
     def paper_weights(self, priorities: FloatArray) -> FloatArray:
         """P_j + α·F_i with α = P_min / (|B| + 1): equations (5.1), (5.6)."""
-        alpha = float(priorities.min(initial=0.0 if not len(priorities) else priorities[0])) / (
-            len(self.table) + 1
-        )
-        result: FloatArray = priorities[self.table.job] + alpha * self.preference()
+        alpha = float(priorities.min()) / (len(self.table) + 1) if len(priorities) else 0.0
+        result: FloatArray = priorities[self.table.job] + alpha * self.bid_preference()
         return result

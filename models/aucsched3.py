@@ -31,7 +31,7 @@ class Aucsched3(AuctionModel):
         """K of each bid (6.5)."""
         return cost_k(self.table, len(self.columns.names), self._max_level)
 
-    def preference(self) -> FloatArray:
+    def bid_preference(self) -> FloatArray:
         """3 − K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal priority sum."""
         return 3.0 - self.cost()
 

@@ -1,4 +1,4 @@
-"""What AUCSCHED2 and AUCSCHED3 share: one binary a bid, one row a job, one row a node and resource."""
+"""What the auctions share: one binary a bid, one row a job, one row a node and resource."""
 
 from __future__ import annotations
 
@@ -98,15 +98,43 @@ class AuctionModel:
         expression = pulp.LpAffineExpression(list(terms))
         self.problem.addConstraint(pulp.LpConstraint(expression, pulp.LpConstraintLE, name, limit))
 
+    @property
+    def variables(self) -> list[pulp.LpVariable]:
+        """All variables, the bids first: the columns of ``program``."""
+        return self.bids
+
     def program(self) -> IntegerProgram:
-        """Return the program as arrays, one column a bid."""
-        return read_pulp(self.problem, self.bids)
+        """Return the program as arrays, columns in the order of ``variables``."""
+        return read_pulp(self.problem, self.variables)
+
+    def group(self) -> IntArray:
+        """Return the job of each column, ascending; columns that are no bids come after with none."""
+        others = len(self.variables) - len(self.bids)
+        return np.concatenate([self.table.job, len(self.table.demands) + np.arange(others)])
+
+    def start(self, chosen: IntArray) -> FloatArray:
+        """Return the columns' values that award the ``chosen`` bids of the table."""
+        values = np.zeros(len(self.variables))
+        values[chosen] = 1
+        return values
+
+    def awarded(self, values: FloatArray) -> tuple[BidTable, IntArray]:
+        """Return the table with the cores that ``values`` award, and the winning bids, ascending."""
+        return self.table, np.flatnonzero(values[: len(self.bids)] > 0.5)  # noqa: PLR2004 - 0/1 values
 
     def preference(self) -> FloatArray:
-        """Return what each bid adds to the second stage; higher is better, never negative, shape (bids,)."""
+        """Return what each column adds to the second stage; higher is better."""
+        return self.on_bids(self.bid_preference())
+
+    def on_bids(self, values: FloatArray) -> FloatArray:
+        """Return values of the bids as values of all columns."""
+        return np.concatenate([values, np.zeros(len(self.variables) - len(self.bids))])
+
+    def bid_preference(self) -> FloatArray:
+        """Return what each bid adds to the second stage, never negative, shape (bids,)."""
         raise NotImplementedError
 
-    def shown_preference(self) -> FloatArray:
+    def shown_preference(self) -> FloatArray | None:
         """Return the preference of each bid as schedules show it: F, or −K; shape (bids,)."""
         raise NotImplementedError
 

@@ -19,6 +19,8 @@ IntArray = npt.NDArray[np.int64]
 _LESS_THAN_ONE = 0.9
 #: Preferences of two bids differ by at least 1/((|N|+1)(|S|+1)) or not at all.
 _PREFERENCE_GAP = 1e-9
+#: Between the two values of a binary column.
+_HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -27,13 +29,13 @@ class WindowSolution:
 
     Attributes:
         status: optimal only when every stage was proved.
-        chosen: the winning bids, ascending.
-        bound: no award over these bids has a greater sum of integer weights; None when not known.
+        values: of the program's columns.
+        bound: no solution has a greater sum of integer weights; None when not known.
         proved: the sum of weights was proved, whatever became of the preference.
     """
 
     status: SolverStatus
-    chosen: IntArray
+    values: FloatArray
     bound: int | None
     proved: bool
 
@@ -49,25 +51,25 @@ class SolveSettings:
 
 def solve_lexicographic(
     program: IntegerProgram,
-    job: IntArray,
+    group: IntArray,
     weights: list[int],
     preference: FloatArray,
-    start: IntArray,
+    start: FloatArray,
     settings: SolveSettings,
 ) -> WindowSolution:
-    """Maximise Σ weights exactly, then Σ preference among the awards with that sum.
+    """Maximise Σ weights·x exactly, then Σ preference·x among the solutions with that sum.
 
     Args:
-        program: one binary column a bid.
-        job: the job of each bid, ascending.
-        weights: not negative integers.
-        preference: not negative, higher is better.
-        start: bids of an award that is possible.
+        program: the rows; columns with a weight are binary.
+        group: a number for each column, ascending; of the weighted columns of a group at most one is 1.
+        weights: not negative integers, 0 for columns that only carry amounts; shape (columns,).
+        preference: higher is better, shape (columns,).
+        start: a solution, shape (columns,).
         settings: limits, over all stages together.
     """
     deadline = settings.clock() + settings.time_limit_s
-    exact = exact_program(program, job, weights)
-    best = _as_values(start, exact.bids)
+    exact = exact_program(program, group, weights)
+    best = start
     current = exact.program
     reached = 0
     for stage in exact.stages:
@@ -80,7 +82,7 @@ def solve_lexicographic(
         value = round(float(stage.values @ exact.extended(best)))
         reached += value * stage.unit
         current = current.with_row(stage.values, value - 0.5)
-    if sum(weights[bid] for bid in np.flatnonzero(best)) != reached:
+    if exact_sum(weights, best) != reached:
         # The digits did not add up within the solver's tolerances: an award, but no proof.
         return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, None, proved=False)
     report = solve(
@@ -93,10 +95,10 @@ def solve_lexicographic(
 
 
 def solve_weighted(
-    program: IntegerProgram, weights: FloatArray, start: IntArray, settings: SolveSettings
+    program: IntegerProgram, weights: FloatArray, start: FloatArray, settings: SolveSettings
 ) -> tuple[WindowSolution, float | None]:
     """Maximise Σ weights as they are, the gap 0: the papers' objectives. Also returns the bound."""
-    best = _as_values(start, program.columns)
+    best = start
     options = SolverOptions(time_limit_s=settings.time_limit_s, seed=settings.seed)
     report = solve(program.maximising(weights), options, best)
     if report.values is not None and weights @ report.values >= weights @ best:
@@ -105,14 +107,13 @@ def solve_weighted(
     return _solution(report.status, best, None, proved=is_optimal), report.bound
 
 
+def exact_sum(weights: list[int], values: FloatArray) -> int:
+    """Return Σ weights over the columns that are 1, in Python's integers."""
+    return sum(weights[column] for column in np.flatnonzero(values > _HALF).tolist() if weights[column])
+
+
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:
     return SolverOptions(time_limit_s=deadline - settings.clock(), absolute_gap=gap, seed=settings.seed)
-
-
-def _as_values(chosen: IntArray, bids: int) -> FloatArray:
-    values = np.zeros(bids)
-    values[chosen] = 1
-    return values
 
 
 def _padded(values: FloatArray, columns: int) -> FloatArray:
@@ -138,4 +139,4 @@ def _bound(report: SolveReport, reached: int, unit: int, below: int) -> int | No
 def _solution(status: SolverStatus, values: FloatArray, bound: int | None, *, proved: bool) -> WindowSolution:
     if status is not SolverStatus.OPTIMAL:
         status = SolverStatus.FEASIBLE_AT_LIMIT
-    return WindowSolution(status=status, chosen=np.flatnonzero(values > 0.5), bound=bound, proved=proved)  # noqa: PLR2004 - 0/1 values
+    return WindowSolution(status=status, values=values, bound=bound, proved=proved)

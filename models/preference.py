@@ -26,7 +26,13 @@ CORRECTED: Constants = {
     False: ((0, 0, 0, 0.1), (0.4, 0, 0, 0.1), (0.5, 0, 0.1, 0.1)),
 }
 
-#: The tables a caller may choose from.
+#: Table 4.4 of AUCSCHED1, which has no term for gres.
+TABLE_4_4: Constants = {
+    True: ((0, 0.25, 0, 0), (0.25, 0.25, 0, 0), (0.5, 0.25, 0.25, 0)),
+    False: ((0, 0, 0, 0), (0.5, 0, 0, 0), (0.5, 0, 0.5, 0)),
+}
+
+#: The tables a caller may choose from for AUCSCHED2.
 PREFERENCE_TABLES: Mapping[str, Constants] = {"corrected": CORRECTED, "printed": PRINTED}
 
 

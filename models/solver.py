@@ -7,10 +7,12 @@ options and warm starts, and turns the bound's sign round when maximising.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
+from pathlib import Path
 
 import highspy
 import numpy as np
@@ -253,6 +255,24 @@ def _pass_model(highs: highspy.Highs, program: IntegerProgram) -> None:
         program.is_integer.astype(np.int32),
     )
     _checked(status, "refused the model")
+
+
+def written(program: IntegerProgram, names: Sequence[str], ending: str, *, minimise: bool) -> bytes:
+    """Return the program as the text of an ``.mps`` or ``.lp`` file, its columns named.
+
+    ``minimise`` writes the negated objective to be minimised, for readers that do not know a sense.
+    """
+    if minimise:
+        program = program.maximising(-program.objective)
+    highs = prepared(program, SolverOptions(time_limit_s=1.0))
+    if minimise:
+        _checked(highs.changeObjectiveSense(highspy.ObjSense.kMinimize), "refused the sense")
+    for column, name in enumerate(names):
+        highs.passColName(column, name)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"program{ending}"
+        _checked(highs.writeModel(str(file)), "could not write the model")
+        return file.read_bytes()
 
 
 def _checked(status: highspy.HighsStatus, what: str) -> None:

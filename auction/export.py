@@ -1,0 +1,31 @@
+"""The window's integer program as a file that other solvers read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..cluster.errors import OptionError
+from ..formats.binary import write_bytes
+from ..models.solver import written
+from .stated import Stated
+
+
+def export(stated: Stated, path: str, *, weighted: bool) -> None:
+    """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
+
+    Under lexicographic weights that is the sum of priorities: an optimum of the file is the schedule's
+    ``objective.priority``. MPS readers differ about a maximising section, so an .mps file minimises the
+    negated sum.
+
+    Raises:
+        OptionError: the name ends in neither.
+        InputError: the file cannot be written.
+    """
+    ending = Path(path).suffix
+    if ending not in {".mps", ".lp"}:
+        raise OptionError(f"export: {path!r} ends in neither .mps nor .lp")
+    objective = stated.printed if weighted else np.array([float(weight) for weight in stated.weights])
+    program = stated.program.maximising(objective)
+    write_bytes(path, written(program, stated.names, ending, minimise=ending == ".mps"))

@@ -1,0 +1,84 @@
+"""A node set for a job that no window holds: several conditions at once on scattered nodes.
+
+Windows are runs of a scan order. A job that asks for gres in all as well as cores, for few switches, or for
+required nodes, may fit on nodes that stand together in no order that was scanned. Here nodes are ranked by
+weighted sums of what the job needs (units, each gres), for many weights, and the best are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, islice
+
+import numpy as np
+
+from .columns import BoolArray, FloatArray, IntArray
+from .demand import Demand, Variant
+from .fields import Field, GresChoice
+from .windows import Rules
+
+#: Random weights tried beside each need alone, and groups of leaf switches tried.
+_WEIGHTS = 48
+_LEAF_GROUPS = 2000
+
+
+def last_resort(
+    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules
+) -> IntArray | None:
+    """Return nodes that hold a job that may be scattered, or None when none were found."""
+    own = np.isin(field.nodes, demand.required)
+    if int(own.sum()) < len(demand.required):
+        return None
+    each, needs = _needs(field, demand, choice)
+    for allowed in _leaf_groups(field, demand, rules, own):
+        for count in _counts(demand, variant, int(allowed.sum())):
+            for score in _scores(each, needs):
+                ranked = np.argsort(-np.where(own, np.inf, np.where(allowed, score, -np.inf)), kind="stable")
+                chosen = ranked[:count]
+                if len(demand.required) <= count and (each[:, chosen].sum(axis=1) >= needs).all():
+                    return field.nodes[np.sort(chosen)]
+    return None
+
+
+def _needs(field: Field, demand: Demand, choice: GresChoice) -> tuple[FloatArray, FloatArray]:
+    """Return what each node gives of each need, shape (needs, m), and how much of each is needed."""
+    rows = [field.units, *(np.diff(sums) for sums in field.total_sums)]
+    needs = [demand.units or 0, *(low for _, _, low, _ in choice.total)]
+    return np.array(rows, np.float64), np.array(needs, np.float64)
+
+
+def _scores(each: FloatArray, needs: FloatArray) -> Iterator[FloatArray]:
+    """Yield rankings of the nodes: by each need alone, then by mixtures."""
+    scaled = each / np.maximum(needs, 1)[:, None]
+    yield from scaled
+    if len(scaled) > 1:
+        weights = np.random.default_rng(0).dirichlet(np.full(len(scaled), 0.5), _WEIGHTS)
+        yield from (weight @ np.minimum(scaled, 1.0) for weight in weights)
+        yield from (weight @ scaled for weight in weights)
+
+
+def _counts(demand: Demand, variant: Variant, usable: int) -> range:
+    """Return every node count the job could have."""
+    most = min(usable, variant.max_nodes)
+    if demand.units is not None and not demand.exclusive:
+        most = min(most, demand.units // demand.least)
+    if demand.node_counts is None:
+        return range(1, most + 1)
+    return range(demand.node_counts.minimum, min(demand.node_counts.maximum, most) + 1)
+
+
+def _leaf_groups(field: Field, demand: Demand, rules: Rules, own: BoolArray) -> Iterator[BoolArray]:
+    """Yield which nodes may be mixed: all, or those below as few leaf switches as the job allows."""
+    if demand.max_switches is None:
+        yield np.ones(len(field), np.bool_)
+        return
+    leaf = rules.topology.leaf[field.nodes]
+    fixed = np.unique(leaf[own])
+    room = demand.max_switches - len(fixed)
+    if room < 0:
+        return
+    leaves, place = np.unique(leaf, return_inverse=True)
+    units = np.bincount(place, weights=field.units)
+    others = [leaves[index] for index in np.argsort(-units, kind="stable") if leaves[index] not in fixed]
+    for group in islice(combinations(others, min(room, len(others))), _LEAF_GROUPS):
+        yield np.isin(leaf, [*fixed, *group])

@@ -1,0 +1,178 @@
+"""AUCSCHED1: auction with linear topology, the cores of a bid dealt by the program (Soner, chapter 4).
+
+Variables u and r stand for each bid and node of it (table 4.2 counts 2·Σ|N_c| + |B|): shared by overlapping
+bids, as printed, (4.3) would make overlapping bids infeasible.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pulp
+
+from ..bidgen.columns import Columns, IntArray
+from ..bidgen.dealing import sums_of
+from ..bidgen.fields import units_of
+from ..bidgen.table import BidTable
+from .auction_model import AuctionModel, FloatArray
+from .preference import TABLE_4_4, Constants, preference_f
+
+
+class Aucsched1(AuctionModel):
+    """Maximise Σ (P_j + α·F_jc)·b_jc: equations (4.1)-(4.10).
+
+    The cores on a node are unit·(least·u + r), where a unit is a task's cores and ``least`` the fewest units
+    a node gets: with neither asked for, u + r as printed.
+    """
+
+    name = "aucsched1"
+
+    def __init__(
+        self,
+        table: BidTable,
+        columns: Columns,
+        weights: FloatArray,
+        *,
+        constants: Constants = TABLE_4_4,
+        max_level: int = 0,  # noqa: ARG002 - the topology is AUCSCHED3's
+    ) -> None:
+        self._constants = constants
+        self._prepare(table, columns)
+        super().__init__(table, columns, weights)
+        self.nodes_of_bids()
+        self.cores_of_bids()
+        self.cores_beyond_the_first()
+        self.cores_per_node()
+
+    def _prepare(self, table: BidTable, columns: Columns) -> None:
+        """Set, for every entry, its unit, its least units, and whether its cores are fixed."""
+        demands = table.demands
+        job = np.repeat(table.job, table.lengths)
+        fixed = np.array([one.units_per_node is not None or one.exclusive for one in demands], np.bool_)[job]
+        self._is_fixed = fixed
+        self._unit = np.where(fixed, 1, np.array([one.unit for one in demands], np.int64)[job])
+        self._least = np.where(fixed, 1, np.array([one.least for one in demands], np.int64)[job])
+        self._room = np.zeros(len(table.node), np.int64)
+        for place, demand in enumerate(demands):
+            mine = job == place
+            self._room[mine] = units_of(demand, columns.free, columns)[table.node[mine]]
+
+    @property
+    def variables(self) -> list[pulp.LpVariable]:
+        """The bids, then u, then r of every entry."""
+        return [*self.bids, *self.u, *self.r]
+
+    def create_amounts(self) -> None:
+        """Create u (whether a node is the bid's) and r (units beyond the least) for every entry."""
+        entries = range(len(self.table.node))
+        self.u = [self.problem.add_variable(f"u{entry}", cat=pulp.LpBinary) for entry in entries]
+        self.r = [self.problem.add_variable(f"r{entry}", 0, None, pulp.LpInteger) for entry in entries]
+
+    def _entries(self) -> list[range]:
+        return [range(start, end) for start, end in pairwise(self.table.indptr.tolist())]
+
+    def nodes_of_bids(self) -> None:
+        """Σ_{n ∈ N_c} u = R_jc^node·b_jc for each bid: equation (4.3), N_c having exactly R_jc^node nodes."""
+        for bid, entries in enumerate(self._entries()):
+            terms = [(self.u[entry], 1) for entry in entries]
+            self._equal(f"nodes{bid}", [*terms, (self.bids[bid], -len(entries))])
+
+    def cores_of_bids(self) -> None:
+        """Σ_{n ∈ N_c} (u + r) = R_jc^cpu·b_jc for each bid, over its own nodes: equation (4.4)."""
+        totals = sums_of(self.table.cores // self._unit, self.table.indptr).tolist()
+        least = self._least.tolist()
+        for bid, entries in enumerate(self._entries()):
+            terms = [(self.u[entry], least[entry]) for entry in entries]
+            terms += [(self.r[entry], 1) for entry in entries]
+            self._equal(f"cores{bid}", [*terms, (self.bids[bid], -totals[bid])])
+
+    def cores_beyond_the_first(self) -> None:
+        """0 ≤ r ≤ u·(min(A_n, R^cpu − R^node + 1) − 1) for each entry: equation (4.7) of the bid."""
+        totals = sums_of(self.table.cores // self._unit, self.table.indptr)
+        lengths = self.table.lengths
+        others = np.repeat(totals, lengths) - self._least * (np.repeat(lengths, lengths) - 1)
+        most = np.maximum(np.minimum(self._room, others) - self._least, 0).tolist()
+        for entry in np.flatnonzero(~self._is_fixed).tolist():
+            self._at_most(f"beyond{entry}", [(self.r[entry], 1), (self.u[entry], -most[entry])], 0)
+
+    def cores_per_node(self) -> None:
+        """Σ of u and r = R_j^cpn·b_jc on each node, where the job says how many: equation (4.8)."""
+        bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths).tolist()
+        cores = self.table.cores.tolist()
+        for entry in np.flatnonzero(self._is_fixed).tolist():
+            terms = [(self.u[entry], 1), (self.r[entry], 1), (self.bids[bid_of[entry]], -cores[entry])]
+            self._equal(f"per_node{entry}", terms)
+
+    def cores_on_nodes(self) -> None:
+        """Σ (u + r) ≤ A_n^cpu for each node: equation (4.5)."""
+        self.create_amounts()
+        self._sums_on_nodes("cores", (self._unit * self._least, self._unit), self.columns.free.cores)
+
+    def gres_on_nodes(self) -> None:
+        """Σ u·R_j^gres ≤ A_n^gres for each node and gres: equation (4.6)."""
+        for number, (kind, amounts) in enumerate(self.table.gres.items()):
+            none = np.zeros_like(amounts)
+            self._sums_on_nodes(f"gres{number}", (amounts, none), self.columns.free.gres[kind])
+
+    def memory_on_nodes(self) -> None:
+        """The same for memory: so much on each node, and so much for each unit."""
+        if self.table.memory is None:
+            return
+        demands = self.table.demands
+        job = np.repeat(self.table.job, self.table.lengths)
+        on_node = np.array([one.memory_per_node for one in demands], np.int64)[job]
+        per_unit = np.array([one.memory_per_unit for one in demands], np.int64)[job]
+        if self._is_fixed.any():
+            # The entry's cores are fixed, and so is its memory.
+            on_node = np.where(self._is_fixed, self.table.memory, on_node)
+            per_unit = np.where(self._is_fixed, 0, per_unit)
+        amounts = (on_node + per_unit * self._least, per_unit)
+        self._sums_on_nodes("memory", amounts, self.columns.free.memory)
+
+    def _sums_on_nodes(self, name: str, amounts: tuple[IntArray, IntArray], free: IntArray) -> None:
+        """Add Σ (amount of u)·u + (amount of r)·r ≤ free for each node."""
+        entries = np.argsort(self.table.node, kind="stable")
+        nodes = self.table.node[entries]
+        starts = np.flatnonzero(np.diff(nodes, prepend=-1)).tolist()
+        on_u, on_r = amounts[0].tolist(), amounts[1].tolist()
+        for start, end in pairwise([*starts, len(nodes)]):
+            mine = entries[start:end].tolist()
+            terms = [(self.u[entry], on_u[entry]) for entry in mine if on_u[entry]]
+            terms += [(self.r[entry], on_r[entry]) for entry in mine if on_r[entry]]
+            if terms:
+                self._at_most(f"{name}_n{nodes[start]}", terms, int(free[nodes[start]]))
+
+    def _equal(self, name: str, terms: list[tuple[pulp.LpVariable, int]]) -> None:
+        expression = pulp.LpAffineExpression(terms)
+        self.problem.addConstraint(pulp.LpConstraint(expression, pulp.LpConstraintEQ, name, 0))
+
+    def start(self, chosen: IntArray) -> FloatArray:
+        """Return the columns' values that award the chosen bids with the cores the table gives them."""
+        bids = np.zeros(len(self.table))
+        bids[chosen] = 1
+        used = np.repeat(bids, self.table.lengths)
+        return np.concatenate([bids, used, used * (self.table.cores // self._unit - self._least)])
+
+    def awarded(self, values: FloatArray) -> tuple[BidTable, IntArray]:
+        """Return the table with the cores that u and r deal to the winning bids, and those bids."""
+        bids, entries = len(self.bids), len(self.table.node)
+        chosen = np.flatnonzero(values[:bids] > 0.5)  # noqa: PLR2004 - 0/1 values
+        beyond = np.round(values[bids + entries :]).astype(np.int64)
+        won = np.repeat(np.isin(np.arange(bids), chosen), self.table.lengths)
+        cores = np.where(won, self._unit * (self._least + beyond), self.table.cores)
+        return self.table.with_cores(cores), chosen
+
+    def bid_preference(self) -> FloatArray:
+        """F of each bid (4.12)."""
+        return preference_f(self.table, len(self.columns.names), self._constants)
+
+    def shown_preference(self) -> FloatArray:
+        """F of each bid."""
+        return self.bid_preference()
+
+    def paper_weights(self, priorities: FloatArray) -> FloatArray:
+        """P_j + α·F_jc with α = P_min / (|B| + 1): equations (4.1), (4.10)."""
+        alpha = float(priorities.min()) / (len(self.table) + 1) if len(priorities) else 0.0
+        result: FloatArray = priorities[self.table.job] + alpha * self.bid_preference()
+        return result

@@ -1,0 +1,324 @@
+"""IPSCHED: placement by one integer program, no bids and no topology (Soner, chapter 3, as mended)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pulp
+
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
+from ..bidgen.demand import Demand, Variant
+from ..bidgen.fields import GresChoice, gres_choices, units_of, usable
+from ..bidgen.table import BidTable
+from ..cluster.errors import OptionError
+from ..cluster.jobs import Job
+from ..topology.tree import Topology
+from .auction_model import FloatArray
+from .solver import IntegerProgram, read_pulp
+
+#: |J|·|N| above this is refused: PuLP's variables alone would take gigabytes.
+LARGEST_PRODUCT = 2_000_000
+
+
+def cannot_express(job: Job) -> str:
+    """Return what of a job IPSCHED has no variable for, empty when it can express all of it."""
+    if job.request.cores_per_node is not None:
+        return "ipsched has no cores per node"
+    return "ipsched has no contiguous nodes" if job.request.contiguous else ""
+
+
+def check_size(jobs: int, nodes: int) -> None:
+    """Raise OptionError when |J|·|N| is above LARGEST_PRODUCT; it names the window that would fit."""
+    if jobs * nodes > LARGEST_PRODUCT:
+        fits = LARGEST_PRODUCT // nodes
+        raise OptionError(
+            f"window: ipsched needs {jobs} jobs × {nodes} nodes of variables, above {LARGEST_PRODUCT}; "
+            f"--window {fits} would fit"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Option:
+    """A job in one of its variants: the nodes it may use and what it takes on each."""
+
+    demand: Demand
+    variant: Variant
+    choice: GresChoice
+    nodes: IntArray
+    units: IntArray
+
+
+class Ipsched:
+    """Maximise Σ P_j·(s_j − c_j), or with P_j·R_j^cpu: equations (3.1)-(3.7).
+
+    Columns: s of each job (in each variant), then t of each job and node it may use, then x (in units of the
+    job's cores per task; cores as printed where that is 1), then those of gres over all nodes and switches.
+    """
+
+    name = "ipsched"
+
+    def __init__(self, table: BidTable, columns: Columns, topology: Topology) -> None:
+        self.table = table
+        self.columns = columns
+        self.topology = topology
+        self.problem = pulp.LpProblem(self.name, pulp.LpMaximize)
+        self.options = self._options(table.demands)
+        self.s = [
+            self.problem.add_variable(f"s{number}", cat=pulp.LpBinary) for number in range(len(self.options))
+        ]
+        self.t = self._amounts("t", pulp.LpBinary)
+        self.x = self._amounts("x", pulp.LpInteger)
+        self._others: list[pulp.LpVariable] = []
+        self._node_terms: dict[tuple[str, int], list[tuple[pulp.LpVariable, int]]] = {}
+        self.one_variant_per_job()
+        self.cores_of_jobs()
+        self.nodes_of_jobs()
+        self.cores_where_allocated()
+        self.required_nodes()
+        self.gres_over_all_nodes()
+        self.switches()
+        self.licenses()
+        self.on_nodes()
+
+    def _options(self, demands: tuple[Demand, ...]) -> list[Option]:
+        options: list[Option] = []
+        for demand in demands:
+            for variant in demand.variants:
+                # A gres range counts as its minimum: the last choice.
+                choice = list(gres_choices(variant))[-1]
+                mask = usable(demand, variant, choice, self.columns.free, self.columns)
+                units = units_of(demand, self.columns.free, self.columns)
+                nodes = np.flatnonzero(mask)
+                options.append(
+                    Option(demand=demand, variant=variant, choice=choice, nodes=nodes, units=units[nodes])
+                )
+        return options
+
+    def _amounts(self, name: str, category: str) -> list[list[pulp.LpVariable]]:
+        return [
+            [
+                self.problem.add_variable(f"{name}{number}_{node}", 0, 1 if name == "t" else None, category)
+                for node in option.nodes.tolist()
+            ]
+            for number, option in enumerate(self.options)
+        ]
+
+    def maximise(self, weights: FloatArray) -> None:
+        """Σ w·s of each job's variants: the priority stage."""
+        self.problem.setObjective(pulp.LpAffineExpression(list(zip(self.s, weights.tolist(), strict=True))))
+
+    def one_variant_per_job(self) -> None:
+        """At most one variant of a job has s = 1."""
+        for job in range(len(self.table.demands)):
+            mine = [s for s, option in zip(self.s, self.options, strict=True) if option.demand.index == job]
+            if mine:
+                self._row(f"job{job}", [(s, 1) for s in mine], pulp.LpConstraintLE, 1)
+
+    def cores_of_jobs(self) -> None:
+        """Σ_n x_nj = R_j^cpu·s_j: equation (3.3); at least so many on an exclusive job's whole nodes."""
+        for number, option in enumerate(self.options):
+            sense = pulp.LpConstraintGE if option.demand.exclusive else pulp.LpConstraintEQ
+            terms = [(x, 1) for x in self.x[number]]
+            self._row(f"cores{number}", [*terms, (self.s[number], -(option.demand.units or 0))], sense, 0)
+
+    def nodes_of_jobs(self) -> None:
+        """R_min·s_j ≤ Σ_n t_nj ≤ R_max·s_j: equation (3.6), which as printed forces nodes on every job."""
+        for number, option in enumerate(self.options):
+            counts = option.demand.node_counts
+            low = 1 if counts is None else counts.minimum
+            high = len(self.columns.names) if counts is None else counts.maximum
+            terms = [(t, 1) for t in self.t[number]]
+            most = min(high, option.variant.max_nodes)
+            self._row(f"most{number}", [*terms, (self.s[number], -most)], pulp.LpConstraintLE, 0)
+            self._row(f"fewest{number}", [*terms, (self.s[number], -low)], pulp.LpConstraintGE, 0)
+
+    def cores_where_allocated(self) -> None:
+        """t_nj ≤ x_nj ≤ A_n^cpu·t_nj: equation (3.7); ``least`` units for t where more are asked for."""
+        for number, option in enumerate(self.options):
+            for place, units in enumerate(option.units.tolist()):
+                x, t = self.x[number][place], self.t[number][place]
+                least = units if option.demand.exclusive else option.demand.least
+                self._row(f"above{number}_{place}", [(x, 1), (t, -units)], pulp.LpConstraintLE, 0)
+                self._row(f"below{number}_{place}", [(x, 1), (t, -least)], pulp.LpConstraintGE, 0)
+
+    def required_nodes(self) -> None:
+        """t_nj = s_j on the nodes a job requires; it cannot start when one of them is not usable."""
+        for number, option in enumerate(self.options):
+            place_of = {node: place for place, node in enumerate(option.nodes.tolist())}
+            for node in option.demand.required.tolist():
+                terms = [(self.s[number], 1)]
+                if node in place_of:
+                    terms.append((self.t[number][place_of[node]], -1))
+                self._row(f"required{number}_{node}", terms, pulp.LpConstraintLE, 0)
+
+    def gres_over_all_nodes(self) -> None:
+        """Σ_n y_nj = R_j·s_j for a gres asked for over all nodes, y_nj ≤ A_n·t_nj."""
+        self._dealt: dict[tuple[int, str], list[pulp.LpVariable]] = {}
+        for number, option in enumerate(self.options):
+            for kind, _, low, _ in option.choice.total:
+                if low:
+                    self._deal(number, option, kind, low)
+
+    def _deal(self, number: int, option: Option, kind: str, count: int) -> None:
+        free = self.columns.free.gres[kind][option.nodes].tolist() if kind in self.columns.free.gres else []
+        counts: list[pulp.LpVariable] = []
+        for place, most in enumerate(free):
+            y = self.problem.add_variable(f"y{number}_{place}_{len(self._others)}", 0, None, pulp.LpInteger)
+            self._others.append(y)
+            counts.append(y)
+            self._row(
+                f"dealt{number}_{place}_{kind}",
+                [(y, 1), (self.t[number][place], -most)],
+                pulp.LpConstraintLE,
+                0,
+            )
+            if not option.demand.exclusive:
+                node = int(option.nodes[place])
+                self._node_terms.setdefault((f"gres {kind}", node), []).append((y, 1))
+        self._dealt[number, kind] = counts
+        terms = [(y, 1) for y in counts]
+        self._row(f"total{number}_{kind}", [*terms, (self.s[number], -count)], pulp.LpConstraintEQ, 0)
+
+    def switches(self) -> None:
+        """At most ``max_switches`` leaf switches: z_lj ≥ t_nj, Σ_l z_lj ≤ the limit."""
+        leaf = self.topology.leaf
+        for number, option in enumerate(self.options):
+            if option.demand.max_switches is None:
+                continue
+            z = {
+                switch: self.problem.add_variable(f"z{number}_{switch}", cat=pulp.LpBinary)
+                for switch in np.unique(leaf[option.nodes]).tolist()
+            }
+            self._others.extend(z.values())
+            for place, switch in enumerate(leaf[option.nodes].tolist()):
+                terms = [(self.t[number][place], 1), (z[switch], -1)]
+                self._row(f"leaf{number}_{place}", terms, pulp.LpConstraintLE, 0)
+            limit = option.demand.max_switches
+            self._row(f"leaves{number}", [(one, 1) for one in z.values()], pulp.LpConstraintLE, limit)
+
+    def licenses(self) -> None:
+        """Σ_j licences·s_j ≤ free licences."""
+        for index, (name, free) in enumerate(self.columns.licenses.items()):
+            pairs = zip(self.s, self.options, strict=True)
+            terms = [
+                (s, option.demand.licenses[name]) for s, option in pairs if name in option.demand.licenses
+            ]
+            if terms:
+                self._row(f"license{index}", terms, pulp.LpConstraintLE, free)
+
+    def on_nodes(self) -> None:
+        """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), and the same for memory."""
+        for number, option in enumerate(self.options):
+            self._collect(number, option)
+        for index, ((what, node), terms) in enumerate(self._node_terms.items()):
+            self._row(f"on_node{index}", terms, pulp.LpConstraintLE, self._free(what, node))
+
+    def _collect(self, number: int, option: Option) -> None:
+        """Note what one option takes of each of its nodes."""
+        demand = option.demand
+        per_node = {kind: count for kind, _, count in option.choice.per_node if count}
+        for place, node in enumerate(option.nodes.tolist()):
+            x, t = self.x[number][place], self.t[number][place]
+            taken: list[tuple[str, pulp.LpVariable, int]] = [("cores", x, demand.unit)]
+            if demand.exclusive:
+                taken = [("cores", t, int(self.columns.total.cores[node]))]
+                taken += [
+                    (f"gres {kind}", t, int(all_[node])) for kind, all_ in self.columns.total.gres.items()
+                ]
+            else:
+                taken += [(f"gres {kind}", t, count) for kind, count in per_node.items()]
+            if self.columns.free.memory[node] < UNLIMITED_MIB:
+                taken += [("memory", t, demand.memory_per_node), ("memory", x, demand.memory_per_unit)]
+            for what, variable, amount in taken:
+                if amount:
+                    self._node_terms.setdefault((what, node), []).append((variable, amount))
+
+    def _free(self, what: str, node: int) -> int:
+        free = self.columns.free
+        if what == "cores":
+            return int(free.cores[node])
+        return int(free.memory[node] if what == "memory" else free.gres[what.removeprefix("gres ")][node])
+
+    def _row(self, name: str, terms: list[tuple[pulp.LpVariable, int]], sense: int, right: int) -> None:
+        constraint = pulp.LpConstraint(pulp.LpAffineExpression(terms), sense, name.replace(" ", "_"), right)
+        self.problem.addConstraint(constraint)
+
+    @property
+    def variables(self) -> list[pulp.LpVariable]:
+        """All variables, s first: the columns of ``program``."""
+        flat_t = [t for row in self.t for t in row]
+        flat_x = [x for row in self.x for x in row]
+        return [*self.s, *flat_t, *flat_x, *self._others]
+
+    def program(self) -> IntegerProgram:
+        """Return the program as arrays, columns in the order of ``variables``."""
+        return read_pulp(self.problem, self.variables)
+
+    def group(self) -> IntArray:
+        """Return the job of each s, ascending; the other columns come after with none."""
+        jobs = np.array([option.demand.index for option in self.options], np.int64)
+        others = len(self.variables) - len(jobs)
+        return np.concatenate([jobs, len(self.table.demands) + np.arange(others)])
+
+    def nodes_packed(self, priorities: FloatArray) -> FloatArray:
+        """Return −P_j·c_j as values of all columns, c_j = Σ_n t_nj / (2|N|): equation (3.5)."""
+        values = np.zeros(len(self.variables))
+        cost = [priorities[option.demand.index] for option in self.options]
+        lengths = [len(option.nodes) for option in self.options]
+        first = len(self.s)
+        values[first : first + sum(lengths)] = -np.repeat(cost, lengths) / (2 * len(self.columns.names))
+        return values
+
+    def start(self, chosen: IntArray) -> FloatArray:
+        """Return the columns' values that award the chosen bids of the table."""
+        values = {id(variable): 0.0 for variable in self.variables}
+        for bid in chosen.tolist():
+            entries = self.table.entries(bid)
+            cores = dict(
+                zip(self.table.node[entries].tolist(), self.table.cores[entries].tolist(), strict=True)
+            )
+            job = int(self.table.job[bid])
+            for number, option in enumerate(self.options):
+                if option.demand.index == job and set(cores) <= set(option.nodes.tolist()):
+                    self._set(values, number, option, cores)
+                    break
+        return np.array([values[id(variable)] for variable in self.variables])
+
+    def _set(self, values: dict[int, float], number: int, option: Option, cores: dict[int, int]) -> None:
+        values[id(self.s[number])] = 1
+        for place, node in enumerate(option.nodes.tolist()):
+            if node in cores:
+                values[id(self.t[number][place])] = 1
+                units = (
+                    int(option.units[place]) if option.demand.exclusive else cores[node] // option.demand.unit
+                )
+                values[id(self.x[number][place])] = units
+
+    def placements(self, values: FloatArray) -> list[tuple[Option, IntArray, IntArray, dict[str, IntArray]]]:
+        """Return the options that start: with their nodes, cores on each, and each gres on each."""
+        value_of = dict(zip(map(id, self.variables), np.round(values).astype(np.int64).tolist(), strict=True))
+        found: list[tuple[Option, IntArray, IntArray, dict[str, IntArray]]] = []
+        for number, option in enumerate(self.options):
+            if not value_of[id(self.s[number])]:
+                continue
+            mine = np.array([value_of[id(t)] > 0 for t in self.t[number]], np.bool_)
+            units = np.array([value_of[id(x)] for x in self.x[number]], np.int64)
+            nodes = option.nodes[mine]
+            total = self.columns.total
+            cores = total.cores[nodes] if option.demand.exclusive else units[mine] * option.demand.unit
+            found.append((option, nodes, cores, self._gres(number, option, mine, value_of)))
+        return found
+
+    def _gres(
+        self, number: int, option: Option, mine: BoolArray, value_of: dict[int, int]
+    ) -> dict[str, IntArray]:
+        nodes = option.nodes[mine]
+        if option.demand.exclusive:
+            return {kind: counts[nodes] for kind, counts in self.columns.total.gres.items()}
+        gres = {kind: np.full(len(nodes), count) for kind, _, count in option.choice.per_node if count}
+        for kind, _, low, _ in option.choice.total:
+            if low:
+                dealt = np.array([value_of[id(y)] for y in self._dealt[number, kind]], np.int64)[mine]
+                gres[kind] = gres.get(kind, np.zeros(len(nodes), np.int64)) + dealt
+        return gres
