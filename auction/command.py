@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -55,20 +56,29 @@ _MODELS = ("aucsched2", "aucsched3")
 @click.option("--seed", type=int, default=0, show_default=True, help="The solver's random seed.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-o", "--output", default="-", help="File to write instead of standard output.")
-def schedule(snapshot: str, form: str, output: str, **options: Any) -> None:
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Picture of the machine: who starts where, what stays free (.png, .pdf, .svg).",
+)
+def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options: Any) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     from ..cluster.errors import InputError
     from ..formats.native import load_snapshot
     from ..formats.write import write_text
     from .options import StepOptions
+    from .picture import check_picture, draw_machine
     from .step import run_step
 
+    check_picture("--plot", plot)
     checked = StepOptions(**options)
     loaded = load_snapshot(snapshot)
     try:
         result = run_step(loaded, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
+    if plot is not None:
+        draw_machine(loaded, result, plot)
     if form == "json":
         write_text(output, result.to_json())
         return
