@@ -22,9 +22,26 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 @snapshot.command()
 @click.option("--jobs", type=_FILE, help="squeue --json  [default: run it]")
-@click.option("--nodes", type=_FILE, help="sinfo --json  [default: run it]")
-@click.option("--topology", type=_FILE, help="topology.conf, or scontrol show topology  [default: run it]")
+@click.option(
+    "--nodes", type=_FILE, help="scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]"
+)
+@click.option(
+    "--topology",
+    type=_FILE,
+    help="topology.conf, topology.yaml, or scontrol show topology  [default: run it]",
+)
 @click.option("--job-detail", type=_FILE, help="scontrol -d show job  [default: run it]")
+@click.option(
+    "--partitions", type=_FILE, help="scontrol show partitions, text or --json  [default: run it with squeue]"
+)
+@click.option(
+    "--licenses", type=_FILE, help="scontrol show licenses, text or --json  [default: run it with squeue]"
+)
+@click.option(
+    "--reservations",
+    type=_FILE,
+    help="scontrol show reservations, text or --json  [default: run it with squeue]",
+)
 @click.option(
     "--held",
     type=click.Choice(["skip", "schedule"]),
@@ -36,28 +53,19 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
     "--time", metavar="T", help="When it was: ISO 8601 or epoch  [default: the last scheduling pass]"
 )
 @click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
-def slurm(
-    *,
-    jobs: str | None,
-    nodes: str | None,
-    topology: str | None,
-    job_detail: str | None,
-    held: str,
-    time: str | None,
-    output: str,
-) -> None:
-    """Make a snapshot from Slurm 22.05: from files of its output, and live for what is not given.
+def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
+    """Make a snapshot from Slurm 21.08 to 25.05: from files of its output, and live for what is not given.
 
     A file - is standard input. What the snapshot cannot hold stands in its notes and in a job's
     unsupported, and is told on stderr.
     """
     # Imported here so that --help stays fast.
     from .slurm_import import import_slurm
-    from .slurm_live import collect
+    from .slurm_live import SlurmFiles, collect
     from .write import save_snapshot
 
     moment = None if time is None else parse_time(time)
-    sources, notes = collect(jobs=jobs, nodes=nodes, topology=topology, job_detail=job_detail)
+    sources, notes = collect(SlurmFiles(**files))
     made, notes = import_slurm(sources, time=moment, schedule_held=held == "schedule", notes=notes)
     save_snapshot(made, output)
     _tell(notes.summary())

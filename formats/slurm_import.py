@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ..cluster.errors import InputError
+from ..cluster.jobs import RunningJob
 from ..cluster.nodes import License, Node, Resources, Switch
 from ..cluster.snapshot import Snapshot, free_resources, held_resources
 from .slurm_detail import JobDetail, parse_job_detail
-from .slurm_jobs import Queue, read_jobs
+from .slurm_jobs import Queue, job_id, read_jobs
+from .slurm_licenses import read_licenses
 from .slurm_nodes import NodeFigures, read_nodes
 from .slurm_notes import Notes
+from .slurm_partitions import PartitionFigures, read_partitions
 from .slurm_record import Record, read_document
 from .slurm_request import Site
+from .slurm_reservations import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .slurm_running import read_running
 from .topology_conf import parse_topology
 
@@ -36,16 +41,22 @@ class SlurmSources:
     Attributes:
         jobs: ``squeue --json``, or slurmrestd's jobs.
         nodes: ``sinfo --json`` of 22.05, ``scontrol show nodes --json``, or slurmrestd's nodes.
-        topology: topology.conf or ``scontrol show topology``; None: the nodes' order.
-        job_detail: ``scontrol -d show job``; None: nobody's ``--switches`` is known.
-        licenses: the cluster's licences where known; a job that asks for others is not expressible.
+        topology: topology.conf, topology.yaml or ``scontrol show topology``; None: the nodes' order.
+        job_detail: ``scontrol -d show job``; None: 22.05 does not tell who asks for ``--switches``.
+        licenses: ``scontrol show licenses``; a job that asks for one not known is not expressible.
+        partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
+        reservations: ``scontrol show reservation``; None: none.
+
+    The last three as text or as JSON.
     """
 
     jobs: SlurmText
     nodes: SlurmText
     topology: SlurmText | None = None
     job_detail: SlurmText | None = None
-    licenses: Mapping[str, License] | None = None
+    licenses: SlurmText | None = None
+    partitions: SlurmText | None = None
+    reservations: SlurmText | None = None
 
 
 def import_slurm(
@@ -72,8 +83,10 @@ def import_slurm(
     cluster = _Cluster(
         nodes=nodes,
         switches=_topology(sources.topology, nodes, notes),
-        details=_details(sources.job_detail, notes),
-        licenses=sources.licenses or {},
+        details=_details(sources.job_detail),
+        licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
+        partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
+        reservations=_read_or(sources.reservations, read_reservations, ()),
     )
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
     return snapshot, notes
@@ -85,22 +98,32 @@ class _Cluster:
 
     nodes: Mapping[str, NodeFigures]
     switches: tuple[Switch, ...] | None
-    details: Mapping[int, JobDetail]
+    details: Mapping[int, JobDetail] | None
     licenses: Mapping[str, License]
+    partitions: tuple[PartitionFigures, ...]
+    reservations: tuple[ReservationFigures, ...]
 
     @property
     def site(self) -> Site:
         """What requests are read against."""
-        threads = any(node.threads > 1 for node in self.nodes.values())
-        return Site(nodes=self.nodes, threads=threads, licenses=self.licenses)
+        return Site(
+            nodes=self.nodes,
+            threads=any(node.threads > 1 for node in self.nodes.values()),
+            licenses=self.licenses,
+            exclusive_partitions=frozenset(
+                figures.partition.name for figures in self.partitions if figures.exclusive
+            ),
+        )
 
 
 def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, *, held: bool) -> Snapshot:
     """Read the jobs and join everything."""
-    records = _records(read_document(text))
-    now = _time(records, notes) if time is None else time
-    running = read_running(records, cluster.details, cluster.nodes, notes)
-    queue = Queue(site=cluster.site, details=cluster.details, now=now, schedule_held=held)
+    document = read_document(text)
+    records = _records(document)
+    now = _time(document, records, notes) if time is None else time
+    _note_detail(records, cluster.details, notes)
+    running = read_running(records, cluster.details or {}, cluster.nodes, notes)
+    queue = Queue(site=cluster.site, details=cluster.details or {}, now=now, schedule_held=held)
     jobs = read_jobs(records, queue, notes)
     nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
     _note_memory(nodes, notes)
@@ -111,6 +134,8 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         switches=cluster.switches,
         running=running,
         licenses=cluster.licenses,
+        partitions=tuple(figures.partition for figures in cluster.partitions),
+        reservations=fit_reservations(cluster.reservations, _cores_held(records, cluster, running), notes),
         notes=notes.texts(),
     )
 
@@ -123,6 +148,11 @@ def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
         raise error.in_file(source.name) from error
 
 
+def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T) -> T:
+    """Parse an answer where there is one."""
+    return otherwise if source is None else _read(source, parse)
+
+
 def _text(content: bytes) -> str:
     try:
         return content.decode()
@@ -133,7 +163,23 @@ def _text(content: bytes) -> str:
 def _records(document: Record) -> tuple[Record, ...]:
     if "jobs" not in document.members:
         raise InputError("the member 'jobs' is missing")
-    return tuple(document.children("jobs"))
+    records = tuple(document.children("jobs"))
+    for record in records:
+        if "job_state" not in record.members and "steps" in record.members:
+            raise InputError("a record of accounting (sacct, slurmdbd): give squeue --json", path=record.path)
+    return records
+
+
+def _cores_held(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> CoresHeld:
+    """Return the cores of each node, and those that jobs inside each reservation hold."""
+    threads = {name: node.threads for name, node in cluster.nodes.items()}
+    inside = {job_id(record): record.text("resv_name") for record in records if record.has("resv_name")}
+    held: Counter[str] = Counter()
+    for job in running:
+        if name := inside.get(job.id):
+            held[name] += sum(use.cores // threads[node] for node, use in job.nodes.items())
+    cores = {name: node.total.cores // node.threads for name, node in cluster.nodes.items()}
+    return CoresHeld(cores=cores, running=held)
 
 
 def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures]:
@@ -155,19 +201,27 @@ def _topology(
     return _read(source, lambda content: parse_topology(_text(content), nodes, notes))
 
 
-def _details(source: SlurmText | None, notes: Notes) -> Mapping[int, JobDetail]:
+def _details(source: SlurmText | None) -> Mapping[int, JobDetail] | None:
+    """Return scontrol's details by job id, None when they are not given."""
     if source is None:
-        notes.add("job detail", "no job detail is given: switch counts that jobs ask for are not known")
-        return {}
-    details = _read(source, lambda content: parse_job_detail(_text(content)))
-    if not details:
-        notes.add("job detail", "the job detail names no job: switch counts that jobs ask for are not known")
-    return details
+        return None
+    return _read(source, lambda content: parse_job_detail(_text(content)))
 
 
-def _time(records: Iterable[Record], notes: Notes) -> float | None:
-    """Return when the scheduler last looked at a job: 22.05 does not say when it answered."""
-    newest = max((record.moment("last_sched_evaluation") or 0 for record in records), default=0)
+def _note_detail(records: Iterable[Record], details: Mapping[int, JobDetail] | None, notes: Notes) -> None:
+    """Say so when nothing tells ``--switches``: 22.05 leaves it out of the JSON."""
+    if details or all(
+        record.has("required_switches") or record.has("minimum_switches") for record in records
+    ):
+        return
+    what = "no job detail is given" if details is None else "the job detail names no job"
+    notes.add("job detail", f"{what}: switch counts that jobs ask for are not known")
+
+
+def _time(document: Record, records: Iterable[Record], notes: Notes) -> float | None:
+    """Return when the jobs last changed or were looked at: no version says when it answered."""
+    looked = max((record.moment("last_sched_evaluation") or 0 for record in records), default=0)
+    newest = max(looked, document.moment("last_update") or 0)
     if newest == 0:
         notes.add("time", "the time of the snapshot is not known (--time gives it)")
     return newest or None

@@ -119,7 +119,7 @@ def _detail(record: Record, queue: Queue, notes: Notes) -> JobDetail | None:
     """Return scontrol's detail of the same job; one of another job with its number is not used."""
     detail = queue.details.get(record.count("job_id"))
     if detail is None:
-        if queue.details:
+        if queue.details and not record.has("required_switches"):
             notes.add(
                 "job detail", f"job {record.count('job_id')}: not in the job detail: --switches not known"
             )

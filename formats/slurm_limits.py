@@ -13,6 +13,7 @@ _COUNTS = {
     "cores_per_socket": "--cores-per-socket",
     "tasks_per_socket": "--ntasks-per-socket",
     "tasks_per_board": "--ntasks-per-board",
+    "tasks_per_tres": "--ntasks-per-gpu",
     "sockets_per_board": "--sockets-per-board",
     "minimum_tmp_disk_per_node": "--tmp",
     "core_spec": "--core-spec",
@@ -43,8 +44,9 @@ _PREFERRED_FLAGS = {
     "USE_MIN_NODES": "may get more nodes than the fewest",
     "PREFER_MINIMUM_NODE_COUNT": "may get more nodes than the fewest",
 }
-#: 16 bits set, Slurm's NO_VAL16: some versions write it for a count that is not set.
-_NOT_SET = {0xFFFF, 0xFFFE}
+#: Slurm's INFINITE16 and NO_VAL16, which some versions write for a count that is not set; later ones
+#: write --thread-spec without the bit that tells it from --core-spec.
+_NOT_SET = {0xFFFF, 0xFFFE, 0x7FFF, 0x7FFE}
 
 
 def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
@@ -58,7 +60,7 @@ def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
     for member, option in _TEXTS.items():
         if text := record.text(member):
             yield f"{option} {text}"
-    flags = record.texts("flags")
+    flags = record.words("flags")
     yield from (option for flag, option in _FLAGS.items() if flag in flags)
     if record.flag("reboot"):
         yield "--reboot"
@@ -78,7 +80,7 @@ def note_preferences(record: Record, notes: Notes, label: str) -> None:
         wanted = record.number(member) if isinstance(value, (int, dict)) else record.text(member)
         if wanted:
             notes.add("preferences", f"{label}: {text}")
-    flags = record.texts("flags")
+    flags = record.words("flags")
     for flag, text in _PREFERRED_FLAGS.items():
         if flag in flags:
             notes.add("preferences", f"{label}: {text}")

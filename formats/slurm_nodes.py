@@ -39,7 +39,7 @@ _DECIDING = {
     "COMPLETING": NodeState.COMPLETING,
 }
 #: Flags that leave the base as it is: a planned node is idle until its job starts.
-_HARMLESS = {"PLANNED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
+_HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +94,14 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
 
 
 def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Resources]:
-    cpus, used = record.count("cpus"), record.count("alloc_cpus")
-    if cpus == 0:
+    used = record.count("alloc_cpus")
+    if record.count("cpus") == 0:
         raise record.unknown("cpus", "above 0")
+    # Cores and memory set aside for the system (CoreSpecCount, MemSpecLimit) are no job's.
+    cpus = record.number("effective_cpus") or record.count("cpus")
     if used > cpus:
         notes.add("node figures", f"node {name}: {used} CPUs of {cpus} are allocated: taken as all")
-    memory = record.number("real_memory")
+    memory = _memory(record)
     if "no_consume" in record.text("gres"):
         notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
     gres = parse_gres(record.text("gres"), record.place("gres"))
@@ -117,6 +119,11 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
             gres={kind: count - held.get(kind, 0) for kind, count in gres.items()},
         ),
     )
+
+
+def _memory(record: Record) -> int | None:
+    memory = record.number("real_memory")
+    return None if memory is None else max(0, memory - (record.number("specialized_memory") or 0))
 
 
 def _features(record: Record) -> list[str]:

@@ -103,6 +103,10 @@ class Record:
             return tuple(value)
         raise self.unknown(name, "a text or a list of texts")
 
+    def words(self, name: str) -> frozenset[str]:
+        """Return a list of flags as a set; 21.08 leaves a blank behind one of them."""
+        return frozenset(word.strip() for word in self.texts(name))
+
     def flag(self, name: str) -> bool:
         """Return true or false, false where it is absent or null."""
         value = self.members.get(name)
@@ -130,9 +134,25 @@ class Record:
                 raise InputError(f"{_shown(item)} is not an object", path=place)
             yield Record(item, place)
 
+    def entries(self, name: str) -> Iterator[Record]:
+        """Yield the objects below a member by order: a list's (23.11 and later), or an object's (22.05)."""
+        value = self.members.get(name)
+        if isinstance(value, dict):
+            for key in value:
+                child = Record(value, self.place(name)).child(key)
+                if child is not None:
+                    yield child
+            return
+        yield from self.children(name)
+
     def unknown(self, name: str, wanted: str) -> InputError:
         """Return the error for a member whose shape no Slurm version is known to write."""
         return InputError(f"{_shown(self.members.get(name))} is not {wanted}", path=self.place(name))
+
+
+def is_json(content: bytes) -> bool:
+    """Whether an answer is JSON rather than scontrol's text."""
+    return content.lstrip()[:1] in (b"{", b"[")
 
 
 def read_document(text: bytes) -> Record:

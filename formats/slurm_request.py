@@ -49,11 +49,16 @@ _LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>\d{1,12}))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What a request is read against: the nodes' names, threads, and licences where known."""
+    """What a request is read against: the nodes' names, threads, and licences where known.
+
+    Attributes:
+        exclusive_partitions: partitions whose jobs get whole nodes.
+    """
 
     nodes: Collection[str]
     threads: bool
     licenses: Mapping[str, License]
+    exclusive_partitions: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,25 +203,35 @@ def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> d
     if text and (others or not total):
         job.unsupported.append(f"--mem-per-gpu ({text}) where the GPUs of a node are not fixed")
     # An exclusive job gets empty nodes, so all of their memory is free.
-    elif not text and not exclusive and _MEMORY_SET & set(job.record.texts("flags")):
+    elif not text and not exclusive and _MEMORY_SET & job.record.words("flags"):
         job.unsupported.append("all the memory of each node (--mem=0)")
     return {"memory_mib_per_node": total} if total else {}
 
 
 def _exclusive(job: _Reading) -> bool:
-    exclusive = False
-    for word in job.record.texts("shared"):
-        if word == "none":
+    exclusive = _in_exclusive_partition(job)
+    # 24.05 and later say it in a member of its own as well.
+    for word in sorted(job.record.words("shared") | job.record.words("exclusive")):
+        if word in ("none", "true"):
             exclusive = True
         elif word in ("shared", "oversubscribe"):
             job.note("preferences", "may share its cores (--oversubscribe): it gets cores of its own")
-        else:
+        elif word != "false":
             job.unsupported.append(f"nodes shared only within {word} (--exclusive={word})")
     return exclusive
 
 
+def _in_exclusive_partition(job: _Reading) -> bool:
+    """Whether a partition of the job gives whole nodes only (``OverSubscribe=EXCLUSIVE``)."""
+    partitions = set(filter(None, job.record.text("partition").split(",")))
+    exclusive = partitions & job.site.exclusive_partitions
+    if exclusive and exclusive != partitions:
+        job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")
+    return bool(exclusive)
+
+
 def _switches(job: _Reading) -> int | None:
-    written = job.record.number("required_switches")
+    written = job.record.number("required_switches") or job.record.number("minimum_switches")
     return written or (job.detail.max_switches if job.detail else None)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..cluster.errors import InputError
 from ..cluster.jobs import RunningJob
 from ..cluster.nodes import Resources
 from ..cluster.snapshot import free_resources
+from .slurm_allocation import read_allocation
 from .slurm_detail import JobDetail
-from .slurm_gres import parse_gres, settle
+from .slurm_gres import settle
 from .slurm_jobs import job_id
 from .slurm_nodes import NodeFigures
 from .slurm_notes import Notes
@@ -62,50 +62,10 @@ def _use(
     record: Record, details: Mapping[int, JobDetail], nodes: Mapping[str, NodeFigures]
 ) -> dict[str, Resources]:
     """Return what the job holds by node, from its JSON, else from scontrol's detail."""
-    if record.has("job_resources"):
-        return _allocated(record, nodes)
+    if use := read_allocation(record, nodes):
+        return use
     detail = details.get(record.count("job_id"))
-    if detail and detail.use:
-        return dict(detail.use)
-    return {}
-
-
-def _allocated(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[str, Resources]:
-    """Return the use in ``job_resources``.
-
-    Its ``allocated_cores`` is what was asked for; what is held are the cores of the sockets, each as
-    many CPUs as it has threads. ``gres_detail`` has one text for each node, in the same order.
-    """
-    resources = record.child("job_resources")
-    if resources is None or not isinstance(resources.members.get("allocated_nodes"), list):
-        raise record.unknown("job_resources", "a job's resources as Slurm 22.05 writes them")
-    gres = record.texts("gres_detail")
-    use: dict[str, Resources] = {}
-    for index, entry in enumerate(resources.children("allocated_nodes")):
-        entry.require("nodename", "sockets")
-        name = entry.text("nodename")
-        threads = nodes[name].threads if name in nodes else 1
-        use[name] = Resources(
-            cores=_cores(entry) * threads,
-            memory_mib=entry.number("memory_allocated") or None,
-            gres=parse_gres(gres[index], record.place(f"gres_detail[{index}]")) if index < len(gres) else {},
-        )
-    return use
-
-
-def _cores(entry: Record) -> int:
-    """Count the allocated cores of a node's sockets."""
-    total = 0
-    sockets = entry.child("sockets")
-    for index in sockets.members if sockets else ():
-        socket = sockets.child(index) if sockets else None
-        cores = socket.child("cores") if socket else None
-        for core in cores.members if cores else ():
-            word = cores.text(core) if cores else ""
-            if not word.startswith(("allocated", "unassigned")):
-                raise InputError(f"{word!r} is not a core's state", path=f"{entry.path}.sockets.{index}")
-            total += word.startswith("allocated")
-    return total
+    return dict(detail.use) if detail else {}
 
 
 def _fitted(

@@ -121,7 +121,7 @@ def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: 
     written = record.number("cpus_per_task") or (detail.cpus_per_task if detail else None)
     if written:
         return written
-    if _CPUS_SET & set(record.texts("flags")) and cpus % tasks == 0:
+    if _CPUS_SET & record.words("flags") and cpus % tasks == 0:
         return cpus // tasks
     return 1
 

@@ -1,31 +1,22 @@
-"""Switch trees as Slurm writes them: topology.conf, and the lines of ``scontrol show topology``."""
+"""Switch trees as Slurm writes them: topology.conf, topology.yaml, ``scontrol show topology``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from ..cluster.errors import InputError
 from ..cluster.nodes import Switch
 from .hostlist import expand
 from .slurm_notes import Notes
+from .topology_lines import SwitchLine
+from .topology_yaml import is_yaml, yaml_lines
 
 #: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
 UNCONNECTED = "unconnected"
 
 _PAIR = re.compile(r"(\w+)\s*=\s*([^\s=]+)")
 _KNOWN = {"switchname", "switches", "nodes", "linkspeed", "level"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """A switch as written; names not yet checked against the cluster."""
-
-    name: str
-    switches: tuple[str, ...]
-    nodes: tuple[str, ...]
-    path: str
 
 
 def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Switch, ...] | None:
@@ -37,7 +28,7 @@ def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Swi
     Raises:
         InputError: a line is no switch, a hostlist is wrong, or a switch or a node stands twice.
     """
-    lines = list(_lines(text, notes))
+    lines = yaml_lines(text, notes) if is_yaml(text) else list(_lines(text, notes))
     if not lines:
         notes.add("topology", "the topology names no switches: taken as linear")
         return None
@@ -56,7 +47,7 @@ def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Swi
     return (*kept, Switch(name=spare, nodes=missing))
 
 
-def _free_name(lines: list[_Line]) -> str:
+def _free_name(lines: list[SwitchLine]) -> str:
     """Return UNCONNECTED, lengthened while a switch of the file bears that name."""
     taken, name = {line.name for line in lines}, UNCONNECTED
     while name in taken:
@@ -64,7 +55,7 @@ def _free_name(lines: list[_Line]) -> str:
     return name
 
 
-def _lines(text: str, notes: Notes) -> Iterator[_Line]:
+def _lines(text: str, notes: Notes) -> Iterator[SwitchLine]:
     """Yield the switches; comments are dropped, a backslash at a line's end joins the next one."""
     start, pending = 0, ""
     for number, raw in enumerate([*text.splitlines(), ""], 1):
@@ -78,7 +69,7 @@ def _lines(text: str, notes: Notes) -> Iterator[_Line]:
             yield switch
 
 
-def _line(line: str, path: str, notes: Notes) -> _Line | None:
+def _line(line: str, path: str, notes: Notes) -> SwitchLine | None:
     pairs = {key.lower(): value for key, value in _PAIR.findall(line)}
     if "blockname" in pairs or "blocksizes" in pairs:
         notes.add("topology", f"{path}: blocks are no switches and are not read: {line[:60]}")
@@ -93,10 +84,10 @@ def _line(line: str, path: str, notes: Notes) -> _Line | None:
     switches = expand(pairs["switches"], path) if pairs.get("switches") else ()
     # scontrol lists the nodes below every switch; only a leaf has them itself.
     nodes = expand(pairs["nodes"], path) if pairs.get("nodes") and not switches else ()
-    return _Line(name=name, switches=switches, nodes=nodes, path=path)
+    return SwitchLine(name=name, switches=switches, nodes=nodes, path=path)
 
 
-def _check_repeats(lines: list[_Line]) -> None:
+def _check_repeats(lines: list[SwitchLine]) -> None:
     """Refuse a switch or a node that stands twice and a loop, while the line number is still known."""
     seen: dict[str, str] = {}
     parents: dict[str, str] = {}
@@ -117,16 +108,16 @@ def _check_repeats(lines: list[_Line]) -> None:
             raise InputError(f"the switches form a loop: {' below '.join([*trail, above])}", path=line.path)
 
 
-def _with_known_nodes(line: _Line, nodes: Collection[str], notes: Notes) -> _Line:
+def _with_known_nodes(line: SwitchLine, nodes: Collection[str], notes: Notes) -> SwitchLine:
     known = tuple(name for name in line.nodes if name in nodes)
     if dropped := len(line.nodes) - len(known):
         first = next(name for name in line.nodes if name not in nodes)
         text = f"switch {line.name}: nodes not of the cluster are dropped: {dropped}, the first {first}"
         notes.add("topology", text)
-    return _Line(name=line.name, switches=line.switches, nodes=known, path=line.path)
+    return SwitchLine(name=line.name, switches=line.switches, nodes=known, path=line.path)
 
 
-def _without_empty(lines: list[_Line], notes: Notes) -> list[Switch]:
+def _without_empty(lines: list[SwitchLine], notes: Notes) -> list[Switch]:
     """Drop switches with nothing below them, from the leaves upwards, and names of switches unknown."""
     left = {line.name: line for line in lines}
     while True:
@@ -149,7 +140,7 @@ def _without_empty(lines: list[_Line], notes: Notes) -> list[Switch]:
     ]
 
 
-def _note_unknown(lines: list[_Line], notes: Notes) -> None:
+def _note_unknown(lines: list[SwitchLine], notes: Notes) -> None:
     names = {line.name for line in lines}
     for line in lines:
         for child in line.switches:

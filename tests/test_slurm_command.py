@@ -263,8 +263,8 @@ BAD_JOBS: dict[str, tuple[Callable[[Any], object], str]] = {
         "jobs[15]: more than 1000000 pending jobs and array tasks",
     ),
     "resources": (
-        lambda d: d["jobs"][1].update(job_resources={"nodes": {"count": 1}}),
-        'jobs[1].job_resources: {"nodes": {"count": 1}} is not a job\'s resources as Slurm 22.05 writes them',
+        lambda d: d["jobs"][1].update(job_resources={"hosts": 1}),
+        'jobs[1].job_resources: {"hosts": 1} is not a job\'s resources as Slurm 21.08 to 25.05 write them',
     ),
     "error": (
         lambda d: d.update(errors=[{"error": "Access denied"}]),
@@ -377,7 +377,7 @@ def test_a_bad_time(time: str) -> None:
 
 def test_bad_usage(tmp_path: Path) -> None:
     line = refused(run(*files(jobs="-", nodes="-"), text=b""))
-    assert line.endswith("--job-detail can be standard input")
+    assert line == "aucsched: only one of --jobs and --nodes can be standard input"
     assert "--held" in refused(run(*files(), "--held", "maybe"))
     assert "No such option" in refused(run("--pods", "x"))
     unwritable = tmp_path / "none" / "made.json"

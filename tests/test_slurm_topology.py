@@ -154,3 +154,70 @@ def test_a_real_sites_file() -> None:
         leaf("unconnected", "other"),
     )
     assert len(notes) == 4
+
+
+YAML = (FOLDER / "newer" / "topology.yaml").read_text()
+TWELVE = tuple(f"n{number:02}" for number in range(1, 13))
+
+
+def test_the_default_topology_of_a_yaml_file() -> None:
+    switches, notes = parse(YAML, TWELVE)
+    conf = "".join(
+        f"SwitchName={name}\n"
+        for name in (
+            "top Switches=mid[1-2]",
+            "mid1 Switches=leaf1,leaf2",
+            "mid2 Switches=leaf3",
+            "leaf1 Nodes=n[01-04]",
+            "leaf2 Nodes=n[05-08]",
+            "leaf3 Nodes=n[09-12]",
+        )
+    )
+    assert switches == parse(conf, TWELVE)[0]
+    assert notes == (
+        "topology 'racks' is not read: 'fabric' is the default",
+        "topology 'plain' is not read: 'fabric' is the default",
+    )
+
+
+def test_without_a_default_the_first_is_read() -> None:
+    switches, notes = parse(YAML.replace("cluster_default: true", ""), TWELVE)
+    assert switches is None
+    assert notes[0] == "no topology is the cluster's default: 'racks' is read"
+    assert "topology 'racks' is block, not a tree: its nodes are taken as linear" in notes
+
+
+def test_names_of_digits_and_unknown_members() -> None:
+    text = "- topology: t\n  tree:\n    switches:\n    - {switch: 7, nodes: 'n[1-6]', speed: 3}\n"
+    switches, notes = parse(text)
+    assert switches == (leaf("7", *NODES),)
+    assert notes == ("[0].tree.switches[0]: 'speed' is not read",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- topology: [", "not YAML: "),
+        ("- 7\n", "[0]: '7' is not a topology"),
+        ("- tree: {}\n", "[0]: the member 'topology' is missing or no name"),
+        ("- topology: t\n", "[0]: topology 't' is not exactly one of tree, block, flat"),
+        ("- topology: t\n  tree: {}\n", "[0].tree: the member 'switches' is missing or no list"),
+        (
+            "- topology: t\n  tree: {switches: [{switch: a}]}\n",
+            "[0].tree.switches[0]: it is not switch with children or nodes",
+        ),
+        (
+            "- topology: t\n  tree: {switches: [{switch: a, nodes: [n1]}]}\n",
+            "[0].tree.switches[0].nodes: \"['n1']\" is not a hostlist",
+        ),
+        (
+            "- topology: t\n  tree: {switches: [{switch: a, nodes: 'n[1-'}]}\n",
+            "[0].tree.switches[0].nodes: 'n[1-' is not a hostlist",
+        ),
+        ("- !!python/object/apply:os.getcwd []\n", "not YAML: "),
+    ],
+)
+def test_bad_yaml_is_named(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert str(caught.value).startswith(message)
