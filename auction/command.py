@@ -9,7 +9,21 @@ from typing import Any
 
 import click
 
+from ..cluster.schedule import Schedule
+from ..cluster.snapshot import Snapshot
+
 _MODELS = ("aucsched2", "aucsched3")
+
+
+def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
+    """Write the commands that place the started jobs; tell on stderr which none can place."""
+    from ..formats.place_slurm import placement
+    from ..formats.write import write_text
+
+    placed = placement(snapshot, result)
+    write_text(output, placed.text)
+    for problem in placed.problems:
+        click.echo(f"note: {problem}", err=True)
 
 
 @click.command()
@@ -54,7 +68,9 @@ _MODELS = ("aucsched2", "aucsched3")
     help="Constants of AUCSCHED2's preference: table 5.2 corrected or as printed.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The solver's random seed.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "slurm"]), default="text", show_default=True
+)
 @click.option("-o", "--output", default="-", help="File to write instead of standard output.")
 @click.option(
     "--plot",
@@ -81,6 +97,9 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
         draw_machine(loaded, result, plot)
     if form == "json":
         write_text(output, result.to_json())
+        return
+    if form == "slurm":
+        _write_placement(loaded, result, output)
         return
     from rich.console import Console
 

@@ -40,6 +40,8 @@ _DECIDING = {
 }
 #: Flags that leave the base as it is: a planned node is idle until its job starts.
 _HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
+#: What a snapshot with such nodes says in its notes.
+THREADS_NOTE = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +73,7 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
         raise InputError(f"the member 'nodes' is missing{grouped}")
     nodes = tuple(_node(record, notes) for record in document.children("nodes"))
     if any(node.threads > 1 for node in nodes):
-        text = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
-        notes.add("threads", text)
+        notes.add("threads", THREADS_NOTE)
     return nodes
 
 
