@@ -10,6 +10,7 @@ import numpy as np
 from ..bidgen.columns import Columns, FloatArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, generate_bids
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.schedule import Sizes
@@ -29,10 +30,11 @@ LARGEST_SUM = 2**53
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cluster:
-    """What every attempt of a step shares."""
+    """What every attempt of a step shares: the cluster, and reservations that bids must not delay."""
 
     columns: Columns
     topology: Topology
+    guards: tuple[Guard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -70,12 +72,13 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
     began = clock()
     if options.model == "ipsched":
         check_size(len(window), len(cluster.columns.names))
-    bids = generate_bids(window, cluster.columns, cluster.topology, _bid_options(options))
+    guards = cluster.guards
+    bids = generate_bids(window, cluster.columns, cluster.topology, bid_options(options), guards)
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
-    stated = state(bids.table, cluster.columns, cluster.topology, options)
-    first = _quick_award(bids, cluster.columns, weights, stated)
+    stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
+    first = _quick_award(bids, cluster, weights, stated)
     built = clock()
     if options.export:
         export(stated, options.export, weighted=options.weights == "paper")
@@ -83,7 +86,7 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
     answer = stated.answer(values)
     chosen = answer.chosen
     if not proved and options.weights == "lexicographic" and options.model != "ipsched":
-        chosen = np.array(greedy(answer.table, cluster.columns, chosen.tolist()), np.int64)
+        chosen = np.array(greedy(answer.table, cluster.columns, chosen.tolist(), guards), np.int64)
     worth = bid_weights(answer.table, options.objective)
     priority = sum((worth[bid] for bid in chosen), start=Fraction(0))
     liked = (
@@ -113,7 +116,8 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
     )
 
 
-def _bid_options(options: StepOptions) -> BidOptions:
+def bid_options(options: StepOptions) -> BidOptions:
+    """Return how a step's bids are made."""
     return BidOptions(
         max_bids=options.bids_in_all,
         max_bids_per_job=options.bids_per_job,
@@ -144,15 +148,15 @@ def _solved(
     return solution.values, solution.status, solution.proved, bound
 
 
-def _quick_award(bids: Bids, columns: Columns, weights: list[Weight], stated: Stated) -> IntArray:
+def _quick_award(bids: Bids, cluster: Cluster, weights: list[Weight], stated: Stated) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
-    table = bids.table
+    table, columns, guards = bids.table, cluster.columns, cluster.guards
     first = np.searchsorted(table.job, np.flatnonzero(bids.first_fit))
     preference = (
         stated.preference[: len(table)] if len(stated.preference) >= len(table) else np.zeros(len(table))
     )
     best = max(
-        (greedy(table, columns, first.tolist()), greedy(table, columns)),
+        (greedy(table, columns, first.tolist(), guards), greedy(table, columns, (), guards)),
         key=lambda chosen: (sum(weights[bid] for bid in chosen), float(preference[chosen].sum())),
     )
     return np.array(best, np.int64)

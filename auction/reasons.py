@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, IntArray
+from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.guard import Guard
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
+from ..formats.hostlist import fold
 from .attempt import AttemptResult, Cluster
 from .queue import Queue
 from .state import FreeState
@@ -54,7 +58,7 @@ class _Explainer:
         self._cluster = cluster
         self._table = best.table
         self._could_bid = best.bids.could_bid
-        self._state = FreeState(best.table, cluster.columns)
+        self._state = FreeState(best.table, cluster.columns, cluster.guards)
         self._holders: dict[int, list[str]] = {}
         self._license_holders: dict[str, list[str]] = {}
         for bid in best.chosen.tolist():
@@ -75,11 +79,14 @@ class _Explainer:
             return self._without_bid(place, demand)
         if discarded:
             return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
-        return Reason.OUTBID, self._outbid(bids)
+        return self._outbid(bids)
 
     def _without_bid(self, place: int, demand: Demand) -> tuple[Reason, str]:
         if self._could_bid[place]:
             return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+        guard = next((guard for guard in self._cluster.guards if guard.outlasts(demand.job)), None)
+        if guard is not None and self._can_bid(demand, self._cluster.columns):
+            return Reason.RESERVATION, self._would_delay(guard)
         if self._fits_without_reservations(demand):
             return Reason.RESERVATION, "nodes that would hold it are reserved"
         return Reason.NO_FIT, self._no_fit(demand)
@@ -91,8 +98,18 @@ class _Explainer:
         again = reader.read(demand.job, 0)
         if not isinstance(again, Demand):
             return False
+        return self._can_bid(again, self._cluster.columns)
+
+    def _can_bid(self, demand: Demand, columns: Columns) -> bool:
+        """Return whether a job alone would have a bid, reservations for blocked jobs aside."""
         options = BidOptions(max_bids=1, max_bids_per_job=1)
-        return len(generate_bids((again,), self._cluster.columns, self._cluster.topology, options).table) > 0
+        alone = replace(demand, index=0)
+        return len(generate_bids((alone,), columns, self._cluster.topology, options).table) > 0
+
+    def _would_delay(self, guard: Guard) -> str:
+        names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
+        when = datetime.fromtimestamp(guard.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"it would delay job {guard.job.id}, which is to start by {when} on {_listed(fold(names))}"
 
     def _no_fit(self, demand: Demand) -> str:
         columns = self._cluster.columns
@@ -106,8 +123,8 @@ class _Explainer:
         count = _free_nodes(eligible, columns.free.cores)
         return f"no nodeset holds {_asked(demand)}; {cores} cores are free on {count} nodes it may use"
 
-    def _outbid(self, bids: range) -> str:
-        """Name the jobs that took what the least contested of a job's bids wanted."""
+    def _outbid(self, bids: range) -> tuple[Reason, str]:
+        """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
         least: tuple[list[str], IntArray] | None = None
         for bid in bids:
             nodes = self._state.short_nodes(bid)
@@ -115,18 +132,19 @@ class _Explainer:
             holders = _in_order(job for node in nodes.tolist() for job in self._holders.get(node, []))
             holders += _in_order(job for name in names for job in self._license_holders.get(name, []))
             if not len(nodes) and not names:
-                return "its bids are worth less than nothing under these weights"
+                guard = self._state.delayed(bid)
+                if guard is not None:
+                    return Reason.RESERVATION, self._would_delay(guard)
+                return Reason.OUTBID, "its bids are worth less than nothing under these weights"
             if least is None or len(set(holders)) < len(least[0]):
                 least = list(dict.fromkeys(holders)), nodes
-        if least is None:
-            return ""
-        jobs, nodes = least
+        jobs, nodes = least or ([], np.zeros(0, np.int64))
         where = (
             f" on {_listed([self._cluster.columns.names[node] for node in nodes.tolist()])}"
             if len(nodes)
             else ""
         )
-        return f"outbid by {_listed(jobs)}{where}"
+        return Reason.OUTBID, f"outbid by {_listed(jobs)}{where}"
 
 
 def _in_order(names: Iterable[str]) -> list[str]:

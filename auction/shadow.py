@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, columns_of
+from ..bidgen.dealing import deal
 from ..bidgen.demand import Demand, DemandReader
-from ..bidgen.first_fit import FirstFit
+from ..bidgen.first_fit import FirstFit, Placement, cores_on
 from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.table import BidTable
 from ..cluster.jobs import Job
 from ..cluster.nodes import NodeState, Resources
 from ..cluster.schedule import Award
@@ -57,12 +59,12 @@ def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> S
         None when no end of running jobs lets it start: it asks for more than there is, or for nodes that
         are down or held by something without an end.
     """
-    forecast = _Forecast(snapshot, awards)
+    forecast = Forecast(snapshot, awards)
     found = forecast.first(job)
     if found is None:
         return None
-    step, nodes = found
-    names = tuple(snapshot.nodes[node].name for node in nodes)
+    step, spot = found
+    names = tuple(snapshot.nodes[node].name for node in spot.nodes.tolist())
     return ShadowStart(time=forecast.times[step], nodes=names, at_once=step == 0)
 
 
@@ -79,14 +81,31 @@ class _Hold:
     nodes: Mapping[str, Resources]
 
 
-class _Forecast:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Spot:
+    """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,).
+
+    ``placement`` is the first-fit placement, None when only the auction's bids found the spot.
+    """
+
+    nodes: IntArray
+    held: Capacity
+    placement: Placement | None
+
+
+class Forecast:
     """The cluster's free resources at every moment at which something ends.
+
+    Args:
+        snapshot: the cluster.
+        awards: jobs that start now.
+        kept: what is never given back, by node index: reservations made before.
 
     Attributes:
         times: now, then each later end of a running job, an award or a reservation; ascending.
     """
 
-    def __init__(self, snapshot: Snapshot, awards: Iterable[Award]) -> None:
+    def __init__(self, snapshot: Snapshot, awards: Iterable[Award], kept: Iterable[Spot] = ()) -> None:
         self._snapshot = snapshot
         self._columns = columns_of(snapshot)
         self._topology: Topology = topology_of(snapshot)
@@ -95,11 +114,13 @@ class _Forecast:
         holds = [*_running(snapshot, now), *_awarded(snapshot, started, now)]
         ends = {hold.end for hold in holds} | {entry.end for entry in snapshot.reservations}
         self.times = [now, *sorted(end for end in ends if end > now)]
-        self._free = _less(self._columns, started)
+        self._free = less_awards(self._columns, started)
+        for spot in kept:
+            _keep(self._free, spot)
         self._release = _Release(self._columns, holds)
         self._comes_back = np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_)
 
-    def first(self, job: Job) -> tuple[int, list[int]] | None:
+    def first(self, job: Job) -> tuple[int, Spot] | None:
         """Return the first step at which the job fits alone, and its nodes.
 
         Without reservations to keep clear of, what fits once fits ever after: bisection. A reservation
@@ -110,9 +131,9 @@ class _Forecast:
         if low is None or not self._snapshot.reservations:
             return low
         steps = ((step, self._fits(job, step)) for step in range(low[0], last + 1))
-        return next(((step, nodes) for step, nodes in steps if nodes is not None), None)
+        return next(((step, spot) for step, spot in steps if spot is not None), None)
 
-    def _bisected(self, job: Job, last: int) -> tuple[int, list[int]] | None:
+    def _bisected(self, job: Job, last: int) -> tuple[int, Spot] | None:
         found = self._fits(job, 0, reservations=False)
         if found is not None:
             return 0, found
@@ -129,8 +150,8 @@ class _Forecast:
                 high, found = middle, nodes
         return high, found
 
-    def _fits(self, job: Job, step: int, *, reservations: bool = True) -> list[int] | None:
-        """Return the nodes that the job could take at a step, None when it fits nowhere."""
+    def _fits(self, job: Job, step: int, *, reservations: bool = True) -> Spot | None:
+        """Return where the job could start at a step, None when it fits nowhere."""
         columns = self._at(step)
         reader = DemandReader(self._bare(step), columns, honour_reservations=reservations)
         demand = reader.read(job, 0)
@@ -138,11 +159,15 @@ class _Forecast:
             return None
         placement = FirstFit(columns, self._topology).place(demand)
         if placement is not None:
-            return sorted(placement.nodes.tolist())
+            return _spot_of_placement(placement, columns)
         # The auction also bids on nodes that first-fit does not look at together.
         options = BidOptions(max_bids=1, max_bids_per_job=1)
         table = generate_bids((demand,), columns, self._topology, options).table
-        return table.node[table.entries(0)].tolist() if len(table) else None
+        return _spot_of_bid(table) if len(table) else None
+
+    def at(self, step: int) -> Capacity:
+        """Return what is free at a step."""
+        return self._at(step).free
 
     def _bare(self, step: int) -> Snapshot:
         """Return the cluster without jobs, at a step's time: what a request is read against."""
@@ -160,6 +185,43 @@ class _Forecast:
         return replace(
             self._columns, free=free, takes_jobs=takes_jobs, is_empty=_is_empty(self._columns.total, free)
         )
+
+
+def _keep(free: Capacity, spot: Spot) -> None:
+    free.cores[spot.nodes] -= spot.held.cores
+    free.memory[spot.nodes] -= spot.held.memory
+    for kind, counts in spot.held.gres.items():
+        free.gres[kind][spot.nodes] -= counts
+
+
+def _spot_of_placement(placement: Placement, columns: Columns) -> Spot:
+    demand = placement.demand
+    order = np.argsort(placement.nodes)
+    nodes = placement.nodes[order]
+    cores = cores_on(placement, columns)[order]
+    gres = {kind: np.zeros(len(nodes), np.int64) for kind in columns.total.gres}
+    for kind, _, count in placement.choice.per_node:
+        if kind in gres:
+            gres[kind] += count
+    for kind, _, _, high in placement.choice.total:
+        if kind in gres:
+            free = columns.free.gres[kind][placement.nodes]
+            gres[kind] += deal(free, np.array([0, len(nodes)]), np.array([high]))[order]
+    if demand.exclusive:
+        gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
+    memory = demand.memory_per_node + demand.memory_per_unit * (cores // demand.unit)
+    held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
+    return Spot(nodes=nodes, held=held, placement=placement)
+
+
+def _spot_of_bid(table: BidTable) -> Spot:
+    entries = table.entries(0)
+    nodes = table.node[entries]
+    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries]
+    gres = {kind: counts[entries] for kind, counts in table.gres.items()}
+    return Spot(
+        nodes=nodes, held=Capacity(cores=table.cores[entries], memory=memory, gres=gres), placement=None
+    )
 
 
 class _Release:
@@ -210,7 +272,7 @@ def _awarded(snapshot: Snapshot, awards: Iterable[Award], now: float) -> Iterato
             yield _Hold(end=now + limit, nodes=award.nodes)
 
 
-def _less(columns: Columns, awards: Iterable[Award]) -> Capacity:
+def less_awards(columns: Columns, awards: Iterable[Award]) -> Capacity:
     """Return what is free now less what awards take."""
     free = columns.free.copy()
     limited = columns.total.memory < UNLIMITED_MIB

@@ -7,14 +7,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 
 
 class FreeState:
     """Free resources less those of the bids taken so far."""
 
-    def __init__(self, table: BidTable, columns: Columns) -> None:
+    def __init__(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> None:
         self._table = table
+        self._rooms = [_Room(guard, table, len(columns.names)) for guard in guards]
         self.free = columns.free.copy()
         self.licenses = dict(columns.licenses)
         self._limited = columns.free.memory < UNLIMITED_MIB
@@ -25,7 +27,13 @@ class FreeState:
         licenses = table.demands[int(table.job[bid])].licenses
         if any(count > self.licenses[name] for name, count in licenses.items()):
             return False
-        return not any(short.any() for _, short in self._shortages(entries))
+        if any(short.any() for _, short in self._shortages(entries)):
+            return False
+        return self.delayed(bid) is None
+
+    def delayed(self, bid: int) -> Guard | None:
+        """Return a reservation that the bid would delay beside those taken, if there is one."""
+        return next((room.guard for room in self._rooms if not room.holds(bid)), None)
 
     def take(self, bid: int) -> None:
         """Take a bid's resources."""
@@ -38,6 +46,8 @@ class FreeState:
             self.free.gres[kind][nodes] -= counts[entries]
         for name, count in table.demands[int(table.job[bid])].licenses.items():
             self.licenses[name] -= count
+        for room in self._rooms:
+            room.take(bid)
 
     def short_nodes(self, bid: int) -> IntArray:
         """Return the nodes of a bid that lack something it needs."""
@@ -62,12 +72,46 @@ class FreeState:
             yield kind, self.free.gres[kind][nodes] < counts[entries]
 
 
-def greedy(table: BidTable, columns: Columns, taken: Iterable[int] = ()) -> list[int]:
+class _Room:
+    """What is left beside one reservation while bids that outlast its start are taken."""
+
+    def __init__(self, guard: Guard, table: BidTable, nodes: int) -> None:
+        self.guard = guard
+        self._table = table
+        self._long = guard.of_jobs(table)
+        self._place = np.full(nodes, -1)
+        self._place[guard.nodes] = np.arange(len(guard.nodes))
+        self._room = guard.room.copy()
+
+    def _amounts(self, bid: int) -> Iterable[tuple[IntArray, IntArray, IntArray]]:
+        """Yield (what is left, where, how much the bid takes) for each resource."""
+        table, entries = self._table, self._table.entries(bid)
+        if not self._long[int(table.job[bid])]:
+            return
+        place = self._place[table.node[entries]]
+        mine = place >= 0
+        yield self._room.cores, place[mine], table.cores[entries][mine]
+        if table.memory is not None:
+            yield self._room.memory, place[mine], table.memory[entries][mine]
+        for kind, counts in table.gres.items():
+            yield self._room.gres[kind], place[mine], counts[entries][mine]
+
+    def holds(self, bid: int) -> bool:
+        return all((left[place] >= amount).all() for left, place, amount in self._amounts(bid))
+
+    def take(self, bid: int) -> None:
+        for left, place, amount in self._amounts(bid):
+            left[place] -= amount
+
+
+def greedy(
+    table: BidTable, columns: Columns, taken: Iterable[int] = (), guards: tuple[Guard, ...] = ()
+) -> list[int]:
     """Return the bids of a greedy award: each job in turn takes the first of its bids that fits.
 
     ``taken`` bids come before all others, as far as they fit together; their jobs take no other.
     """
-    state = FreeState(table, columns)
+    state = FreeState(table, columns, guards)
     chosen: list[int] = []
     done: set[int] = set()
     jobs = table.job.tolist()

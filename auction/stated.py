@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.columns import Columns, FloatArray, IntArray
+from ..bidgen.guard import Guard
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable
 from ..models.auction_model import AuctionModel
 from ..models.ipsched import Ipsched, Option
@@ -53,10 +54,12 @@ class Stated:
     answer: Callable[[FloatArray], Answer]
 
 
-def state(table: BidTable, columns: Columns, topology: Topology, options: StepOptions) -> Stated:
+def state(
+    table: BidTable, columns: Columns, topology: Topology, options: StepOptions, guards: tuple[Guard, ...] = ()
+) -> Stated:
     """State the window's program in the model that the options name."""
     if options.model == "ipsched":
-        return _state_ipsched(Ipsched(table, columns, topology), options)
+        return _state_ipsched(Ipsched(table, columns, topology, guards), options)
     constants = (
         {"constants": PREFERENCE_TABLES[options.preference_table]} if options.model == "aucsched2" else {}
     )
@@ -65,6 +68,7 @@ def state(table: BidTable, columns: Columns, topology: Topology, options: StepOp
         table,
         columns,
         np.array([float(weight) for weight in weights]),
+        guards,
         max_level=topology.max_level,
         **constants,
     )

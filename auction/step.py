@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..bidgen.columns import columns_of
 from ..bidgen.demand import Demand
+from ..cluster.jobs import Job
 from ..cluster.nodes import Resources
 from ..cluster.schedule import (
     Attempt,
@@ -29,6 +31,8 @@ from .check import check_schedule
 from .options import StepOptions, options_with_preset
 from .queue import Queue, queue_of
 from .reasons import refusals
+from .reserve import reservations_for
+from .state import FreeState
 
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 
@@ -62,6 +66,10 @@ def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
     queue = queue_of(snapshot, cluster.columns, options)
     attempts = _attempts(queue, cluster, options)
     best = _best(attempts)
+    if options.reserve and best is not None:
+        cluster, again = _with_reservations(snapshot, queue, cluster, best, options)
+        attempts += again
+        best = _best(again) or best
     discarded = options.on_timeout == "discard" and best is not None and not best.proved
     awards = () if best is None or discarded else _awards(best, cluster)
     waiting = refusals(snapshot, queue, cluster, best, discarded=discarded)
@@ -90,6 +98,31 @@ def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[Atte
             break
         window = window[: len(window) // 2]
     return attempts
+
+
+def _with_reservations(
+    snapshot: Snapshot, queue: Queue, cluster: Cluster, best: AttemptResult, options: StepOptions
+) -> tuple[Cluster, list[AttemptResult]]:
+    """Return the cluster with reservations for the first blocked jobs, and the attempts made beside them.
+
+    None are made again when the award at hand delays no reservation.
+    """
+    awards = {award.job: award for award in _awards(best, cluster)}
+    before: list[Award] = []
+    blocked: list[tuple[Job, list[Award]]] = []
+    for demand in queue.window:
+        if demand.job.id in awards:
+            before.append(awards[demand.job.id])
+        else:
+            blocked.append((demand.job, list(before)))
+    reserved = reservations_for(snapshot, blocked, options.reserve)
+    cluster = replace(cluster, guards=tuple(one.guard for one in reserved))
+    state = FreeState(best.table, cluster.columns, cluster.guards)
+    delays = any(guard.is_now for guard in cluster.guards)
+    for bid in best.chosen.tolist():
+        delays = delays or state.delayed(bid) is not None
+        state.take(bid)
+    return cluster, _attempts(queue, cluster, options) if delays else []
 
 
 def _best(attempts: list[AttemptResult]) -> AttemptResult | None:

@@ -34,6 +34,15 @@ class Capacity:
             gres={name: counts.copy() for name, counts in self.gres.items()},
         )
 
+    def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
+        """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
+        capped = self.copy()
+        capped.cores[nodes] = np.minimum(capped.cores[nodes], room.cores)
+        capped.memory[nodes] = np.minimum(capped.memory[nodes], room.memory)
+        for name, counts in capped.gres.items():
+            counts[nodes] = np.minimum(counts[nodes], room.gres[name])
+        return capped
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Columns:

@@ -13,10 +13,11 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .columns import BoolArray, Columns, IntArray
+from .columns import BoolArray, Capacity, Columns, IntArray
 from .dealing import deal, even, pack
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from .guard import Guard
 from .required import required_sets
 from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 
@@ -36,10 +37,11 @@ class Placement:
 class FirstFit:
     """Places jobs one after another on what is still free."""
 
-    def __init__(self, columns: Columns, topology: Topology) -> None:
+    def __init__(self, columns: Columns, topology: Topology, guards: tuple[Guard, ...] = ()) -> None:
         self._columns = columns
         self._topology = topology
         self._free = columns.free.copy()
+        self._guards = [(guard, guard.room.copy()) for guard in guards]
         self._licenses = dict(columns.licenses)
 
     def place_all(self, demands: Iterable[Demand]) -> list[Placement | None]:
@@ -58,10 +60,18 @@ class FirstFit:
                 return found
         return None
 
+    def _free_for(self, demand: Demand) -> Capacity:
+        """Return what a job may take: beside reservations it would run into, only their room."""
+        free = self._free
+        for guard, room in self._guards:
+            free = free.capped(guard.nodes, room) if guard.outlasts(demand.job) else free
+        return free
+
     def _first(self, demand: Demand, variant: Variant, choice: GresChoice) -> Placement | None:
-        mask = usable(demand, variant, choice, self._free, self._columns)
+        free = self._free_for(demand)
+        mask = usable(demand, variant, choice, free, self._columns)
         nodes = np.flatnonzero(mask) if demand.max_switches is None else self._in_tree_order(mask)
-        units = units_of(demand, self._free, self._columns)
+        units = units_of(demand, free, self._columns)
         chosen = self._simple(demand, variant, choice, nodes, units)
         if chosen is None:
             chosen = self._searched(demand, variant, choice, nodes, units)
@@ -119,6 +129,16 @@ class FirstFit:
         return None
 
     def _take(self, placement: Placement) -> None:
+        before = self._free.copy() if self._guards else self._free
+        self._subtract(placement)
+        for guard, room in self._guards:
+            if guard.outlasts(placement.demand.job):
+                room.cores -= before.cores[guard.nodes] - self._free.cores[guard.nodes]
+                room.memory -= before.memory[guard.nodes] - self._free.memory[guard.nodes]
+                for kind in room.gres:
+                    room.gres[kind] -= before.gres[kind][guard.nodes] - self._free.gres[kind][guard.nodes]
+
+    def _subtract(self, placement: Placement) -> None:
         demand, nodes = placement.demand, placement.nodes
         cores = cores_on(placement, self._columns)
         self._free.cores[nodes] -= cores

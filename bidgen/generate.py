@@ -18,10 +18,11 @@ from ..cluster.jobs import JobType
 from ..topology.tree import Topology
 from .assemble import EVEN, Assembler, Caps, Draft, Group, Pool
 from .choose import order_windows
-from .columns import BoolArray, Columns, IntArray
+from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .first_fit import FirstFit, Placement, mode_of
+from .guard import Guard
 from .last_resort import last_resort
 from .nodesets import general_nodesets
 from .required import required_sets
@@ -78,12 +79,18 @@ class Bids:
 
 
 def generate_bids(
-    demands: tuple[Demand, ...], columns: Columns, topology: Topology, options: BidOptions
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...] = (),
 ) -> Bids:
-    """Return the bids of a window of jobs, highest priority first."""
-    generator = _Generator(columns, topology, options)
+    """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation."""
+    generator = _Generator(columns, topology, options, guards)
     by_figure = options.order == "figure-4.5"
-    placements = [None] * len(demands) if by_figure else FirstFit(columns, topology).place_all(demands)
+    placements = (
+        [None] * len(demands) if by_figure else FirstFit(columns, topology, guards).place_all(demands)
+    )
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     for demand, placement in zip(demands, placements, strict=True):
@@ -97,6 +104,8 @@ def generate_bids(
     caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, one_for_each=not by_figure)
     assembler = Assembler(columns, topology, generator.pool, Draft.joined(drafts))
     table = assembler.table(demands, caps, count)
+    for guard in guards:
+        table = table.only(~guard.delayed_by(table))
     present = np.bincount(table.job, minlength=len(demands)) > 0
     placed = np.array([placement is not None for placement in placements], np.bool_)
     could_bid = np.array([len(draft) > 0 for draft in drafts], np.bool_)
@@ -106,8 +115,12 @@ def generate_bids(
 class _Generator:
     """Finds each job's windows; fields and windows that jobs have in common are computed once."""
 
-    def __init__(self, columns: Columns, topology: Topology, options: BidOptions) -> None:
+    def __init__(
+        self, columns: Columns, topology: Topology, options: BidOptions, guards: tuple[Guard, ...]
+    ) -> None:
         self.pool = Pool()
+        self._guards = guards
+        self._capped: dict[tuple[bool, ...], Capacity] = {}
         self._columns = columns
         self._topology = topology
         self._options = options
@@ -185,9 +198,10 @@ class _Generator:
             demand.memory_per_unit,
             demand.exclusive,
             order,
+            self._outlasted(demand),
         )
         if key not in self._fields:
-            free = self._columns.free
+            free = self._free_for(demand)
             mask = usable(demand, variant, choice, free, self._columns)
             units = units_of(demand, free, self._columns)
             none = np.zeros_like(units)
@@ -195,6 +209,20 @@ class _Generator:
             nodes = self._scan(np.flatnonzero(mask), units, order)
             self._fields[key] = field_of(nodes, units, totals, self._topology.leaf)
         return self._fields[key]
+
+    def _outlasted(self, demand: Demand) -> tuple[bool, ...]:
+        """Return which reservations the job would still run into."""
+        return tuple(guard.outlasts(demand.job) for guard in self._guards)
+
+    def _free_for(self, demand: Demand) -> Capacity:
+        """Return what a job may take: beside reservations it would run into, only their room."""
+        outlasted = self._outlasted(demand)
+        if outlasted not in self._capped:
+            free = self._columns.free
+            for guard, is_outlasted in zip(self._guards, outlasted, strict=True):
+                free = free.capped(guard.nodes, guard.room) if is_outlasted else free
+            self._capped[outlasted] = free
+        return self._capped[outlasted]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
         """Return usable nodes in a scan order: snapshot, below each switch, fullest first, shuffled."""
@@ -257,7 +285,7 @@ class _Generator:
     def _on_sets(self, sets: list[IntArray], demand: Demand, variant: Variant, choice: GresChoice) -> Draft:
         """Return a bid on each of the node sets."""
         group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
-        units = units_of(demand, self._columns.free, self._columns)
+        units = units_of(demand, self._free_for(demand), self._columns)
         aligned = [self._is_aligned(demand, variant, choice, nodes) for nodes in sets]
         return Draft(
             np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),

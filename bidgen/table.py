@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .columns import FloatArray, IntArray
+from .columns import BoolArray, FloatArray, IntArray
 from .demand import Demand
 
 #: Class codes of ``BidTable.bid_class``.
@@ -77,3 +77,21 @@ class BidTable:
             per_unit = np.array([demand.memory_per_unit for demand in self.demands], np.int64)[job]
             memory = on_node + per_unit * (cores // unit)
         return replace(self, cores=cores, memory=memory)
+
+    def only(self, keep: BoolArray) -> BidTable:
+        """Return the table of the bids that ``keep`` picks."""
+        entries = np.repeat(keep, self.lengths)
+        return replace(
+            self,
+            job=self.job[keep],
+            bid_class=self.bid_class[keep],
+            level=self.level[keep],
+            nodesets=self.nodesets[keep],
+            indptr=np.concatenate([[0], np.cumsum(self.lengths[keep])]),
+            node=self.node[entries],
+            cores=self.cores[entries],
+            memory=None if self.memory is None else self.memory[entries],
+            gres={kind: counts[entries] for kind, counts in self.gres.items()},
+            gres_ratio=self.gres_ratio[keep],
+            gres_share=self.gres_share[keep],
+        )

@@ -14,6 +14,7 @@ import pulp
 from ..bidgen.columns import Columns, IntArray
 from ..bidgen.dealing import sums_of
 from ..bidgen.fields import units_of
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .auction_model import AuctionModel, FloatArray
 from .preference import TABLE_4_4, Constants, preference_f
@@ -33,13 +34,14 @@ class Aucsched1(AuctionModel):
         table: BidTable,
         columns: Columns,
         weights: FloatArray,
+        guards: tuple[Guard, ...] = (),
         *,
         constants: Constants = TABLE_4_4,
         max_level: int = 0,  # noqa: ARG002 - the topology is AUCSCHED3's
     ) -> None:
         self._constants = constants
         self._prepare(table, columns)
-        super().__init__(table, columns, weights)
+        super().__init__(table, columns, weights, guards)
         self.nodes_of_bids()
         self.cores_of_bids()
         self.cores_beyond_the_first()
@@ -53,10 +55,10 @@ class Aucsched1(AuctionModel):
         self._is_fixed = fixed
         self._unit = np.where(fixed, 1, np.array([one.unit for one in demands], np.int64)[job])
         self._least = np.where(fixed, 1, np.array([one.least for one in demands], np.int64)[job])
-        self._room = np.zeros(len(table.node), np.int64)
+        self._most_units = np.zeros(len(table.node), np.int64)
         for place, demand in enumerate(demands):
             mine = job == place
-            self._room[mine] = units_of(demand, columns.free, columns)[table.node[mine]]
+            self._most_units[mine] = units_of(demand, columns.free, columns)[table.node[mine]]
 
     @property
     def variables(self) -> list[pulp.LpVariable]:
@@ -92,7 +94,7 @@ class Aucsched1(AuctionModel):
         totals = sums_of(self.table.cores // self._unit, self.table.indptr)
         lengths = self.table.lengths
         others = np.repeat(totals, lengths) - self._least * (np.repeat(lengths, lengths) - 1)
-        most = np.maximum(np.minimum(self._room, others) - self._least, 0).tolist()
+        most = np.maximum(np.minimum(self._most_units, others) - self._least, 0).tolist()
         for entry in np.flatnonzero(~self._is_fixed).tolist():
             self._at_most(f"beyond{entry}", [(self.r[entry], 1), (self.u[entry], -most[entry])], 0)
 
@@ -117,18 +119,34 @@ class Aucsched1(AuctionModel):
 
     def memory_on_nodes(self) -> None:
         """The same for memory: so much on each node, and so much for each unit."""
-        if self.table.memory is None:
-            return
+        if self.table.memory is not None:
+            self._sums_on_nodes("memory", self._memory_amounts(), self.columns.free.memory)
+
+    def _memory_amounts(self) -> tuple[IntArray, IntArray]:
+        """Return the MiB that u and r stand for on every entry."""
         demands = self.table.demands
         job = np.repeat(self.table.job, self.table.lengths)
         on_node = np.array([one.memory_per_node for one in demands], np.int64)[job]
         per_unit = np.array([one.memory_per_unit for one in demands], np.int64)[job]
-        if self._is_fixed.any():
-            # The entry's cores are fixed, and so is its memory.
-            on_node = np.where(self._is_fixed, self.table.memory, on_node)
-            per_unit = np.where(self._is_fixed, 0, per_unit)
-        amounts = (on_node + per_unit * self._least, per_unit)
-        self._sums_on_nodes("memory", amounts, self.columns.free.memory)
+        # Where the entry's cores are fixed, so is its memory.
+        held = np.zeros_like(on_node) if self.table.memory is None else self.table.memory
+        on_node = np.where(self._is_fixed, held, on_node)
+        per_unit = np.where(self._is_fixed, 0, per_unit)
+        return on_node + per_unit * self._least, per_unit
+
+    def reservations(self) -> None:
+        """The rows on cores, gres and memory once more, for bids that outlast a reservation's start."""
+        unit, least = self._unit, self._least
+        for number, guard in enumerate(self.guards):
+            long = np.isin(self.table.node, guard.nodes)
+            long &= guard.of_jobs(self.table)[np.repeat(self.table.job, self.table.lengths)]
+            for name, amounts, room in self._guarded(guard):
+                on_u, on_r = amounts, np.zeros_like(amounts)
+                if name == "cores":
+                    on_u, on_r = unit * least * long, unit * long
+                elif name == "memory":
+                    on_u, on_r = (part * long for part in self._memory_amounts())
+                self._sums_on_nodes(f"guard{number}_{name}", (on_u, on_r), room)
 
     def _sums_on_nodes(self, name: str, amounts: tuple[IntArray, IntArray], free: IntArray) -> None:
         """Add Σ (amount of u)·u + (amount of r)·r ≤ free for each node."""

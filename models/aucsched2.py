@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..bidgen.columns import Columns
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .auction_model import AuctionModel, FloatArray
 from .preference import CORRECTED, Constants, preference_f
@@ -18,12 +19,13 @@ class Aucsched2(AuctionModel):
         table: BidTable,
         columns: Columns,
         weights: FloatArray,
+        guards: tuple[Guard, ...] = (),
         *,
         constants: Constants = CORRECTED,
         max_level: int = 0,  # noqa: ARG002 - the topology is AUCSCHED3's
     ) -> None:
         self._constants = constants
-        super().__init__(table, columns, weights)
+        super().__init__(table, columns, weights, guards)
 
     def bid_preference(self) -> FloatArray:
         """F of each bid (5.7): positive, so that a further job never costs preference."""

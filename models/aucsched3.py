@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bidgen.columns import Columns
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .auction_model import AuctionModel, FloatArray
 from .preference import CORRECTED, Constants, cost_k
@@ -20,12 +21,13 @@ class Aucsched3(AuctionModel):
         table: BidTable,
         columns: Columns,
         weights: FloatArray,
+        guards: tuple[Guard, ...] = (),
         *,
         constants: Constants = CORRECTED,  # noqa: ARG002 - F is AUCSCHED2's
         max_level: int = 0,
     ) -> None:
         self._max_level = max_level
-        super().__init__(table, columns, weights)
+        super().__init__(table, columns, weights, guards)
 
     def cost(self) -> FloatArray:
         """K of each bid (6.5)."""

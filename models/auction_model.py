@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pulp
 
 from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .solver import IntegerProgram, read_pulp
 
@@ -27,7 +28,10 @@ class AuctionModel:
 
     name = ""
 
-    def __init__(self, table: BidTable, columns: Columns, weights: FloatArray) -> None:
+    def __init__(
+        self, table: BidTable, columns: Columns, weights: FloatArray, guards: tuple[Guard, ...] = ()
+    ) -> None:
+        self.guards = guards
         self.table = table
         self.columns = columns
         self.problem = pulp.LpProblem(self.name, pulp.LpMaximize)
@@ -38,6 +42,7 @@ class AuctionModel:
         self.gres_on_nodes()
         self.memory_on_nodes()
         self.licenses()
+        self.reservations()
 
     def maximise(self, weights: FloatArray) -> None:
         """Σ_j Σ_{i ∈ B_j} w_i·b_i: equation (5.1) or (6.1), w_i as the caller chose."""
@@ -78,11 +83,33 @@ class AuctionModel:
             if terms:
                 self._at_most(f"license{number}", terms, free)
 
+    def reservations(self) -> None:
+        """What bids that outlast a reservation's start leave of its nodes: the rows above, for those bids."""
+        for number, guard in enumerate(self.guards):
+            for name, amounts, room in self._guarded(guard):
+                self._on_nodes(f"guard{number}_{name}", amounts, room)
+
+    def _guarded(self, guard: Guard) -> Iterator[tuple[str, IntArray, IntArray]]:
+        """Yield each resource, what long bids take of it on reserved nodes, and the room on every node."""
+        table = self.table
+        on_node = np.isin(table.node, guard.nodes)
+        long = guard.of_jobs(table)[np.repeat(table.job, table.lengths)] & on_node
+        yield "cores", table.cores * long, self._room(guard, guard.room.cores)
+        if table.memory is not None:
+            yield "memory", table.memory * long, self._room(guard, guard.room.memory)
+        for index, (kind, counts) in enumerate(table.gres.items()):
+            yield f"gres{index}", counts * long, self._room(guard, guard.room.gres[kind])
+
+    def _room(self, guard: Guard, room: IntArray) -> IntArray:
+        everywhere = np.zeros(len(self.columns.names), np.int64)
+        everywhere[guard.nodes] = room
+        return everywhere
+
     def _on_nodes(self, name: str, amounts: IntArray, free: IntArray) -> None:
         """Add the row of one resource for each node that some bid wants it on."""
         wanted = np.flatnonzero(amounts)
-        if name == "memory":
-            wanted = wanted[free[self.table.node[wanted]] < UNLIMITED_MIB]
+        if name.endswith("memory"):
+            wanted = wanted[free[self.table.node[wanted]] < UNLIMITED_MIB // 2]
         by_node = wanted[np.argsort(self.table.node[wanted], kind="stable")]
         nodes = self.table.node[by_node]
         starts = np.flatnonzero(np.diff(nodes, prepend=-1)).tolist()

@@ -10,6 +10,7 @@ import pulp
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import GresChoice, gres_choices, units_of, usable
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
@@ -58,8 +59,11 @@ class Ipsched:
 
     name = "ipsched"
 
-    def __init__(self, table: BidTable, columns: Columns, topology: Topology) -> None:
+    def __init__(
+        self, table: BidTable, columns: Columns, topology: Topology, guards: tuple[Guard, ...] = ()
+    ) -> None:
         self.table = table
+        self.guards = guards
         self.columns = columns
         self.topology = topology
         self.problem = pulp.LpProblem(self.name, pulp.LpMaximize)
@@ -70,7 +74,7 @@ class Ipsched:
         self.t = self._amounts("t", pulp.LpBinary)
         self.x = self._amounts("x", pulp.LpInteger)
         self._others: list[pulp.LpVariable] = []
-        self._node_terms: dict[tuple[str, int], list[tuple[pulp.LpVariable, int]]] = {}
+        self._node_terms: dict[tuple[str, int], list[tuple[pulp.LpVariable, int, Job]]] = {}
         self.one_variant_per_job()
         self.cores_of_jobs()
         self.nodes_of_jobs()
@@ -175,7 +179,7 @@ class Ipsched:
             )
             if not option.demand.exclusive:
                 node = int(option.nodes[place])
-                self._node_terms.setdefault((f"gres {kind}", node), []).append((y, 1))
+                self._node_terms.setdefault((f"gres {kind}", node), []).append((y, 1, option.demand.job))
         self._dealt[number, kind] = counts
         terms = [(y, 1) for y in counts]
         self._row(f"total{number}_{kind}", [*terms, (self.s[number], -count)], pulp.LpConstraintEQ, 0)
@@ -212,7 +216,22 @@ class Ipsched:
         for number, option in enumerate(self.options):
             self._collect(number, option)
         for index, ((what, node), terms) in enumerate(self._node_terms.items()):
-            self._row(f"on_node{index}", terms, pulp.LpConstraintLE, self._free(what, node))
+            pairs = [(variable, amount) for variable, amount, _ in terms]
+            self._row(f"on_node{index}", pairs, pulp.LpConstraintLE, self._free(what, node))
+        self.reservations()
+
+    def reservations(self) -> None:
+        """The same rows for jobs that outlast a reservation's start, with the room beside it."""
+        for number, guard in enumerate(self.guards):
+            place_of = {node: place for place, node in enumerate(guard.nodes.tolist())}
+            rows = {key: terms for key, terms in self._node_terms.items() if key[1] in place_of}
+            for index, ((what, node), terms) in enumerate(rows.items()):
+                long = [(variable, amount) for variable, amount, job in terms if guard.outlasts(job)]
+                room = guard.room.memory if what == "memory" else guard.room.cores
+                room = guard.room.gres[what.removeprefix("gres ")] if what.startswith("gres ") else room
+                if long:
+                    limit = int(room[place_of[node]])
+                    self._row(f"guard{number}_{index}", long, pulp.LpConstraintLE, limit)
 
     def _collect(self, number: int, option: Option) -> None:
         """Note what one option takes of each of its nodes."""
@@ -232,7 +251,7 @@ class Ipsched:
                 taken += [("memory", t, demand.memory_per_node), ("memory", x, demand.memory_per_unit)]
             for what, variable, amount in taken:
                 if amount:
-                    self._node_terms.setdefault((what, node), []).append((variable, amount))
+                    self._node_terms.setdefault((what, node), []).append((variable, amount, demand.job))
 
     def _free(self, what: str, node: int) -> int:
         free = self.columns.free
