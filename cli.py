@@ -22,6 +22,13 @@ COMMANDS = {
         "schedule",
         "Run one auction over a snapshot and print who starts where.",
     ),
+    "explain": ("auction.explain_command", "explain", "Say why one job starts or waits, and what it bid on."),
+    "check": ("auction.report_command", "check", "Read a snapshot, check it, and report what it holds."),
+    "compare": (
+        "auction.comparison_command",
+        "compare",
+        "Set the auction beside first-fit by priority and Slurm's own plan.",
+    ),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
     "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),
     "workload": ("simulation.command", "workload", "Look at a log: its jobs, times and load."),
