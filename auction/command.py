@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +9,7 @@ import click
 
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
-
-_MODELS = ("aucsched2", "aucsched3")
+from .shared_command import auction_options, snapshot_argument
 
 
 def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
@@ -27,89 +24,60 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 
 
 @click.command()
-@click.argument("snapshot", metavar="SNAPSHOT")
+@snapshot_argument
+@auction_options
 @click.option(
-    "--model", type=click.Choice(_MODELS), default="aucsched3", show_default=True, help="Which auction."
-)
-@click.option(
-    "--window", type=int, default=100, show_default=True, help="Jobs of highest priority that take part."
-)
-@click.option("--max-bids", type=int, default=6000, show_default=True, help="Bids of all jobs together.")
-@click.option("--max-bids-per-job", type=int, default=60, show_default=True, help="Bids of one job.")
-@click.option(
-    "--time-limit", "time_limit_s", type=float, default=3.0, show_default=True, help="Seconds of each solve."
-)
-@click.option(
-    "--on-timeout",
-    type=click.Choice(["halve", "incumbent", "discard"]),
-    default="halve",
-    show_default=True,
-    help="After a solve without proof: try half the window, start what was found, or start nothing.",
-)
-@click.option(
-    "--weights",
-    type=click.Choice(["lexicographic", "paper"]),
-    default="lexicographic",
-    show_default=True,
-    help="Priorities exactly before preference, or the papers' weighted sum.",
-)
-@click.option(
-    "--objective",
-    type=click.Choice(["priority", "priority_cores"]),
-    default="priority",
-    show_default=True,
-    help="What a started job is worth.",
+    "--reserve",
+    type=int,
+    help="Reserve for so many of the first blocked jobs: what would delay them does not start; default: 0.",
 )
 @click.option(
     "--preference-table",
     type=click.Choice(["corrected", "printed"]),
-    default="corrected",
-    show_default=True,
-    help="Constants of AUCSCHED2's preference: table 5.2 corrected or as printed.",
+    help="Constants of AUCSCHED2's preference: table 5.2 corrected (default) or as printed.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The solver's random seed.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "slurm"]), default="text", show_default=True
-)
-@click.option("-o", "--output", default="-", help="File to write instead of standard output.")
+@click.option("--export", help="Write the window's integer program, all bids, to a file: .mps or .lp.")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Picture of the machine: who starts where, what stays free (.png, .pdf, .svg).",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "slurm"]),
+    default="text",
+    show_default=True,
+    help="A table, the schedule file, or the scontrol commands that place the jobs.",
+)
+@click.option("-o", "--output", default="-", help="File to write instead of standard output.")
 def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options: Any) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     from ..cluster.errors import InputError
     from ..formats.native import load_snapshot
     from ..formats.write import write_text
-    from .options import StepOptions
     from .picture import check_picture, draw_machine
+    from .shared_command import step_options, write_rich
     from .step import run_step
 
     check_picture("--plot", plot)
-    checked = StepOptions(**options)
+    checked = step_options(options)
     loaded = load_snapshot(snapshot)
     try:
         result = run_step(loaded, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
+    if checked.export.endswith(".mps"):
+        click.echo(f"note: {checked.export} minimises the negated objective", err=True)
     if plot is not None:
         draw_machine(loaded, result, plot)
     if form == "json":
         write_text(output, result.to_json())
-        return
-    if form == "slurm":
+    elif form == "slurm":
         _write_placement(loaded, result, output)
-        return
-    from rich.console import Console
+    else:
+        from .baseline import first_fit_by_priority
+        from .text import render
 
-    from .baseline import first_fit_by_priority
-    from .text import PLAIN_WIDTH, render
-
-    baseline = first_fit_by_priority(loaded, checked.window)
-    if output == "-" and sys.stdout.isatty():
-        render(loaded, result, baseline, Console())
-        return
-    plain = Console(file=io.StringIO(), width=PLAIN_WIDTH)
-    render(loaded, result, baseline, plain)
-    write_text(output, plain.file.getvalue())  # type: ignore[attr-defined]
+        baseline = first_fit_by_priority(loaded, checked.window)
+        write_rich(output, lambda console: render(loaded, result, baseline, console))

@@ -28,4 +28,8 @@ def export(stated: Stated, path: str, *, weighted: bool) -> None:
         raise OptionError(f"export: {path!r} ends in neither .mps nor .lp")
     objective = stated.printed if weighted else np.array([float(weight) for weight in stated.weights])
     program = stated.program.maximising(objective)
-    write_bytes(path, written(program, stated.names, ending, minimise=ending == ".mps"))
+    is_mps = ending == ".mps"
+    remark = "* Minimise: the objective is the negated sum" if is_mps else "\\ Maximise the sum"
+    what = "the printed objective" if weighted else "priorities"
+    content = written(program, stated.names, ending, minimise=is_mps)
+    write_bytes(path, f"{remark} of {what} over the window's bids\n".encode() + content)

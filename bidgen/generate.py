@@ -32,6 +32,9 @@ from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 #: How the caps are dealt and the classes ordered.
 BID_ORDERS = ("spec", "figure-4.5")
 
+#: Windows up to this many times the cap are all looked at for repeats.
+_FEW = 4
+
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
 
@@ -141,7 +144,9 @@ class _Generator:
             return _by_figure(kept, most)
         if not demand.contiguous:
             self._scatter(kept, demand, choices, most, stagger)
-        draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most)
+        # Where windows are few, many repeat others: all are kept until the repeats are found.
+        taken = _count(kept) if _count(kept) <= _FEW * most else most
+        draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
         if placement is None:
             return draft
         return Draft.joined([self._placed(placement), draft])
@@ -401,8 +406,8 @@ def _interleaved(drafts: list[Draft]) -> Draft:
     return Draft.joined(drafts).take(np.argsort(ranks, kind="stable"))
 
 
-def _in_turn(kinds: dict[Phase, Draft], most: int) -> Draft:
-    """Return the best ``most`` windows of all kinds in the order of SPEC 1.3.
+def _in_turn(kinds: dict[Phase, Draft], most: int, taken: int) -> Draft:
+    """Return the best ``taken`` windows of all kinds in the order of SPEC 1.3 for a cap of ``most``.
 
     A job with more class A windows than half the cap leaves the other half to the other kinds.
     """
@@ -420,4 +425,4 @@ def _in_turn(kinds: dict[Phase, Draft], most: int) -> Draft:
             if phase is not Phase.INNER:
                 key[:1] = quota + (phase is Phase.JOINED)
         keys.append(key)
-    return Draft.joined(list(kinds.values())).take(np.argsort(np.concatenate(keys), kind="stable")[:most])
+    return Draft.joined(list(kinds.values())).take(np.argsort(np.concatenate(keys), kind="stable")[:taken])
