@@ -29,6 +29,8 @@ COMMANDS = {
         "compare",
         "Set the auction beside first-fit by priority and Slurm's own plan.",
     ),
+    "schema": ("formats.schema_command", "schema", "Print the JSON Schema of a snapshot or a schedule."),
+    "completion": ("formats.completion_command", "completion", "Print the completion script of a shell."),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
     "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),
     "workload": ("simulation.command", "workload", "Look at a log: its jobs, times and load."),

@@ -13,13 +13,14 @@ import numpy as np
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, columns_of
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.fields import gres_choices, usable
-from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.generate import generate_bids
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award, BidClass, Refusal, Schedule
 from ..cluster.snapshot import Snapshot
 from ..topology.tree import topology_of
+from .attempt import bid_options
 from .options import StepOptions
 from .queue import queue_of
 from .shadow import ShadowStart, less_awards, shadow_time
@@ -152,13 +153,7 @@ class _Bids:
             yield self._view(job, table, bid, liked, lacks)
 
     def _table(self, window: tuple[Demand, ...]) -> BidTable:
-        options = BidOptions(
-            max_bids=self._options.bids_in_all,
-            max_bids_per_job=self._options.bids_per_job,
-            use_switches=self._options.model == "aucsched3",
-            order=self._options.bid_order,
-        )
-        return generate_bids(window, self._columns, self._topology, options).table
+        return generate_bids(window, self._columns, self._topology, bid_options(self._options)).table
 
     def _view(
         self, job: Job, table: BidTable, bid: int, preference: float | None, lacks: tuple[Lack, ...]

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 _Decorated = Callable[..., Any]
 
-snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT")
+#: A path for the sake of completion; whether it can be read, reading it tells.
+_ANY_PATH = click.Path(allow_dash=True, readable=False)
+
+snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)
 
 _AUCTION = (
     click.option(
@@ -52,7 +55,9 @@ _AUCTION = (
 )
 _OUTPUT = (
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
-    click.option("-o", "--output", default="-", help="File to write instead of standard output."),
+    click.option(
+        "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
+    ),
 )
 
 

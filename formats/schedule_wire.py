@@ -1,0 +1,107 @@
+"""The schedule file's members and their JSON types (DESIGN: schedule file): what its schema is made from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+_Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class _Wire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What every object of the file has in common: all members stand, no other does."""
+
+
+class UseWire(_Wire):
+    """What a job holds on a node; gres and memory stand where the job counts them."""
+
+    cores: _Count
+    gres: dict[_Name, Annotated[int, msgspec.Meta(ge=1)]] | msgspec.UnsetType = msgspec.UNSET
+    memory_mib: _Count | msgspec.UnsetType = msgspec.UNSET
+
+
+class BidWire(_Wire):
+    """The winning bid: its class, the level of its nodes' lowest common switch, how much it is liked."""
+
+    class_: Literal["A", "B", "C"] = msgspec.field(name="class")
+    level: _Count | None
+    preference: float | None
+
+
+class StartedWire(_Wire):
+    """A job that starts, with what it holds on each node."""
+
+    job: _Name
+    nodes: Annotated[dict[_Name, UseWire], msgspec.Meta(min_length=1)]
+    bid: BidWire
+
+
+class PendingWire(_Wire):
+    """A job that waits, and why."""
+
+    job: _Name
+    reason: Literal[
+        "outbid", "no_fit", "ineligible", "bid_cap", "window", "not_expressible", "held", "reservation"
+    ]
+    detail: str
+
+
+class ObjectiveWire(_Wire):
+    """The award's worth; bound and gap are about the sum of priorities over the window's bids."""
+
+    priority: Annotated[float, msgspec.Meta(ge=0)]
+    preference: float | None
+    bound: float | None
+    gap: Annotated[float, msgspec.Meta(ge=0)] | None
+
+
+class AttemptWire(_Wire):
+    """One solve: its window, how it ended, the sum of priorities it found, its wall time."""
+
+    size: _Count
+    status: str
+    priority: Annotated[float, msgspec.Meta(ge=0)]
+    seconds: _Seconds
+
+
+class WindowWire(_Wire):
+    """The window of the award that stands, and all solves."""
+
+    size: _Count
+    attempts: list[AttemptWire]
+
+
+class SizesWire(_Wire):
+    """The size of the winning attempt and of its integer program."""
+
+    nodesets: _Count
+    bids: _Count
+    variables: _Count
+    constraints: _Count
+    nonzeros: _Count
+
+
+class SecondsWire(_Wire):
+    """Wall time of the step's parts."""
+
+    bids: _Seconds
+    build: _Seconds
+    solve: _Seconds
+    total: _Seconds
+
+
+class ScheduleWire(_Wire):
+    """Who starts where, who waits and why; every job of the snapshot stands in exactly one of the lists."""
+
+    format: Literal["aucsched-schedule/1"]
+    model: str
+    status: Literal["optimal", "feasible", "no_solution"]
+    objective: ObjectiveWire
+    started: list[StartedWire]
+    pending: list[PendingWire]
+    window: WindowWire
+    sizes: SizesWire
+    seconds: SecondsWire
