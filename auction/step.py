@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -37,15 +37,46 @@ from .state import FreeState
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 
 
-def schedule(snapshot: Snapshot, **options: Any) -> Schedule:
+def schedule(  # noqa: PLR0913 - the public contract: every option by name
+    snapshot: Snapshot,
+    *,
+    preset: str | None = None,
+    model: str | None = None,
+    window: int | None = None,
+    max_bids: int | None = None,
+    max_bids_per_job: int | None = None,
+    time_limit_s: float | None = None,
+    weights: str | None = None,
+    objective: str | None = None,
+    strategy: str | None = None,
+    on_timeout: str | None = None,
+    reserve: int | None = None,
+    seed: int | None = None,
+    preference_table: str | None = None,
+    bid_order: str | None = None,
+    export: str | None = None,
+    clock: Callable[[], float] | None = None,
+) -> Schedule:
     """Run one auction over a snapshot.
 
     Args:
         snapshot: the cluster and its queue.
-        options: the members of ``StepOptions``: ``model``, ``window``, ``max_bids``,
-            ``max_bids_per_job``, ``time_limit_s``, ``weights``, ``objective``, ``strategy``,
-            ``on_timeout``, ``reserve``, ``seed``, ``preference_table``, ``bid_order``, ``export``,
-            ``clock``; and ``preset``, whose values they override.
+        preset: ``paper`` or ``plugin``; options given beside it stand.
+        model: ``ipsched``, ``aucsched1``, ``aucsched2`` or ``aucsched3`` (default).
+        window: jobs of highest priority that take part (100).
+        max_bids: bids of all jobs together (6000; AUCSCHED1: 150).
+        max_bids_per_job: bids of one job (60; AUCSCHED1: 15).
+        time_limit_s: seconds of wall time of each attempt's solve (3).
+        weights: ``lexicographic`` (default) or ``paper``.
+        objective: ``priority`` (default) or ``priority_cores``.
+        strategy: ``exact``.
+        on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
+        reserve: how many of the first blocked jobs get a reservation (0).
+        seed: the solver's (0).
+        preference_table: ``corrected`` (default) or ``printed``.
+        bid_order: ``spec`` (default) or ``figure-4.5``.
+        export: file for the window's integer program, ``.mps`` or ``.lp``.
+        clock: seconds of wall time (time.perf_counter).
 
     Returns:
         Who starts where, who waits and why; every job stands in exactly one of the two lists.
@@ -55,8 +86,9 @@ def schedule(snapshot: Snapshot, **options: Any) -> Schedule:
         InputError: the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
     """
-    preset = options.pop("preset", None)
-    return run_step(snapshot, options_with_preset(preset, options))
+    given = {name: value for name, value in locals().items() if name not in {"snapshot", "preset"}}
+    explicit = {name: value for name, value in given.items() if value is not None}
+    return run_step(snapshot, options_with_preset(preset, explicit))
 
 
 def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
