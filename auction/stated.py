@@ -55,7 +55,11 @@ class Stated:
 
 
 def state(
-    table: BidTable, columns: Columns, topology: Topology, options: StepOptions, guards: tuple[Guard, ...] = ()
+    table: BidTable,
+    columns: Columns,
+    topology: Topology,
+    options: StepOptions,
+    guards: tuple[Guard, ...] = (),
 ) -> Stated:
     """State the window's program in the model that the options name."""
     if options.model == "ipsched":
