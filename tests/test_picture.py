@@ -96,7 +96,7 @@ def test_what_each_box_is() -> None:
 def test_a_number_stands_in_a_box_that_holds_it_or_over_a_run() -> None:
     boxes = np.array([[0.0, 0, 0.9, 1], [1, 0, 0.9, 1], [2, 0, 0.9, 1], [7, 0, 0.95, 1]])
     assert place_of_number(boxes, 0.5) == (1, 0, 0.9, 1)
-    assert place_of_number(boxes, 2.0) == (0, 0, pytest.approx(2.9), 1)
+    assert place_of_number(boxes, 2.0) == pytest.approx((0, 0, 2.9, 1))
 
 
 def test_the_same_picture_is_the_same_bytes_and_a_png(tmp_path: Path) -> None:
