@@ -23,7 +23,8 @@ def render_comparison(found: Comparison, console: Console) -> None:
     hidden = len(found.lines) - len(shown)
     console.print(table)
     if hidden:
-        console.print(Text(f"{hidden} more jobs wait under all of them."))
+        waits = "job waits" if hidden == 1 else "jobs wait"
+        console.print(Text(f"{hidden} more {waits} under all of them."))
     console.print(Text(), _totals(found), sep="\n")
     if found.slurm is None:
         console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))

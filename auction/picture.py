@@ -2,7 +2,7 @@
 
 A node is a cell, filled from the left by its cores: busy ones grey, then those of each job that starts
 there in the job's colour; what stays free is white, or hatched where the node takes no jobs. A GPU is a
-small square below: filled grey when used, in the job's colour when it is taken now, hollow when free.
+small mark below: filled grey when used, in the job's colour when it is taken now, hollow when free.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _BUSY, _FREE, _LINE, _INK, _USED_GPU = "#c9ccd1", "#ffffff", "#8a8f98", "#20242a
 _LEGEND_COLUMNS = 4
 #: Least size of letters.
 _LEAST_PT = 2.6
-#: Edges of cells this small would hide what is in them (points).
-_SMALL_CELL_PT = 6.0
+#: White edges of boxes this narrow would hide them (points).
+_NARROW_PT = 1.5
 
 
 def check_picture(option: str, path: Path | None) -> None:
@@ -158,8 +158,9 @@ def _draw_cores(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Lay
     _add(axes, boxes.busy, _BUSY)
     _add(axes, boxes.closed, "#f3f3f3", _LINE).set_hatch("/" * 8)
     for job, color in colors.items():
-        # Between two jobs of a node a white line.
-        _add(axes, boxes.jobs[job], color, "white", 0.3 if _cell_pt(layout) > _SMALL_CELL_PT else 0.0)
+        # A white line between two jobs of a node, where it leaves something of them.
+        narrowest = float(boxes.jobs[job][:, 2].min()) * _cell_pt(layout)
+        _add(axes, boxes.jobs[job], color, "white", 0.3 if narrowest > _NARROW_PT else 0.0)
     _add(axes, boxes.frames, "none", _LINE, min(0.5, 0.05 * _cell_pt(layout)))
 
 
@@ -241,9 +242,12 @@ def _legend_entries(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, 
 
 def _described(award: Award) -> str:
     held = sum(gpus(use.gres) for use in award.nodes.values())
-    count = len(award.nodes)
-    nodes = f"{count} node{'' if count == 1 else 's'}"
-    return f"{award.job}: {nodes}, {_cores(award)} cores" + (f", {held} GPUs" if held else "")
+    parts = [_counted(len(award.nodes), "node"), _counted(_cores(award), "core")]
+    return f"{award.job}: {', '.join([*parts, *([_counted(held, 'GPU')] if held else [])])}"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _draw_legend(figure: Figure, entries: Sequence[_Entry]) -> None:

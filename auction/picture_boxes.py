@@ -18,7 +18,7 @@ from .picture_layout import Layout
 
 #: Part of a cell that is drawn; of a node with GPUs its cores take the upper part.
 _SIDE, _ABOVE_GPUS = 0.86, 0.64
-#: Part of its place that a GPU's square fills, and its distance from the cores (cells).
+#: Part of its place that a GPU's mark fills, and its distance from the cores (cells).
 _GPU, _BELOW_CORES = 0.8, 0.05
 #: Boxes of one job in neighbouring cells stand so close (cells).
 _NEIGHBOURS = 0.16
@@ -37,7 +37,7 @@ class Boxes:
         busy: cores that are held now.
         closed: cores that are free on nodes that take no jobs.
         jobs: cores that each job takes now.
-        used_gpus, free_gpus: one square a GPU.
+        used_gpus, free_gpus: one mark a GPU.
         taken_gpus: those that each job takes now.
     """
 
@@ -112,10 +112,12 @@ class _Builder:
             lists.extend([self._taken[job]] * gpus(use.gres))
         lists.extend([self._free] * (total - len(lists)))
         place, strip = _SIDE / total, (_SIDE - self._name) * (1 - _ABOVE_GPUS)
-        side = _GPU * min(place, strip)
+        # Squares for a few; of many GPUs each is a bar, or they would vanish.
+        width = _GPU * min(place, strip)
+        height = min(strip - _BELOW_CORES, 2 * width) if place < strip / 2 else width
         for number, boxes in enumerate(lists):
             middle = left + (number + 0.5) * place
-            boxes.append((middle - side / 2, top + _BELOW_CORES, side, side))
+            boxes.append((middle - width / 2, top + _BELOW_CORES, width, height))
 
     def boxes(self) -> Boxes:
         """Return what was collected."""

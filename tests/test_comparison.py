@@ -90,7 +90,7 @@ def test_the_command_prints_tables_and_json() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["J2", "90", "8", "now", "waits", "09:31:01", "UTC", "(+1", "min", "1", "s)"] in lines
-    assert "1 more jobs wait under all of them." in done.stdout
+    assert "1 more job waits under all of them." in done.stdout
     assert lines[-1] == ["Slurm's", "plan", "starts", "within", "1", "min", "1", "10", "100"]
     answer = json.loads(aucsched("compare", "-", "--within", "7200", "--format", "json", stdin=text).stdout)
     assert answer["totals"]["slurm"] == {"jobs": 3, "cores": 26, "priority": 270.0}

@@ -127,7 +127,7 @@ def test_the_command_draws_and_prints_the_schedule(tmp_path: Path) -> None:
     save_snapshot(small(), tmp_path / "s.json")
     done = aucsched("schedule", tmp_path / "s.json", "--plot", tmp_path / "m.png")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 jobs start" in done.stdout
+    assert "J1" in done.stdout
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
 
 
