@@ -72,13 +72,14 @@ class Explanation:
     Attributes:
         place: in the queue, 1 for the highest priority; of ``queued`` jobs.
         award, refusal: exactly one is None.
-        bids: in the order they were made; empty for a job that made none.
+        bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
         groups: the machine's nodes, sorted out by what they are to the job; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
     """
 
     job: Job
+    model: str
     place: int
     queued: int
     award: Award | None
@@ -103,6 +104,7 @@ def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanatio
     others = [one for one in schedule.started if one.job != job_id]
     return Explanation(
         job=job,
+        model=options.model,
         place=next(place for place, one in enumerate(queue.jobs, 1) if one.id == job_id),
         queued=len(queue.jobs),
         award=award,
