@@ -94,10 +94,16 @@ def _commands(place: _Place) -> Iterator[str]:
     if not _SLURM_ID.fullmatch(name):
         raise _CannotPlaceError("its id is no job id of Slurm")
     hosts = join(place.award.nodes)
-    options = [f"NumNodes={len(place.award.nodes)}", f"ReqNodeList={hosts}", *_gres(place)]
+    gres = _gres(place)
+    # Twice: one number alone leaves the most nodes of a job's own range as they are.
+    count = len(place.award.nodes)
+    options = [f"NumNodes={count}-{count}", f"ReqNodeList={hosts}", *gres]
     cores = [use.cores for use in place.uses]
-    # Slurm numbers held jobs' priorities 0 whoever held them; a job already held stays so.
+    # A snapshot does not tell which jobs Slurm holds: one already held stays so.
     yield _scontrol("hold", name)
+    if gres:
+        # Slurm refuses a typed request beside the job's own for any type: that goes first, by itself.
+        yield _scontrol("update", f"JobId={name}", "TresPerNode=", "TresPerJob=", "TresPerTask=")
     if place.request.exclusive:
         pass  # Whole nodes: no count of cores is needed, and nodes may differ.
     elif len(set(cores)) == 1:
@@ -147,7 +153,7 @@ def _partition(place: _Place) -> str:
 
 
 def _gres(place: _Place) -> list[str]:
-    """Return the options that fix gres: none where the job's own request leaves no choice."""
+    """Return the option that fixes gres: none where the job's own request leaves no choice."""
     if place.request.exclusive or not _gres_open(place):
         return []
     held = [{name: count for name, count in use.gres.items() if count} for use in place.uses]
@@ -156,8 +162,7 @@ def _gres(place: _Place) -> list[str]:
             f"{node} {_listed(counts)}" for node, counts in zip(place.award.nodes, held, strict=True)
         )
         raise _CannotPlaceError(f"Slurm gives the same gres on each node, the award does not ({shown})")
-    each = f"Gres={_listed(held[0])}" if held[0] else "TresPerNode="
-    return ["TresPerJob=", each] if place.request.gres_total else [each]
+    return [f"Gres={_listed(held[0])}" if held[0] else "TresPerNode="]
 
 
 def _listed(counts: Mapping[str, int]) -> str:
