@@ -5,6 +5,7 @@ Runs where Debian's slurm-wlm is installed and AUCSCHED_SLURM=1 says that daemon
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
@@ -197,7 +198,7 @@ def check_the_next_step(shell: Shell, snapshot: Path) -> None:
 def test_a_job_outside_stays_out_of_its_users_reservation(shell: Shell) -> None:
     """Why reservations are imported as closed to jobs that do not ask for them."""
     node = shell("sinfo -h -N -t idle -p right -o %N | head -1").strip()
-    own = f"ReservationName=own Nodes={node} StartTime=now Duration=90 Users=root"
+    own = f"ReservationName=own Nodes={node} StartTime=now Duration=90 Users={getpass.getuser()}"
     shell(f"scontrol create reservation {own}")
     inside = submit(shell, "inside", f"-p right -w {node} -n 1 --reservation=own")
     wait_for(lambda: inside in shell("squeue -h -t R -o %i").split(), shell, "the job inside runs")
