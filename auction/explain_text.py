@@ -27,6 +27,8 @@ def render_explanation(found: Explanation, now: float | None, console: Console) 
     console.print(_head(found, now))
     if found.bids:
         console.print(Text(), _bid_table(found.bids), sep="\n")
+    elif found.model == "ipsched":
+        console.print(Text("\nThere are no bids: ipsched places jobs node by node."))
     if found.groups:
         console.print(Text(), _group_table(found.groups), sep="\n")
 
@@ -178,13 +180,18 @@ def _bid_table(bids: Sequence[BidView]) -> Table:
             "" if bid.level is None else str(bid.level),
             "" if bid.preference is None else f"{bid.preference:.4g}",
             _shortened(bid.nodes),
-            "it won"
-            if bid.won
-            else "; ".join(map(_lack, bid.lacks)) or "nothing: another bid was worth more",
+            "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids),
         )
     if len(bids) > len(shown):
         table.add_row("…", "", "", "", "", "", f"{len(bids) - len(shown)} more", "")
     return table
+
+
+def _without_lack(bids: Sequence[BidView]) -> str:
+    """Return why a bid that lacks nothing did not win: another of the job did, or none was worth it."""
+    if any(bid.won for bid in bids):
+        return "nothing: the bid that won is worth no less"
+    return "nothing: not worth it under these weights, or not found in time"
 
 
 def _gres(counts: Mapping[str, int]) -> str:
@@ -220,6 +227,7 @@ def explanation_document(found: Explanation) -> dict[str, Any]:
     award, refusal = found.award, found.refusal
     return {
         "format": FORMAT,
+        "model": found.model,
         "job": found.job.id,
         "priority": float(found.job.priority),
         "place": found.place,

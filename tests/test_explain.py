@@ -73,7 +73,7 @@ def test_a_job_that_is_outbid_tells_by_whom_on_which_nodes() -> None:
 def test_the_nodes_are_sorted_out_with_those_who_hold_them() -> None:
     jobs = [
         {"cores": 20, "nodes": 2, "excluded_nodes": "n5", "priority": 1},
-        {"cores": 8, "required_nodes": "n1"},
+        {"nodes": 1, "cores_per_node": 8, "required_nodes": "n1"},
     ]
     found = told(snapshot(NODES, jobs, running=RUNNING), "J1")
     assert groups(found) == {
@@ -91,6 +91,25 @@ def test_busy_and_reserved_nodes_name_their_holders() -> None:
     found = told(snapshot(NODES, jobs, running=RUNNING, reservations=[entry]), "J1")
     assert groups(found)["too little is free"] == (("n6",), ("R2",))
     assert groups(found)["reserved"] == (("n2",), ("weekly",))
+
+
+def test_only_the_jobs_on_the_short_nodes_hold_them() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 1, "cores_per_node": 8, "required_nodes": "n1"},
+        {"cores": 2, "required_nodes": "n2"},
+        {"nodes": 2, "cores_per_node": 5, "required_nodes": "n[1-2]"},
+    ]
+    found = told(snapshot(NODES, jobs), "J3")
+    assert [(lack.nodes, lack.held_by) for lack in found.bids[0].lacks] == [(("n1",), ("J1",))]
+
+
+def test_a_reservation_of_the_jobs_own_user_is_no_hindrance() -> None:
+    entry = {"name": "weekly", "nodes": "n2", "start": NOW, "end": NOW + 900, "users": ["ann"]}
+    jobs = [{"cores_per_node": 4, "nodes": 9, "user": user} for user in ("ann", "bob")]
+    cluster = snapshot(NODES, jobs, reservations=[entry])
+    assert "reserved" not in groups(told(cluster, "J1"))
+    assert "n2" in groups(told(cluster, "J1"))["free for it"][0]
+    assert groups(told(cluster, "J2"))["reserved"] == (("n2",), ("weekly",))
 
 
 def test_when_it_could_start_at_the_latest_alone_and_after_the_award() -> None:
@@ -197,6 +216,11 @@ def test_the_command_explains_a_real_queue() -> None:
     assert answer["waits"]["reason"] == "no_fit"
     assert answer["latest_start"]["alone"]["time"] > NOW
     assert answer["expected_start_time"] == 1_795_169_669
+
+
+def test_ipsched_has_no_bids_and_says_so() -> None:
+    text = json.dumps(document(NODES, [{"cores": 1}]))
+    assert "There are no bids" in aucsched("explain", "-", "J1", "--model", "ipsched", stdin=text).stdout
 
 
 def test_standard_input_is_read() -> None:

@@ -14,7 +14,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot, tree
 from support.run import aucsched, refused
 
-from aucsched import InputError, Snapshot, save_snapshot, schedule
+from aucsched import InputError, Snapshot, load_snapshot, save_snapshot, schedule
 from aucsched.auction.picture import draw_machine
 from aucsched.auction.picture_boxes import Boxes, boxes_of, gpus, place_of_number
 from aucsched.auction.picture_layout import Layout, layout_of
@@ -79,6 +79,13 @@ def test_no_two_cells_overlap_and_all_stand_on_the_page(count: int, leaf: int, l
     assert layout.x.max() + 1 <= layout.width + 1e-9
     assert layout.y.max() + 1 <= layout.height + 1e-9
     assert layout.width * layout.cell_in <= 7 + 1e-9
+
+
+def test_columns_are_as_short_as_whole_groups_allow() -> None:
+    layout = laid_out(load_snapshot(EXAMPLE))
+    # 88 leaves in 11 groups of 8: 4, 4 and 3 groups, 3 gaps of 0.6 in the tallest column.
+    assert layout.height == pytest.approx(4 * 8 + 3 * 0.6)
+    assert len({x for x, _, _ in layout.labels}) == 3
 
 
 def test_what_each_box_is() -> None:
