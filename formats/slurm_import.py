@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,13 +18,17 @@ from .slurm_licenses import read_licenses
 from .slurm_nodes import NodeFigures, read_nodes
 from .slurm_notes import Notes
 from .slurm_partitions import PartitionFigures, read_partitions
-from .slurm_record import Record, read_document
+from .slurm_record import Record, is_json, read_document
 from .slurm_request import Site
 from .slurm_reservations import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .slurm_running import read_running
 from .topology_conf import parse_topology
 
 T = TypeVar("T")
+
+#: The newest Slurm whose answers were seen; a later one's are read as long as their shapes are known.
+_NEWEST = (25, 5)
+_RELEASE = re.compile(rb'"release"\s*:\s*"((\d{1,4})\.(\d{1,4})[\w.-]{0,20})"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +146,23 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
 
 
 def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
-    """Parse an answer; errors name it."""
+    """Parse an answer; errors name it, and its Slurm where that is newer than any known here."""
     try:
         return parse(source.content)
     except InputError as error:
-        raise error.in_file(source.name) from error
+        raise _with_release(error, source.content).in_file(source.name) from error
+
+
+def _with_release(error: InputError, content: bytes) -> InputError:
+    match = _RELEASE.search(content) if is_json(content) else None
+    if match is None or (int(match[2]), int(match[3])) <= _NEWEST:
+        return error
+    newest = ".".join(f"{part:02}" for part in _NEWEST)
+    return InputError(
+        f"{error.message} (written by Slurm {match[1].decode()}; known are versions up to {newest})",
+        path=error.path,
+        file=error.file,
+    )
 
 
 def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T) -> T:

@@ -148,6 +148,22 @@ def test_an_unknown_shape_is_named(kind: str) -> None:
     assert str(caught.value) == f"jobs.json: {expected}"
 
 
+@pytest.mark.parametrize(
+    ("release", "told"),
+    [("26.11.0", " (written by Slurm 26.11.0; known are versions up to 25.05)"), ("25.05.4", "")],
+)
+def test_a_newer_slurm_is_named_beside_what_is_not_understood(release: str, told: str) -> None:
+    def edit(document: Any) -> None:
+        document["meta"]["slurm"]["release"] = release
+        document["jobs"][-1]["job_state"] = ["DANCING"]
+
+    with pytest.raises(InputError) as caught:
+        changed(edit)
+    assert (
+        str(caught.value) == f'jobs.json: jobs[15].job_state: ["DANCING"] is not a job state of Slurm{told}'
+    )
+
+
 def test_what_the_system_keeps_is_no_jobs() -> None:
     sources = new("use")
     document = json.loads(sources.nodes.content)
