@@ -151,7 +151,7 @@ def test_jobs_that_make_no_bid_have_a_clear_statement(job: dict[str, Any], reaso
 
 
 @given(st.integers(0, 10**6), st.sampled_from(MODELS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_an_explanation_agrees_with_the_schedule(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
     result = schedule(cluster, model=model, time_limit_s=60)
