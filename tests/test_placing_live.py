@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.slurm_cluster import installed, running_cluster
+from support.slurm_cluster import missing, running_cluster
 
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.skipif(
         os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
     ),
-    pytest.mark.skipif(not installed(), reason="Debian's slurm-wlm is not installed"),
+    pytest.mark.skipif(bool(missing()), reason=missing() or "nothing is missing"),
 ]
 
 #: What jobs hold: node -> (cores, GPUs by type).

@@ -20,6 +20,7 @@ from pathlib import Path
 
 SBIN = Path("/usr/sbin")
 _PLUGINS = Path("/usr/lib")
+_VERSION = "22.05"
 _TIMEOUT_S = 60
 NODES = 64
 
@@ -83,9 +84,15 @@ SwitchName=top Switches=leaf[0-3]
 """
 
 
-def installed() -> bool:
-    """Whether Debian's slurm-wlm is here."""
-    return all((SBIN / f"{name}-wlm").exists() for name in ("slurmctld", "slurmd", "slurmstepd"))
+def missing() -> str:
+    """Return what keeps the cluster from starting here, empty when nothing does."""
+    if not all((SBIN / f"{name}-wlm").exists() for name in ("slurmctld", "slurmd", "slurmstepd")):
+        return "Debian's slurm-wlm is not installed"
+    answer = subprocess.run([SBIN / "slurmctld-wlm", "-V"], capture_output=True, check=False)
+    version = answer.stdout.decode().split()[-1:]
+    if not version or not version[0].startswith(_VERSION):
+        return f"slurm-wlm {' '.join(version)} is here, the cluster's configuration is of {_VERSION}"
+    return ""
 
 
 @contextlib.contextmanager
