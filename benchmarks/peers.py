@@ -1,0 +1,213 @@
+"""Other solvers on an exported program, each in a process of its own, on one thread.
+
+    python benchmarks/peers.py SOLVER PROGRAM SECONDS ANSWER
+
+ANSWER is a JSON file: how the solve ended, its bound, seconds, and the values of the best solution by name
+of column. Reading the program does not count, except of CBC, which is a process that reads it itself.
+A solver that is not installed ends with ImportError.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from mps import Program, read_mps
+
+Values = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a solver says: nothing here is believed before it is checked.
+
+    Attributes:
+        bound: no solution is worth more; None when none is known.
+        values: by column, those not named are 0; None without a solution of the program.
+        worth, jobs: of an award that is no solution of the program, by the auction's own check.
+    """
+
+    status: str
+    bound: float | None
+    seconds: float
+    values: Values | None
+    worth: float | None = None
+    jobs: int | None = None
+
+
+def write_answer(path: str, answer: Answer) -> None:
+    """Write an answer's file."""
+    Path(path).write_bytes(msgspec.json.encode(answer))
+
+
+def read_answer(path: str | Path) -> Answer:
+    """Read an answer's file."""
+    return msgspec.json.decode(Path(path).read_bytes(), type=Answer)
+
+
+def highs(path: str, seconds: float) -> Answer:
+    """Solve with HiGHS as it is."""
+    module: Any = import_module("highspy")
+    solver = module.Highs()
+    options = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "time_limit": seconds}
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.readModel(path)
+    began = time.perf_counter()
+    solver.run()
+    took = time.perf_counter() - began
+    info, program = solver.getInfo(), solver.getLp()
+    found = info.primal_solution_status == int(module.SolutionStatus.kSolutionStatusFeasible)
+    values = _named(program.col_names_, solver.getSolution().col_value) if found else None
+    status = solver.modelStatusToString(solver.getModelStatus())
+    return Answer(status=status, bound=_negated(info.mip_dual_bound), seconds=took, values=values)
+
+
+def cpsat(path: str, seconds: float) -> Answer:
+    """Solve with CP-SAT; rows of ones under one are given as at-most-one."""
+    module: Any = import_module("ortools.sat.python.cp_model")
+    program = read_mps(path)
+    model = module.CpModel()
+    columns = [_cpsat_column(model, program, place) for place in range(len(program.names))]
+    _add_rows(module, model, program, columns)
+    model.minimize(module.LinearExpr.weighted_sum(columns, _numbers(program.objective)))
+    solver = module.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = seconds
+    began = time.perf_counter()
+    ended = solver.solve(model)
+    took = time.perf_counter() - began
+    found = ended in (module.OPTIMAL, module.FEASIBLE)
+    values = _named(program.names, [solver.value(column) for column in columns]) if found else None
+    bound = _negated(solver.best_objective_bound)
+    return Answer(status=solver.status_name(ended), bound=bound, seconds=took, values=values)
+
+
+def _cpsat_column(model: Any, program: Program, place: int) -> Any:
+    low, high, name = program.lower[place], program.upper[place], program.names[place]
+    if low == 0 and high == 1:
+        return model.new_bool_var(name)
+    return model.new_int_var(int(low), 2**31 if math.isinf(high) else int(high), name)
+
+
+def _add_rows(module: Any, model: Any, program: Program, columns: list[Any]) -> None:
+    order = np.argsort(program.row, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(program.row, minlength=len(program.row_lower)))[:-1])
+    for row, part in enumerate(parts):
+        low, high, factors = program.row_lower[row], program.row_upper[row], program.value[part]
+        chosen = [columns[place] for place in program.column[part].tolist()]
+        if (factors % 1 != 0).any():
+            raise ValueError(f"row {row} has a factor that is no integer")
+        if high == 1 and math.isinf(low) and (factors == 1).all():
+            model.add_at_most_one(chosen)
+            continue
+        total = module.LinearExpr.weighted_sum(chosen, factors.astype(int).tolist())
+        if not math.isinf(high):
+            model.add(total <= math.floor(high))
+        if not math.isinf(low):
+            model.add(total >= math.ceil(low))
+
+
+def _numbers(values: np.ndarray) -> list[Any]:
+    """Return integers where all are: CP-SAT scales fractions, and rounds."""
+    return list(values.astype(int).tolist() if (values % 1 == 0).all() else values.tolist())
+
+
+def scip(path: str, seconds: float) -> Answer:
+    """Solve with SCIP as it is."""
+    model: Any = import_module("pyscipopt").Model()
+    model.hideOutput()
+    model.readProblem(path)
+    for name, value in {"limits/time": seconds, "lp/threads": 1, "parallel/maxnthreads": 1}.items():
+        model.setParam(name, value)
+    columns = model.getVars()
+    began = time.perf_counter()
+    model.optimize()
+    took = time.perf_counter() - began
+    values = None
+    if model.getNSols():
+        best = model.getBestSol()
+        values = _named([column.name for column in columns], [best[column] for column in columns])
+    return Answer(status=model.getStatus(), bound=_negated(model.getDualbound()), seconds=took, values=values)
+
+
+def cbc(path: str, seconds: float) -> Answer:
+    """Solve with CBC as it is: its program, on the file."""
+    program: str = import_module("cbcbox").cbc_bin_path()
+    with tempfile.TemporaryDirectory() as folder:
+        solution = Path(folder) / "solution.txt"
+        limits = ["-timeMode", "elapsed", "-seconds", str(seconds), "-ratioGap", "0", "-allowableGap", "0"]
+        command = [program, path, *limits, "-solve", "-solution", str(solution)]
+        began = time.perf_counter()
+        ended = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - a solver's
+        took = time.perf_counter() - began
+        lines = solution.read_text(encoding="utf-8").splitlines() if solution.exists() else [""]
+    return Answer(
+        status=lines[0].partition(" - ")[0] or "no solution",
+        bound=_cbc_bound(ended.stdout),
+        seconds=took,
+        values=_cbc_values(lines),
+    )
+
+
+def _cbc_values(lines: list[str]) -> Values | None:
+    """Return a solution file's values; a solution that breaks rows is marked, and read all the same."""
+    if not lines[0] or "no integer solution" in lines[0] or "Infeasible" in lines[0]:
+        return None
+    rows = (line.removeprefix("**").split() for line in lines[1:])
+    return {row[1]: float(row[2]) for row in rows if len(row) > 2 and float(row[2])}
+
+
+def _cbc_bound(log: str) -> float | None:
+    """Return the last bound in a log: at its end, or beside the best solution when time was up."""
+    number = r"(-?\d[\d.]*(?:e[+-]?\d+)?)"
+    at_end = re.findall(rf"^(?:Lower bound|Objective value):\s+{number}", log, re.MULTILINE)
+    on_way = re.findall(rf"best possible {number}", log)
+    found = at_end[-1:] or on_way[-1:]
+    return _negated(float(found[0])) if found else None
+
+
+def _named(names: Any, values: Any) -> Values:
+    return {name: float(value) for name, value in zip(names, values, strict=True) if value}
+
+
+def _negated(bound: float) -> float | None:
+    """Return the bound on the sum; solvers write 10²⁰ or infinity for none."""
+    return None if not math.isfinite(bound) or abs(bound) >= 1e20 else -bound
+
+
+#: Solver → what it needs installed, what runs it.
+PEERS: Mapping[str, tuple[str, Callable[[str, float], Answer]]] = {
+    "highs": ("highspy", highs),
+    "cpsat": ("ortools", cpsat),
+    "scip": ("pyscipopt", scip),
+    "cbc": ("cbcbox", cbc),
+}
+
+
+def installed() -> list[str]:
+    """Return the solvers that can run here; none is imported."""
+    return [name for name, (module, _) in PEERS.items() if find_spec(module) is not None]
+
+
+def main() -> int:
+    """Solve, write the answer."""
+    name, program, seconds, answer = sys.argv[1:]
+    write_answer(answer, PEERS[name][1](program, float(seconds)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
