@@ -145,17 +145,23 @@ def judged(solver: str, program: Program, answer: Answer) -> Row:
 
 def found(program: Program, rows: Iterable[Row], settings: Settings) -> Known | None:
     """Return the best value and bound of a run; a bound below a value of the same program does not count."""
-    inside = [row for row in rows if row.in_program and row.value is not None]
-    if not inside:
+    inside = [row for row in rows if row.in_program]
+    solved = [row for row in inside if row.value is not None]
+    if not solved:
         return None
-    best = max(inside, key=lambda row: row.value or 0.0)
+    best = max(solved, key=lambda row: row.value or 0.0)
     least = best.value or 0.0
-    bounds = [(row.bound, row.solver) for row in rows if row.bound is not None and row.bound >= least]
+    bounds = [(max(row.bound or 0.0, least), row.solver) for row in inside if _holds(row.bound, least)]
     bound, by = min(bounds, default=(None, ""))
     limit = settings.ours if best.solver == OURS else settings.seconds
     return Known(
         value=least, by=f"{best.solver} {limit:g} s", bound=bound, bound_by=by, program=program.digest()
     )
+
+
+def _holds(bound: float | None, value: float) -> bool:
+    """Return whether a bound is one beside a checked value; solvers leave it a rounding short."""
+    return bound is not None and bound >= value * (1 - 1e-9)
 
 
 def table(name: str, program: Program, rows: Sequence[Row], known: Known | None) -> str:
@@ -178,7 +184,7 @@ def table(name: str, program: Program, rows: Sequence[Row], known: Known | None)
 
 def _line(row: Row, best: float) -> str:
     bound = _number(row.bound, ",.0f")
-    if row.bound is not None and row.bound < best * (1 - 1e-9):
+    if row.bound is not None and not _holds(row.bound, best):
         bound = f"({bound})"
     cells = (_number(row.value, ",.0f"), bound, _number(row.gap, ".2%"), _number(row.seconds, ".1f"))
     return f"| {row.solver} | {' | '.join(cells)} | {'' if row.jobs is None else row.jobs} | {row.note} |"
