@@ -29,6 +29,8 @@ from mps import Program, WrongAnswerError, read_mps
 from peers import Answer, installed, read_answer
 
 OURS = "aucsched"
+#: Seconds that a process may take beside 1.5 times its solver's: it reads and states the program too.
+GRACE_S = 60.0
 #: What --all runs.
 PUBLISHED = (
     *(("tsubame", seed) for seed in range(5)),
@@ -112,12 +114,12 @@ def _row(solver: str, kind: str, program: Program, folder: Path, settings: Setti
 
 
 def run_limited(command: Sequence[str], seconds: float) -> str:
-    """Run a process; kill it and all it started at 1.5 times the seconds and a minute. Return what failed."""
+    """Run a process; kill it and all it started when it is far over its seconds. Return what failed."""
     with subprocess.Popen(  # noqa: S603 - ourselves
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         try:
-            _, errors = process.communicate(timeout=seconds * 1.5 + 60)
+            _, errors = process.communicate(timeout=seconds * 1.5 + GRACE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return "killed"
