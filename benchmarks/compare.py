@@ -34,6 +34,7 @@ GRACE_S = 60.0
 #: What --all runs.
 PUBLISHED = (
     *(("tsubame", seed) for seed in range(5)),
+    *(("tsubame-even", seed) for seed in range(5)),
     ("tsubame-150", 0),
     ("tsubame-600", 0),
     ("tsubame-2400", 0),

@@ -32,6 +32,7 @@ class Kind:
         spans: nodes of a running job.
         sizes: nodes of a pending job.
         per_node: cores on each of its nodes.
+        priorities: the least and the greatest.
         window, max_bids, max_bids_per_job: options of the auction; as many jobs as the window wait.
         example: file of the examples to take instead.
     """
@@ -45,6 +46,7 @@ class Kind:
     spans: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     sizes: tuple[int, ...] = ()
     per_node: tuple[int, ...] = ()
+    priorities: tuple[int, int] = (1, 100_000)
     window: int = 100
     max_bids: int = 6_000
     max_bids_per_job: int = 60
@@ -61,9 +63,11 @@ _TSUBAME: dict[str, Any] = {
     "per_node": (2, 4, 6, 8, 12),
 }
 
-#: Soner's TSUBAME 2.0 (with fewer bids too), a full tree of 1024 nodes, a Frontier-like machine.
+#: Soner's TSUBAME 2.0 (with fewer bids, and with priorities near each other, where the number of jobs decides
+#: and going by priority is weak), a full tree of 1024 nodes, a Frontier-like machine.
 KINDS: Mapping[str, Kind] = {
     "tsubame": Kind(**_TSUBAME),
+    "tsubame-even": Kind(**_TSUBAME, priorities=(90_000, 100_000)),
     "tsubame-150": Kind(**_TSUBAME, max_bids=150),
     "tsubame-600": Kind(**_TSUBAME, max_bids=600),
     "tsubame-2400": Kind(**_TSUBAME, max_bids=2_400),
@@ -196,7 +200,7 @@ def _queue(rng: random.Random, kind: Kind) -> list[dict[str, Any]]:
     """Return the pending jobs; every seed deals each size equally often, so that demand differs little."""
     sizes, per_node = _dealt(rng, kind.sizes, kind.window), _dealt(rng, kind.per_node, kind.window)
     return [
-        {"id": str(place), "priority": rng.randint(1, 100_000), "time_limit_s": 3600}
+        {"id": str(place), "priority": rng.randint(*kind.priorities), "time_limit_s": 3600}
         | _request(rng, size, cores, kind.gpus)
         for place, (size, cores) in enumerate(zip(sizes, per_node, strict=True), start=1)
     ]
