@@ -6,7 +6,8 @@
 Every solver runs in a process of its own on one thread, and is killed when it is far over its time. Before a
 value counts, its solution is checked against the program (mps.py), which no solver has a part in. A gap is
 (bound - value) / value; a bound in brackets lies below a checked value, so it is none. Seconds are those of
-the solve; of the auction those of the whole step.
+the solve, of the auction those of the whole step; CPU seconds those of the whole process, reading included:
+on a busy machine they tell how much of its time a solver got.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Row:
     value: float | None = None
     bound: float | None = None
     seconds: float | None = None
+    cpu: float | None = None
     jobs: int | None = None
     in_program: bool = True
 
@@ -133,7 +135,7 @@ def run_limited(command: Sequence[str], seconds: float) -> str:
 
 def judged(solver: str, program: Program, answer: Answer) -> Row:
     """Return a solver's row, its value worked out from its own solution; a wrong one gives none."""
-    row = Row(solver=solver, note=answer.status, bound=answer.bound, seconds=answer.seconds)
+    row = Row(solver=solver, note=answer.status, bound=answer.bound, seconds=answer.seconds, cpu=answer.cpu)
     if answer.values is not None:
         try:
             values = program.checked(answer.values)
@@ -175,13 +177,13 @@ def table(name: str, program: Program, rows: Sequence[Row], known: Known | None)
         "",
         f"{len(program.names)} columns, {len(program.row_lower)} rows, {len(program.value)} entries",
         "",
-        "| solver | value | bound | gap | seconds | jobs | |",
-        "|---|--:|--:|--:|--:|--:|---|",
+        "| solver | value | bound | gap | seconds | CPU s | jobs | |",
+        "|---|--:|--:|--:|--:|--:|--:|---|",
         *(_line(row, best) for row in rows),
     ]
     if known is not None and known.program == program.digest():
         bound = _number(known.bound, ",.0f")
-        lines.append(f"| best known before | {known.value:,.0f} | {bound} | | | | {known.by} |")
+        lines.append(f"| best known before | {known.value:,.0f} | {bound} | | | | | {known.by} |")
     return "\n".join(lines) + "\n"
 
 
@@ -189,7 +191,8 @@ def _line(row: Row, best: float) -> str:
     bound = _number(row.bound, ",.0f")
     if row.bound is not None and not _holds(row.bound, best):
         bound = f"({bound})"
-    cells = (_number(row.value, ",.0f"), bound, _number(row.gap, ".2%"), _number(row.seconds, ".1f"))
+    times = (_number(row.seconds, ".1f"), _number(row.cpu, ".1f"))
+    cells = (_number(row.value, ",.0f"), bound, _number(row.gap, ".2%"), *times)
     return f"| {row.solver} | {' | '.join(cells)} | {'' if row.jobs is None else row.jobs} | {row.note} |"
 
 

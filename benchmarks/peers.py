@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,7 @@ class Answer:
 
     Attributes:
         bound: no solution is worth more; None when none is known.
+        cpu: seconds of processor time of the whole process, reading included.
         values: by column, those not named are 0; None without a solution of the program.
         worth, jobs: of an award that is no solution of the program, by the auction's own check.
     """
@@ -45,11 +47,14 @@ class Answer:
     values: Values | None
     worth: float | None = None
     jobs: int | None = None
+    cpu: float = 0.0
 
 
 def write_answer(path: str, answer: Answer) -> None:
-    """Write an answer's file."""
-    Path(path).write_bytes(msgspec.json.encode(answer))
+    """Write an answer's file, with the processor time so far of this process and those it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(one.ru_utime + one.ru_stime for one in used)
+    Path(path).write_bytes(msgspec.json.encode(replace(answer, cpu=cpu)))
 
 
 def read_answer(path: str | Path) -> Answer:
@@ -155,7 +160,7 @@ def cbc(path: str, seconds: float) -> Answer:
         took = time.perf_counter() - began
         lines = solution.read_text(encoding="utf-8").splitlines() if solution.exists() else [""]
     return Answer(
-        status=lines[0].partition(" - ")[0] or "no solution",
+        status=lines[0].partition(" - objective")[0] or "no solution",
         bound=_cbc_bound(ended.stdout),
         seconds=took,
         values=_cbc_values(lines),
