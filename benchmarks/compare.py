@@ -21,13 +21,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from instances.generate import KINDS
 from known import FILE, Known, best_known, update
-from mps import Program, WrongAnswerError, read_mps
-from peers import Answer, installed, read_answer
+from mps import Program, read_mps
+from peers import installed, read_answer
+from rows import Row, holds, judged, table
 
 OURS = "aucsched"
 #: Seconds that a process may take beside 1.5 times its solver's: it reads and states the program too.
@@ -45,30 +46,6 @@ PUBLISHED = (
     ("full", 0),
     ("frontier", 0),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One line of the table; ``value`` None without a solution that holds.
-
-    ``in_program`` tells whether the value is of a solution of the program: the auction may bid otherwise.
-    """
-
-    solver: str
-    note: str
-    value: float | None = None
-    bound: float | None = None
-    seconds: float | None = None
-    cpu: float | None = None
-    jobs: int | None = None
-    in_program: bool = True
-
-    @property
-    def gap(self) -> float | None:
-        """(bound − value) / value."""
-        if self.value is None or self.bound is None or self.value <= 0:
-            return None
-        return (self.bound - self.value) / self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,21 +110,6 @@ def run_limited(command: Sequence[str], seconds: float) -> str:
     return f"failed: {lines[-1]}" if process.returncode else ""
 
 
-def judged(solver: str, program: Program, answer: Answer) -> Row:
-    """Return a solver's row, its value worked out from its own solution; a wrong one gives none."""
-    row = Row(solver=solver, note=answer.status, bound=answer.bound, seconds=answer.seconds, cpu=answer.cpu)
-    if answer.values is not None:
-        try:
-            values = program.checked(answer.values)
-        except WrongAnswerError as error:
-            return replace(row, note=f"refused: {error}")
-        return replace(row, value=program.worth(values), jobs=program.jobs(values))
-    if answer.worth is None:
-        return row
-    note = f"{answer.status}, bids of its own"
-    return replace(row, value=answer.worth, jobs=answer.jobs, note=note, in_program=False)
-
-
 def found(program: Program, rows: Iterable[Row], settings: Settings) -> Known | None:
     """Return the best value and bound of a run; a bound below a value of the same program does not count."""
     inside = [row for row in rows if row.in_program]
@@ -156,48 +118,12 @@ def found(program: Program, rows: Iterable[Row], settings: Settings) -> Known | 
         return None
     best = max(solved, key=lambda row: row.value or 0.0)
     least = best.value or 0.0
-    bounds = [(max(row.bound or 0.0, least), row.solver) for row in inside if _holds(row.bound, least)]
+    bounds = [(max(row.bound or 0.0, least), row.solver) for row in inside if holds(row.bound, least)]
     bound, by = min(bounds, default=(None, ""))
     limit = settings.ours if best.solver == OURS else settings.seconds
     return Known(
         value=least, by=f"{best.solver} {limit:g} s", bound=bound, bound_by=by, program=program.digest()
     )
-
-
-def _holds(bound: float | None, value: float) -> bool:
-    """Return whether a bound is one beside a checked value; solvers leave it a rounding short."""
-    return bound is not None and bound >= value * (1 - 1e-9)
-
-
-def table(name: str, program: Program, rows: Sequence[Row], known: Known | None) -> str:
-    """Return the rows as Markdown, with what was known before."""
-    best = max((row.value for row in rows if row.value is not None and row.in_program), default=0.0)
-    lines = [
-        f"### {name}",
-        "",
-        f"{len(program.names)} columns, {len(program.row_lower)} rows, {len(program.value)} entries",
-        "",
-        "| solver | value | bound | gap | seconds | CPU s | jobs | |",
-        "|---|--:|--:|--:|--:|--:|--:|---|",
-        *(_line(row, best) for row in rows),
-    ]
-    if known is not None and known.program == program.digest():
-        bound = _number(known.bound, ",.0f")
-        lines.append(f"| best known before | {known.value:,.0f} | {bound} | | | | | {known.by} |")
-    return "\n".join(lines) + "\n"
-
-
-def _line(row: Row, best: float) -> str:
-    bound = _number(row.bound, ",.0f")
-    if row.bound is not None and not _holds(row.bound, best):
-        bound = f"({bound})"
-    times = (_number(row.seconds, ".1f"), _number(row.cpu, ".1f"))
-    cells = (_number(row.value, ",.0f"), bound, _number(row.gap, ".2%"), *times)
-    return f"| {row.solver} | {' | '.join(cells)} | {'' if row.jobs is None else row.jobs} | {row.note} |"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
 
 
 def main() -> int:

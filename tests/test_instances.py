@@ -13,6 +13,7 @@ import mps
 import numpy as np
 import peers
 import pytest
+import rows
 from instances.generate import KINDS, snapshot_bytes
 
 from aucsched import Request, Snapshot, schedule
@@ -151,7 +152,7 @@ def test_a_program_is_read_as_the_auction_wrote_it(tmp_path: Path) -> None:
 
 
 def test_a_right_solution_counts_for_what_it_is_worth(tmp_path: Path) -> None:
-    row = compare.judged("one", program_in(tmp_path), answer({"b": 1.0, "c": 1.0 + 1e-9}, 6.6))
+    row = rows.judged("one", program_in(tmp_path), answer({"b": 1.0, "c": 1.0 + 1e-9}, 6.6))
     assert (row.value, row.jobs, row.bound) == (6.0, 2, 6.6)
     assert row.gap == pytest.approx(0.1)
 
@@ -167,7 +168,7 @@ def test_a_right_solution_counts_for_what_it_is_worth(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_solution_is_refused(tmp_path: Path, values: dict[str, float], why: str) -> None:
-    row = compare.judged("one", program_in(tmp_path), answer(values, 7.0))
+    row = rows.judged("one", program_in(tmp_path), answer(values, 7.0))
     assert row.value is None
     assert row.note == f"refused: {why}"
 
@@ -197,8 +198,8 @@ def test_the_command_prints_a_row_for_each_solver(tmp_path: Path) -> None:
     printed = subprocess.run(
         [*command, "--seconds", "10", "--output", str(output)], check=True, capture_output=True, text=True
     ).stdout
-    rows = [line.split(" | ")[:3] for line in printed.splitlines() if line.startswith(("| auc", "| hi"))]
-    assert rows == [["| aucsched", "434,356", "434,356"], ["| highs", "434,356", "434,356"]]
+    shown = [line.split(" | ")[:3] for line in printed.splitlines() if line.startswith(("| auc", "| hi"))]
+    assert shown == [["| aucsched", "434,356", "434,356"], ["| highs", "434,356", "434,356"]]
     assert output.read_text(encoding="utf-8").split() == printed.split()
 
 
@@ -228,15 +229,15 @@ def test_best_known_keeps_the_better_value_and_the_lesser_bound(tmp_path: Path) 
 
 def test_a_bound_below_a_checked_value_and_awards_of_other_bids_do_not_count(tmp_path: Path) -> None:
     program = program_in(tmp_path)
-    rows = [
-        compare.Row(solver="wrong", note="", value=4.0, bound=5.0),
-        compare.Row(solver="right", note="", value=6.0, bound=7.0),
-        compare.Row(solver="beside", note="", value=8.0, bound=8.0, in_program=False),
+    judged = [
+        rows.Row(solver="wrong", note="", value=4.0, bound=5.0),
+        rows.Row(solver="right", note="", value=6.0, bound=7.0),
+        rows.Row(solver="beside", note="", value=8.0, bound=8.0, in_program=False),
     ]
-    entry = compare.found(program, rows, settings())
+    entry = compare.found(program, judged, settings())
     assert entry is not None
     assert (entry.value, entry.bound, entry.bound_by) == (6.0, 7.0, "right")
-    assert "| wrong | 4 | (5) |" in compare.table("one", program, rows, None)
+    assert "| wrong | 4 | (5) |" in rows.table("one", program, judged, None)
 
 
 def test_what_is_published_is_known_of_the_program_as_it_is_now() -> None:
