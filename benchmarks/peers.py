@@ -4,7 +4,7 @@
 
 ANSWER is a JSON file: how the solve ended, its bound, seconds, and the values of the best solution by name
 of column. Reading the program does not count, except of CBC, which is a process that reads it itself.
-A solver that is not installed ends with ImportError.
+A solver that is not installed ends with ImportError; one that wants more than 10 GiB fails.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ import numpy as np
 from mps import Program, read_mps
 
 Values = dict[str, float]
+
+#: What a solver may allocate: CBC's clique strengthening fills any memory on 9408 nodes.
+MEMORY_BYTES = 10 * 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +159,10 @@ def cbc(path: str, seconds: float) -> Answer:
         limits = ["-timeMode", "elapsed", "-seconds", str(seconds), "-ratioGap", "0", "-allowableGap", "0"]
         command = [program, path, *limits, "-solve", "-solution", str(solution)]
         began = time.perf_counter()
-        ended = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - a solver's
+        ended = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - a solver's
         took = time.perf_counter() - began
+        if ended.returncode:
+            raise SystemExit(f"CBC ended with {ended.returncode} after {took:.0f} s")
         lines = solution.read_text(encoding="utf-8").splitlines() if solution.exists() else [""]
     return Answer(
         status=lines[0].partition(" - objective")[0] or "no solution",
@@ -210,6 +215,7 @@ def installed() -> list[str]:
 def main() -> int:
     """Solve, write the answer."""
     name, program, seconds, answer = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     write_answer(answer, PEERS[name][1](program, float(seconds)))
     return 0
 
