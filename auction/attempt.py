@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,15 +14,18 @@ from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.schedule import Sizes
+from ..models.anytime import Limits, solve_anytime
 from ..models.exact import integer_weights, largest_sum
 from ..models.ipsched import check_size
 from ..models.lexicographic import SolveSettings, solve_lexicographic, solve_weighted
+from ..models.packing import packing_of
+from ..models.preference import PREFERENCE_TABLES, cost_k, preference_f
 from ..models.solver import SolverStatus
 from ..topology.tree import Topology
 from .export import export
 from .options import StepOptions
 from .state import greedy
-from .stated import Stated, Weight, bid_weights, state
+from .stated import Answer, Stated, Weight, bid_weights, state
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53
@@ -77,43 +80,124 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
+    if options.strategy == "anytime":
+        solved = _anytime(bids, weights, cluster, options, began)
+    else:
+        solved = _exact(bids, weights, cluster, options)
+    worth = bid_weights(solved.answer.table, options.objective)
+    priority = sum((worth[bid] for bid in solved.answer.chosen), start=Fraction(0))
+    return AttemptResult(
+        size=len(window),
+        bids=bids,
+        table=solved.answer.table,
+        chosen=solved.answer.chosen,
+        status=solved.status,
+        proved=solved.proved,
+        priority=priority,
+        bound=None if solved.bound is None else max(solved.bound, priority),
+        preference=solved.answer.preference,
+        value=(priority, solved.liked),
+        sizes=solved.sizes,
+        bid_seconds=made - began,
+        build_seconds=solved.built - made,
+        solve_seconds=clock() - solved.built,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Solved:
+    """How one strategy answered; ``liked`` is the award's preference, ``built`` when building ended."""
+
+    answer: Answer
+    status: SolverStatus
+    proved: bool
+    bound: Fraction | int | None
+    liked: float
+    sizes: Sizes
+    built: float
+
+
+def _exact(bids: Bids, weights: list[Weight], cluster: Cluster, options: StepOptions) -> _Solved:
+    """Solve the papers' model, stated in PuLP, with HiGHS."""
+    guards = cluster.guards
     stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
     first = _quick_award(bids, cluster, weights, stated)
-    built = clock()
+    built = options.clock()
     if options.export:
         export(stated, options.export, weighted=options.weights == "paper")
     values, status, proved, bound = _solved(stated, stated.start(first), options)
     answer = stated.answer(values)
-    chosen = answer.chosen
     if not proved and options.weights == "lexicographic" and options.model != "ipsched":
-        chosen = np.array(greedy(answer.table, cluster.columns, chosen.tolist(), guards), np.int64)
-    worth = bid_weights(answer.table, options.objective)
-    priority = sum((worth[bid] for bid in chosen), start=Fraction(0))
+        filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), guards)
+        answer = replace(answer, chosen=np.array(filled, np.int64))
     liked = (
-        float(stated.preference @ values) if answer.preference is None else answer.preference[chosen].sum()
+        stated.preference @ values if answer.preference is None else answer.preference[answer.chosen].sum()
     )
-    return AttemptResult(
-        size=len(window),
-        bids=bids,
-        table=answer.table,
-        chosen=chosen,
+    return _Solved(
+        answer=answer,
         status=status,
         proved=proved,
-        priority=priority,
-        bound=None if bound is None else max(bound, priority),
-        preference=answer.preference,
-        value=(priority, float(liked)),
-        sizes=Sizes(
-            nodesets=bids.table.general_nodesets,
-            bids=len(bids.table),
-            variables=stated.program.columns,
-            constraints=stated.program.rows,
-            nonzeros=stated.program.nonzeros,
-        ),
-        bid_seconds=made - began,
-        build_seconds=built - made,
-        solve_seconds=clock() - built,
+        bound=bound,
+        liked=float(liked),
+        sizes=_sizes(bids, stated.program.columns, stated.program.rows, stated.program.nonzeros),
+        built=built,
     )
+
+
+def _anytime(
+    bids: Bids, weights: list[Weight], cluster: Cluster, options: StepOptions, began: float
+) -> _Solved:
+    """Search: an award at once, better ones until the time or the steps are used up."""
+    table, guards = bids.table, cluster.guards
+    if options.export:
+        export(
+            state(table, cluster.columns, cluster.topology, options, guards), options.export, weighted=False
+        )
+    liked, shown = _preferences(table, cluster, options)
+    integers, unit = integer_weights(weights)
+    packing = packing_of(table, cluster.columns, guards)
+    first = np.searchsorted(table.job, np.flatnonzero(bids.first_fit))
+    start = np.array(greedy(table, cluster.columns, first.tolist(), guards), np.int64)
+    built = options.clock()
+    by_clock = options.work_limit is None
+    limits = Limits(
+        deadline=began + options.time_limit_s if by_clock else None,
+        steps=options.work_limit,
+        seed=options.seed,
+        clock=options.clock,
+    )
+    found = solve_anytime(packing, integers, liked, start, limits)
+    return _Solved(
+        answer=Answer(table=table, chosen=found.award, preference=shown),
+        status=found.status,
+        proved=found.proved,
+        bound=None if found.bound is None else found.bound * unit,
+        liked=float(shown[found.award].sum()),
+        sizes=_sizes(
+            bids, len(table), len(packing.capacity) + len(packing.first), len(packing.row) + len(table)
+        ),
+        built=built,
+    )
+
+
+def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
+    return Sizes(
+        nodesets=bids.table.general_nodesets,
+        bids=len(bids.table),
+        variables=columns,
+        constraints=rows,
+        nonzeros=nonzeros,
+    )
+
+
+def _preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
+    """Return what each bid adds to the second stage, and its preference as schedules show it."""
+    nodes = len(cluster.columns.names)
+    if options.model == "aucsched2":
+        f = preference_f(table, nodes, PREFERENCE_TABLES[options.preference_table])
+        return f, f
+    cost = cost_k(table, nodes, cluster.topology.max_level)
+    return 3.0 - cost, -cost
 
 
 def bid_options(options: StepOptions) -> BidOptions:

@@ -25,7 +25,7 @@ MODELS = ("ipsched", *AUCTIONS)
 
 WEIGHTS = ("lexicographic", "paper")
 OBJECTIVES = ("priority", "priority_cores")
-STRATEGIES = ("exact",)
+STRATEGIES = ("exact", "anytime")
 ON_TIMEOUT = ("halve", "incumbent", "discard")
 
 #: MAXBIDS and MAXBIDSPERJOB by model (Soner, chapter 4; SPEC 1.3).
@@ -72,7 +72,9 @@ class StepOptions:
         time_limit_s: wall time of each attempt's solve.
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
         objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
-        strategy: ``exact``, the papers': HiGHS, halving the window on a timeout.
+        strategy: ``exact``, the papers': HiGHS, halving the window on a timeout; ``anytime``: greedy, prices
+            and large-neighbourhood search, for AUCSCHED2 and 3 under lexicographic weights.
+        work_limit: for ``anytime``: steps of the search instead of seconds, the same on every machine.
         on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
@@ -90,6 +92,7 @@ class StepOptions:
     weights: str = "lexicographic"
     objective: str = "priority"
     strategy: str = "exact"
+    work_limit: int | None = None
     on_timeout: str = "halve"
     reserve: int = 0
     seed: int = 0
@@ -112,9 +115,23 @@ class StepOptions:
                 _within(name, getattr(self, name), 1, _LARGEST)
         _within("seed", self.seed, 0, _LARGEST_SEED)
         _within("reserve", self.reserve, 0, _LARGEST)
+        self._check_strategy()
         limit = self.time_limit_s
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 0 < limit < float("inf"):
             raise OptionError(f"time_limit_s: {limit!r} is not a positive number of seconds")
+
+    def _check_strategy(self) -> None:
+        """Refuse combinations in which an option would be ignored."""
+        if self.strategy == "exact":
+            if self.work_limit is not None:
+                raise OptionError("work_limit: strategy exact has no steps to count; use strategy anytime")
+            return
+        if self.model not in {"aucsched2", "aucsched3"}:
+            raise OptionError(f"strategy: anytime is for aucsched2 and aucsched3, not {self.model}")
+        if self.weights == "paper":
+            raise OptionError("strategy: anytime has lexicographic weights only")
+        if self.work_limit is not None:
+            _within("work_limit", self.work_limit, 0, _LARGEST)
 
     @property
     def bids_in_all(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, columns_of
-from ..bidgen.dealing import deal
+from ..bidgen.dealing import deal_evenly
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.first_fit import FirstFit, Placement, cores_on
 from ..bidgen.generate import BidOptions, generate_bids
@@ -206,7 +206,7 @@ def _spot_of_placement(placement: Placement, columns: Columns) -> Spot:
     for kind, _, _, high in placement.choice.total:
         if kind in gres:
             free = columns.free.gres[kind][placement.nodes]
-            gres[kind] += deal(free, np.array([0, len(nodes)]), np.array([high]))[order]
+            gres[kind] += deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))[order]
     if demand.exclusive:
         gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
     memory = demand.memory_per_node + demand.memory_per_unit * (cores // demand.unit)

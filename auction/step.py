@@ -49,6 +49,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     weights: str | None = None,
     objective: str | None = None,
     strategy: str | None = None,
+    work_limit: int | None = None,
     on_timeout: str | None = None,
     reserve: int | None = None,
     seed: int | None = None,
@@ -69,7 +70,8 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         time_limit_s: seconds of wall time of each attempt's solve (3).
         weights: ``lexicographic`` (default) or ``paper``.
         objective: ``priority`` (default) or ``priority_cores``.
-        strategy: ``exact``.
+        strategy: ``exact`` (default) or ``anytime``.
+        work_limit: for ``anytime``: steps of the search, instead of the time limit.
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
         reserve: how many of the first blocked jobs get a reservation (0).
         seed: the solver's (0).
@@ -126,7 +128,8 @@ def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[Atte
     window: tuple[Demand, ...] = queue.window
     while window:
         attempts.append(attempt(window, cluster, options))
-        if attempts[-1].proved or options.on_timeout != "halve" or len(window) == 1:
+        halves = options.on_timeout == "halve" and options.strategy == "exact"
+        if attempts[-1].proved or not halves or len(window) == 1:
             break
         window = window[: len(window) // 2]
     return attempts

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .columns import BoolArray, Columns, FloatArray, IntArray
-from .dealing import deal, even, pack, sums_of
+from .dealing import deal_evenly, even, pack, sums_of
 from .demand import Demand, Variant
 from .fields import Field, GresChoice
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
@@ -289,7 +289,7 @@ class Assembler:
         counts = self._of_entries(per_node)
         if any(total):
             free = self._columns.free.gres[kind][self._node]
-            counts = counts + deal(free, self._indptr, self._of_bids(total))
+            counts = counts + deal_evenly(free, self._indptr, self._of_bids(total))
         mode = np.repeat(self._draft.mode, self._draft.length)
         return np.where(mode == WHOLE, self._columns.total.gres[kind][self._node], counts)
 

@@ -43,6 +43,12 @@ def deal(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
     return np.clip(np.repeat(total, length) - before, 0, room)
 
 
+def deal_evenly(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
+    """Deal each bid's total over its entries as evenly as their room lets it; at most all the room."""
+    within = np.minimum(total, sums_of(room, indptr))
+    return even(room, indptr, np.zeros(len(total), np.int64), within)
+
+
 def even(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
     """Put ⌈R/N⌉ or ⌊R/N⌋ units on each node where they fit, else as evenly as they do (SPEC 1.1)."""
     length = np.diff(indptr)

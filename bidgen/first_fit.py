@@ -14,7 +14,7 @@ import numpy as np
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
 from .columns import BoolArray, Capacity, Columns, IntArray
-from .dealing import deal, even, pack
+from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .guard import Guard
@@ -149,7 +149,7 @@ class FirstFit:
         for kind, _, _, high in placement.choice.total:
             if kind in self._free.gres:
                 free = self._free.gres[kind][nodes]
-                self._free.gres[kind][nodes] -= deal(free, np.array([0, len(nodes)]), np.array([high]))
+                self._free.gres[kind][nodes] -= deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))
         if placement.mode == WHOLE:
             for counts in self._free.gres.values():
                 counts[nodes] = 0

@@ -42,11 +42,15 @@ class WindowSolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveSettings:
-    """What an attempt is given: wall time, HiGHS's seed, and the clock that counts the time (seconds)."""
+    """What an attempt is given: wall time, HiGHS's seed, and the clock that counts the time (seconds).
+
+    ``most_nodes`` limits branch and bound where the time must not decide.
+    """
 
     time_limit_s: float
     seed: int
     clock: Callable[[], float]
+    most_nodes: int | None = None
 
 
 def solve_lexicographic(
@@ -113,7 +117,9 @@ def exact_sum(weights: list[int], values: FloatArray) -> int:
 
 
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:
-    return SolverOptions(time_limit_s=deadline - settings.clock(), absolute_gap=gap, seed=settings.seed)
+    extra = {} if settings.most_nodes is None else {"mip_max_nodes": settings.most_nodes}
+    left = deadline - settings.clock()
+    return SolverOptions(time_limit_s=left, absolute_gap=gap, seed=settings.seed, extra=extra)
 
 
 def _padded(values: FloatArray, columns: int) -> FloatArray:

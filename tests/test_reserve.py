@@ -51,7 +51,7 @@ def test_bids_that_would_delay_the_blocked_job_are_not_made(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_two_bids_that_delay_only_together_do_not_both_win(model: str) -> None:
-    jobs = [
+    jobs: list[dict[str, Any]] = [
         {"nodes": 4, "cores": 12, "time_limit_s": 600, "min_cores_per_node": 3},
         {"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"},
         {"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"},
@@ -64,7 +64,7 @@ def test_two_bids_that_delay_only_together_do_not_both_win(model: str) -> None:
 
 
 def test_a_job_outbid_by_lower_ones_is_reserved_for_now() -> None:
-    jobs = [
+    jobs: list[dict[str, Any]] = [
         {"nodes": 4, "cores": 16, "priority": 100},
         *({"nodes": 2, "cores": 8, "priority": 60} for _ in range(2)),
     ]

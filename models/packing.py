@@ -1,0 +1,223 @@
+"""The fast path: a bid table straight to arrays, without PuLP.
+
+Rows that cannot bind are dropped and equal rows merged with the least right side (SPEC 5a): what is left has
+the same solutions as the PuLP model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, FloatArray, IntArray
+from ..bidgen.guard import Guard
+from ..bidgen.table import BidTable
+from .solver import IntegerProgram
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Packing:
+    """Bids and the capacities they share; at most one bid of a job wins.
+
+    Attributes:
+        job: of each bid, ascending, shape (bids,).
+        first: first bid of each job that has one, shape (bidding jobs,).
+        indptr, row, amount: what bid ``i`` takes of which capacity, shape (bids + 1,), (entries,).
+        capacity: of each row, shape (rows,).
+    """
+
+    job: IntArray
+    first: IntArray
+    indptr: IntArray
+    row: IntArray
+    amount: IntArray
+    capacity: IntArray
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the program over all bids: one a job, one a capacity."""
+        return len(self.first) + len(self.capacity)
+
+    def use(self, bids: IntArray) -> IntArray:
+        """Return what some bids take of every capacity together, shape (rows,)."""
+        entries = self.entries(bids)
+        used = np.bincount(self.row[entries], weights=self.amount[entries], minlength=len(self.capacity))
+        whole: IntArray = used.astype(np.int64)
+        return whole
+
+    def entries(self, bids: IntArray) -> IntArray:
+        """Return the positions of the entries of some bids, one bid after another."""
+        length = self.indptr[bids + 1] - self.indptr[bids]
+        ends = np.cumsum(length)
+        within = np.arange(ends[-1] if len(ends) else 0)
+        places: IntArray = within + np.repeat(self.indptr[bids] - (ends - length), length)
+        return places
+
+    def fits(self, left: IntArray) -> BoolArray:
+        """Return which bids alone would fit into what is left of the capacities, shape (bids,)."""
+        short = np.concatenate([self.amount > left[self.row], [False]])
+        return ~_any_of(short, self.indptr)
+
+    def cost(self, prices: FloatArray) -> FloatArray:
+        """Return what every bid would pay at prices of the capacities, shape (bids,)."""
+        paid = np.concatenate([[0.0], np.cumsum(self.amount * prices[self.row])])
+        cost: FloatArray = paid[self.indptr[1:]] - paid[self.indptr[:-1]]
+        return cost
+
+    def program(self, bids: IntArray, left: IntArray, must: BoolArray | None = None) -> IntegerProgram:
+        """Return the integer program over some bids (ascending) and what is left of the capacities.
+
+        ``must`` marks, by bid, jobs that have to win with one of them.
+        """
+        jobs, place = np.unique(self.job[bids], return_inverse=True)
+        entries = self.entries(bids)
+        column = np.repeat(np.arange(len(bids)), self.indptr[bids + 1] - self.indptr[bids])
+        rows, row = np.unique(self.row[entries], return_inverse=True)
+        reduced = _reduced(row, column, self.amount[entries], left[rows], self.job[bids])
+        all_rows = np.concatenate([place, len(jobs) + reduced.row])
+        all_columns = np.concatenate([np.arange(len(bids)), reduced.column])
+        values = np.concatenate([np.ones(len(bids)), reduced.amount])
+        order = np.lexsort((all_columns, all_rows))
+        count = len(jobs) + len(reduced.capacity)
+        lower = np.full(count, -np.inf)
+        if must is not None:
+            lower[: len(jobs)][place[must]] = 1.0
+        return IntegerProgram(
+            objective=np.zeros(len(bids)),
+            lower=np.zeros(len(bids)),
+            upper=np.ones(len(bids)),
+            is_integer=np.ones(len(bids), np.bool_),
+            row_lower=lower,
+            row_upper=np.concatenate([np.ones(len(jobs)), reduced.capacity]),
+            indptr=np.concatenate([[0], np.cumsum(np.bincount(all_rows, minlength=count))]),
+            index=all_columns[order],
+            value=values[order],
+        )
+
+
+def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
+    """Return for each range of ``indptr`` whether some flag is set; ``flags`` has one more at its end."""
+    found: BoolArray = np.logical_or.reduceat(flags, indptr[:-1]) if len(indptr) > 1 else flags[:0]
+    return found & (np.diff(indptr) > 0)
+
+
+def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
+    """Return a table's bids and capacities: cores, gres and memory of nodes, licences, reservations."""
+    bid = np.repeat(np.arange(len(table)), table.lengths)
+    parts = [*_on_nodes(table, columns), *_reserved(table, columns, guards), *_licenses(table, columns)]
+    rows: list[IntArray] = []
+    bids: list[IntArray] = []
+    amounts: list[IntArray] = []
+    capacities: list[IntArray] = []
+    offset = 0
+    for of_entry, row, amount, capacity in parts:
+        wanted = np.flatnonzero(amount)
+        rows.append(row[wanted] + offset)
+        bids.append(bid[wanted] if of_entry else wanted)
+        amounts.append(amount[wanted])
+        capacities.append(capacity)
+        offset += len(capacity)
+    none = np.zeros(0, np.int64)
+    reduced = _reduced(
+        np.concatenate([none, *rows]),
+        np.concatenate([none, *bids]),
+        np.concatenate([none, *amounts]),
+        np.concatenate([none, *capacities]),
+        table.job,
+    )
+    order = np.argsort(reduced.column, kind="stable")
+    return Packing(
+        job=table.job,
+        first=np.flatnonzero(np.diff(table.job, prepend=-1)),
+        indptr=np.concatenate([[0], np.cumsum(np.bincount(reduced.column, minlength=len(table)))]),
+        row=reduced.row[order],
+        amount=reduced.amount[order],
+        capacity=reduced.capacity,
+    )
+
+
+_Part = tuple[bool, IntArray, IntArray, IntArray]
+
+
+def _on_nodes(table: BidTable, columns: Columns) -> list[_Part]:
+    parts: list[_Part] = [(True, table.node, table.cores, columns.free.cores)]
+    parts += [(True, table.node, counts, columns.free.gres[kind]) for kind, counts in table.gres.items()]
+    if table.memory is not None:
+        limited = columns.free.memory[table.node] < UNLIMITED_MIB
+        parts.append((True, table.node, table.memory * limited, columns.free.memory))
+    return parts
+
+
+def _reserved(table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> list[_Part]:
+    parts: list[_Part] = []
+    for guard in guards:
+        place = np.zeros(len(columns.names), np.int64)
+        place[guard.nodes] = np.arange(len(guard.nodes))
+        long = guard.of_jobs(table)[np.repeat(table.job, table.lengths)] & np.isin(table.node, guard.nodes)
+        row = place[table.node]
+        parts.append((True, row, table.cores * long, guard.room.cores))
+        parts += [(True, row, counts * long, guard.room.gres[kind]) for kind, counts in table.gres.items()]
+        if table.memory is not None:
+            parts.append((True, row, table.memory * long, guard.room.memory))
+    return parts
+
+
+def _licenses(table: BidTable, columns: Columns) -> list[_Part]:
+    parts: list[_Part] = []
+    for name, free in columns.licenses.items():
+        counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
+        amount = counts[table.job] if len(table) else np.zeros(0, np.int64)
+        parts.append((False, np.zeros(len(table), np.int64), amount, np.array([free])))
+    return parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    row: IntArray
+    column: IntArray
+    amount: IntArray
+    capacity: IntArray
+
+
+def _reduced(row: IntArray, column: IntArray, amount: IntArray, capacity: IntArray, job: IntArray) -> _Rows:
+    """Drop rows that cannot bind and merge equal ones; rows are numbered anew, in their order."""
+    binds = _could_bind(row, job[column], amount, capacity)
+    keep = binds[row]
+    row, column, amount = row[keep], column[keep], amount[keep]
+    least = capacity.copy()
+    same = _first_equal(row, column, amount, len(capacity))
+    np.minimum.at(least, same, capacity)
+    stays = binds & (same == np.arange(len(capacity)))
+    number = np.cumsum(stays) - 1
+    keep = stays[row]
+    return _Rows(number[row[keep]], column[keep], amount[keep], least[stays])
+
+
+def _could_bind(row: IntArray, job: IntArray, amount: IntArray, capacity: IntArray) -> BoolArray:
+    """Return which rows some award could overfill: each job taking the bid that wants most of it."""
+    if not len(row):
+        return np.zeros(len(capacity), np.bool_)
+    key = row * (int(job.max()) + 1) + job
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    largest = np.maximum.reduceat(amount[order], starts)
+    total = np.bincount(row[order][starts], weights=largest, minlength=len(capacity))
+    binds: BoolArray = total > capacity
+    return binds
+
+
+def _first_equal(row: IntArray, column: IntArray, amount: IntArray, rows: int) -> IntArray:
+    """Return for each row the first row with the same entries, by 128-bit fingerprints."""
+    if not len(row):
+        return np.arange(rows)
+    words = np.random.default_rng(1).integers(1, 2**63, (2, int(column.max()) + 1), np.uint64)
+    prints = np.zeros((rows, 2), np.uint64)
+    for half in range(2):
+        np.add.at(prints[:, half], row, words[half][column] * amount.astype(np.uint64))
+    _, first, inverse = np.unique(prints, axis=0, return_index=True, return_inverse=True)
+    equal: IntArray = first[inverse.ravel()]
+    return equal
