@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pulp
 
 from ..bidgen.columns import Columns, IntArray
 from ..bidgen.dealing import sums_of
@@ -18,6 +17,7 @@ from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .auction_model import AuctionModel, FloatArray
 from .preference import TABLE_4_4, Constants, preference_f
+from .solver import LpAffineExpression, LpBinary, LpConstraint, LpConstraintEQ, LpInteger, LpVariable
 
 
 class Aucsched1(AuctionModel):
@@ -61,15 +61,15 @@ class Aucsched1(AuctionModel):
             self._most_units[mine] = units_of(demand, columns.free, columns)[table.node[mine]]
 
     @property
-    def variables(self) -> list[pulp.LpVariable]:
+    def variables(self) -> list[LpVariable]:
         """The bids, then u, then r of every entry."""
         return [*self.bids, *self.u, *self.r]
 
     def create_amounts(self) -> None:
         """Create u (whether a node is the bid's) and r (units beyond the least) for every entry."""
         entries = range(len(self.table.node))
-        self.u = [self.problem.add_variable(f"u{entry}", cat=pulp.LpBinary) for entry in entries]
-        self.r = [self.problem.add_variable(f"r{entry}", 0, None, pulp.LpInteger) for entry in entries]
+        self.u = [self.problem.add_variable(f"u{entry}", cat=LpBinary) for entry in entries]
+        self.r = [self.problem.add_variable(f"r{entry}", 0, None, LpInteger) for entry in entries]
 
     def _entries(self) -> list[range]:
         return [range(start, end) for start, end in pairwise(self.table.indptr.tolist())]
@@ -161,9 +161,9 @@ class Aucsched1(AuctionModel):
             if terms:
                 self._at_most(f"{name}_n{nodes[start]}", terms, int(free[nodes[start]]))
 
-    def _equal(self, name: str, terms: list[tuple[pulp.LpVariable, int]]) -> None:
-        expression = pulp.LpAffineExpression(terms)
-        self.problem.addConstraint(pulp.LpConstraint(expression, pulp.LpConstraintEQ, name, 0))
+    def _equal(self, name: str, terms: list[tuple[LpVariable, int]]) -> None:
+        expression = LpAffineExpression(terms)
+        self.problem.addConstraint(LpConstraint(expression, LpConstraintEQ, name, 0))
 
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids with the cores the table gives them."""

@@ -7,12 +7,21 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import pulp
 
 from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
-from .solver import IntegerProgram, read_pulp
+from .solver import (
+    IntegerProgram,
+    LpAffineExpression,
+    LpBinary,
+    LpConstraint,
+    LpConstraintLE,
+    LpMaximize,
+    LpProblem,
+    LpVariable,
+    read_pulp,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,8 +43,8 @@ class AuctionModel:
         self.guards = guards
         self.table = table
         self.columns = columns
-        self.problem = pulp.LpProblem(self.name, pulp.LpMaximize)
-        self.bids = [self.problem.add_variable(f"b{bid}", cat=pulp.LpBinary) for bid in range(len(table))]
+        self.problem = LpProblem(self.name, LpMaximize)
+        self.bids = [self.problem.add_variable(f"b{bid}", cat=LpBinary) for bid in range(len(table))]
         self.maximise(weights)
         self.one_bid_per_job()
         self.cores_on_nodes()
@@ -46,9 +55,7 @@ class AuctionModel:
 
     def maximise(self, weights: FloatArray) -> None:
         """Σ_j Σ_{i ∈ B_j} w_i·b_i: equation (5.1) or (6.1), w_i as the caller chose."""
-        self.problem.setObjective(
-            pulp.LpAffineExpression(list(zip(self.bids, weights.tolist(), strict=True)))
-        )
+        self.problem.setObjective(LpAffineExpression(list(zip(self.bids, weights.tolist(), strict=True))))
 
     def one_bid_per_job(self) -> None:
         """Σ_{i ∈ B_j} b_i ≤ 1 for each job j: equation (5.2), (6.2)."""
@@ -121,12 +128,12 @@ class AuctionModel:
             terms = zip(bids[start:end], values[start:end], strict=True)
             self._at_most(f"{name}_n{node}", terms, int(free[node]))
 
-    def _at_most(self, name: str, terms: Iterable[tuple[pulp.LpVariable, int]], limit: int) -> None:
-        expression = pulp.LpAffineExpression(list(terms))
-        self.problem.addConstraint(pulp.LpConstraint(expression, pulp.LpConstraintLE, name, limit))
+    def _at_most(self, name: str, terms: Iterable[tuple[LpVariable, int]], limit: int) -> None:
+        expression = LpAffineExpression(list(terms))
+        self.problem.addConstraint(LpConstraint(expression, LpConstraintLE, name, limit))
 
     @property
-    def variables(self) -> list[pulp.LpVariable]:
+    def variables(self) -> list[LpVariable]:
         """All variables, the bids first: the columns of ``program``."""
         return self.bids
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pulp
 
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
@@ -16,7 +15,20 @@ from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
 from ..topology.tree import Topology
 from .auction_model import FloatArray
-from .solver import IntegerProgram, read_pulp
+from .solver import (
+    IntegerProgram,
+    LpAffineExpression,
+    LpBinary,
+    LpConstraint,
+    LpConstraintEQ,
+    LpConstraintGE,
+    LpConstraintLE,
+    LpInteger,
+    LpMaximize,
+    LpProblem,
+    LpVariable,
+    read_pulp,
+)
 
 #: |J|·|N| above this is refused: PuLP's variables alone would take gigabytes.
 LARGEST_PRODUCT = 2_000_000
@@ -66,15 +78,15 @@ class Ipsched:
         self.guards = guards
         self.columns = columns
         self.topology = topology
-        self.problem = pulp.LpProblem(self.name, pulp.LpMaximize)
+        self.problem = LpProblem(self.name, LpMaximize)
         self.options = self._options(table.demands)
         self.s = [
-            self.problem.add_variable(f"s{number}", cat=pulp.LpBinary) for number in range(len(self.options))
+            self.problem.add_variable(f"s{number}", cat=LpBinary) for number in range(len(self.options))
         ]
-        self.t = self._amounts("t", pulp.LpBinary)
-        self.x = self._amounts("x", pulp.LpInteger)
-        self._others: list[pulp.LpVariable] = []
-        self._node_terms: dict[tuple[str, int], list[tuple[pulp.LpVariable, int, Job]]] = {}
+        self.t = self._amounts("t", LpBinary)
+        self.x = self._amounts("x", LpInteger)
+        self._others: list[LpVariable] = []
+        self._node_terms: dict[tuple[str, int], list[tuple[LpVariable, int, Job]]] = {}
         self.one_variant_per_job()
         self.cores_of_jobs()
         self.nodes_of_jobs()
@@ -99,7 +111,7 @@ class Ipsched:
                 )
         return options
 
-    def _amounts(self, name: str, category: str) -> list[list[pulp.LpVariable]]:
+    def _amounts(self, name: str, category: str) -> list[list[LpVariable]]:
         return [
             [
                 self.problem.add_variable(f"{name}{number}_{node}", 0, 1 if name == "t" else None, category)
@@ -110,19 +122,19 @@ class Ipsched:
 
     def maximise(self, weights: FloatArray) -> None:
         """Σ w·s of each job's variants: the priority stage."""
-        self.problem.setObjective(pulp.LpAffineExpression(list(zip(self.s, weights.tolist(), strict=True))))
+        self.problem.setObjective(LpAffineExpression(list(zip(self.s, weights.tolist(), strict=True))))
 
     def one_variant_per_job(self) -> None:
         """At most one variant of a job has s = 1."""
         for job in range(len(self.table.demands)):
             mine = [s for s, option in zip(self.s, self.options, strict=True) if option.demand.index == job]
             if mine:
-                self._row(f"job{job}", [(s, 1) for s in mine], pulp.LpConstraintLE, 1)
+                self._row(f"job{job}", [(s, 1) for s in mine], LpConstraintLE, 1)
 
     def cores_of_jobs(self) -> None:
         """Σ_n x_nj = R_j^cpu·s_j: equation (3.3); at least so many on an exclusive job's whole nodes."""
         for number, option in enumerate(self.options):
-            sense = pulp.LpConstraintGE if option.demand.exclusive else pulp.LpConstraintEQ
+            sense = LpConstraintGE if option.demand.exclusive else LpConstraintEQ
             terms = [(x, 1) for x in self.x[number]]
             self._row(f"cores{number}", [*terms, (self.s[number], -(option.demand.units or 0))], sense, 0)
 
@@ -134,8 +146,8 @@ class Ipsched:
             high = len(self.columns.names) if counts is None else counts.maximum
             terms = [(t, 1) for t in self.t[number]]
             most = min(high, option.variant.max_nodes)
-            self._row(f"most{number}", [*terms, (self.s[number], -most)], pulp.LpConstraintLE, 0)
-            self._row(f"fewest{number}", [*terms, (self.s[number], -low)], pulp.LpConstraintGE, 0)
+            self._row(f"most{number}", [*terms, (self.s[number], -most)], LpConstraintLE, 0)
+            self._row(f"fewest{number}", [*terms, (self.s[number], -low)], LpConstraintGE, 0)
 
     def cores_where_allocated(self) -> None:
         """t_nj ≤ x_nj ≤ A_n^cpu·t_nj: equation (3.7); ``least`` units for t where more are asked for."""
@@ -143,8 +155,8 @@ class Ipsched:
             for place, units in enumerate(option.units.tolist()):
                 x, t = self.x[number][place], self.t[number][place]
                 least = units if option.demand.exclusive else option.demand.least
-                self._row(f"above{number}_{place}", [(x, 1), (t, -units)], pulp.LpConstraintLE, 0)
-                self._row(f"below{number}_{place}", [(x, 1), (t, -least)], pulp.LpConstraintGE, 0)
+                self._row(f"above{number}_{place}", [(x, 1), (t, -units)], LpConstraintLE, 0)
+                self._row(f"below{number}_{place}", [(x, 1), (t, -least)], LpConstraintGE, 0)
 
     def required_nodes(self) -> None:
         """t_nj = s_j on the nodes a job requires; it cannot start when one of them is not usable."""
@@ -154,11 +166,11 @@ class Ipsched:
                 terms = [(self.s[number], 1)]
                 if node in place_of:
                     terms.append((self.t[number][place_of[node]], -1))
-                self._row(f"required{number}_{node}", terms, pulp.LpConstraintLE, 0)
+                self._row(f"required{number}_{node}", terms, LpConstraintLE, 0)
 
     def gres_over_all_nodes(self) -> None:
         """Σ_n y_nj = R_j·s_j for a gres asked for over all nodes, y_nj ≤ A_n·t_nj."""
-        self._dealt: dict[tuple[int, str], list[pulp.LpVariable]] = {}
+        self._dealt: dict[tuple[int, str], list[LpVariable]] = {}
         for number, option in enumerate(self.options):
             for kind, _, low, _ in option.choice.total:
                 if low:
@@ -166,15 +178,15 @@ class Ipsched:
 
     def _deal(self, number: int, option: Option, kind: str, count: int) -> None:
         free = self.columns.free.gres[kind][option.nodes].tolist() if kind in self.columns.free.gres else []
-        counts: list[pulp.LpVariable] = []
+        counts: list[LpVariable] = []
         for place, most in enumerate(free):
-            y = self.problem.add_variable(f"y{number}_{place}_{len(self._others)}", 0, None, pulp.LpInteger)
+            y = self.problem.add_variable(f"y{number}_{place}_{len(self._others)}", 0, None, LpInteger)
             self._others.append(y)
             counts.append(y)
             self._row(
                 f"dealt{number}_{place}_{kind}",
                 [(y, 1), (self.t[number][place], -most)],
-                pulp.LpConstraintLE,
+                LpConstraintLE,
                 0,
             )
             if not option.demand.exclusive:
@@ -182,7 +194,7 @@ class Ipsched:
                 self._node_terms.setdefault((f"gres {kind}", node), []).append((y, 1, option.demand.job))
         self._dealt[number, kind] = counts
         terms = [(y, 1) for y in counts]
-        self._row(f"total{number}_{kind}", [*terms, (self.s[number], -count)], pulp.LpConstraintEQ, 0)
+        self._row(f"total{number}_{kind}", [*terms, (self.s[number], -count)], LpConstraintEQ, 0)
 
     def switches(self) -> None:
         """At most ``max_switches`` leaf switches: z_lj ≥ t_nj, Σ_l z_lj ≤ the limit."""
@@ -191,15 +203,15 @@ class Ipsched:
             if option.demand.max_switches is None:
                 continue
             z = {
-                switch: self.problem.add_variable(f"z{number}_{switch}", cat=pulp.LpBinary)
+                switch: self.problem.add_variable(f"z{number}_{switch}", cat=LpBinary)
                 for switch in np.unique(leaf[option.nodes]).tolist()
             }
             self._others.extend(z.values())
             for place, switch in enumerate(leaf[option.nodes].tolist()):
                 terms = [(self.t[number][place], 1), (z[switch], -1)]
-                self._row(f"leaf{number}_{place}", terms, pulp.LpConstraintLE, 0)
+                self._row(f"leaf{number}_{place}", terms, LpConstraintLE, 0)
             limit = option.demand.max_switches
-            self._row(f"leaves{number}", [(one, 1) for one in z.values()], pulp.LpConstraintLE, limit)
+            self._row(f"leaves{number}", [(one, 1) for one in z.values()], LpConstraintLE, limit)
 
     def licenses(self) -> None:
         """Σ_j licences·s_j ≤ free licences."""
@@ -209,7 +221,7 @@ class Ipsched:
                 (s, option.demand.licenses[name]) for s, option in pairs if name in option.demand.licenses
             ]
             if terms:
-                self._row(f"license{index}", terms, pulp.LpConstraintLE, free)
+                self._row(f"license{index}", terms, LpConstraintLE, free)
 
     def on_nodes(self) -> None:
         """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), and the same for memory."""
@@ -217,7 +229,7 @@ class Ipsched:
             self._collect(number, option)
         for index, ((what, node), terms) in enumerate(self._node_terms.items()):
             pairs = [(variable, amount) for variable, amount, _ in terms]
-            self._row(f"on_node{index}", pairs, pulp.LpConstraintLE, self._free(what, node))
+            self._row(f"on_node{index}", pairs, LpConstraintLE, self._free(what, node))
         self.reservations()
 
     def reservations(self) -> None:
@@ -231,7 +243,7 @@ class Ipsched:
                 room = guard.room.gres[what.removeprefix("gres ")] if what.startswith("gres ") else room
                 if long:
                     limit = int(room[place_of[node]])
-                    self._row(f"guard{number}_{index}", long, pulp.LpConstraintLE, limit)
+                    self._row(f"guard{number}_{index}", long, LpConstraintLE, limit)
 
     def _collect(self, number: int, option: Option) -> None:
         """Note what one option takes of each of its nodes."""
@@ -239,7 +251,7 @@ class Ipsched:
         per_node = {kind: count for kind, _, count in option.choice.per_node if count}
         for place, node in enumerate(option.nodes.tolist()):
             x, t = self.x[number][place], self.t[number][place]
-            taken: list[tuple[str, pulp.LpVariable, int]] = [("cores", x, demand.unit)]
+            taken: list[tuple[str, LpVariable, int]] = [("cores", x, demand.unit)]
             if demand.exclusive:
                 taken = [("cores", t, int(self.columns.total.cores[node]))]
                 taken += [
@@ -259,12 +271,12 @@ class Ipsched:
             return int(free.cores[node])
         return int(free.memory[node] if what == "memory" else free.gres[what.removeprefix("gres ")][node])
 
-    def _row(self, name: str, terms: list[tuple[pulp.LpVariable, int]], sense: int, right: int) -> None:
-        constraint = pulp.LpConstraint(pulp.LpAffineExpression(terms), sense, name.replace(" ", "_"), right)
+    def _row(self, name: str, terms: list[tuple[LpVariable, int]], sense: int, right: int) -> None:
+        constraint = LpConstraint(LpAffineExpression(terms), sense, name.replace(" ", "_"), right)
         self.problem.addConstraint(constraint)
 
     @property
-    def variables(self) -> list[pulp.LpVariable]:
+    def variables(self) -> list[LpVariable]:
         """All variables, s first: the columns of ``program``."""
         flat_t = [t for row in self.t for t in row]
         flat_x = [x for row in self.x for x in row]

@@ -17,9 +17,41 @@ from pathlib import Path
 import highspy
 import numpy as np
 import numpy.typing as npt
-import pulp
+from pulp import (
+    LpAffineExpression,
+    LpBinary,
+    LpConstraint,
+    LpConstraintEQ,
+    LpConstraintGE,
+    LpConstraintLE,
+    LpInteger,
+    LpMaximize,
+    LpProblem,
+    LpVariable,
+)
 
 from ..cluster.errors import SolverError
+
+__all__ = [
+    "IntegerProgram",
+    "LpAffineExpression",
+    "LpBinary",
+    "LpConstraint",
+    "LpConstraintEQ",
+    "LpConstraintGE",
+    "LpConstraintLE",
+    "LpInteger",
+    "LpMaximize",
+    "LpProblem",
+    "LpVariable",
+    "SolveReport",
+    "SolverOptions",
+    "SolverStatus",
+    "prepared",
+    "read_pulp",
+    "solve",
+    "written",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -101,7 +133,7 @@ class IntegerProgram:
         )
 
 
-def read_pulp(problem: pulp.LpProblem, variables: Sequence[pulp.LpVariable]) -> IntegerProgram:
+def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerProgram:
     """Return a PuLP problem as arrays, its columns in the order of ``variables``.
 
     A minimisation is turned round. Variables in no constraint keep their column.
@@ -113,7 +145,7 @@ def read_pulp(problem: pulp.LpProblem, variables: Sequence[pulp.LpVariable]) -> 
     lengths = np.fromiter(map(len, expressions), np.int64, len(expressions))
     count = int(lengths.sum())
     column = _Columns(variables)
-    sign = 1.0 if problem.sense == pulp.LpMaximize else -1.0
+    sign = 1.0 if problem.sense == LpMaximize else -1.0
     objective = np.zeros(len(variables))
     if problem.objective is not None:
         terms = problem.objective
@@ -128,9 +160,9 @@ def read_pulp(problem: pulp.LpProblem, variables: Sequence[pulp.LpVariable]) -> 
         objective=objective,
         lower=_bounds([variable.lowBound for variable in variables], -np.inf),
         upper=_bounds([variable.upBound for variable in variables], np.inf),
-        is_integer=np.array([variable.cat == pulp.LpInteger for variable in variables], np.bool_),
-        row_lower=np.where(sense == pulp.LpConstraintLE, -np.inf, right),
-        row_upper=np.where(sense == pulp.LpConstraintGE, np.inf, right),
+        is_integer=np.array([variable.cat == LpInteger for variable in variables], np.bool_),
+        row_lower=np.where(sense == LpConstraintLE, -np.inf, right),
+        row_upper=np.where(sense == LpConstraintGE, np.inf, right),
         indptr=np.concatenate([[0], np.cumsum(lengths)]),
         index=column.of(chain.from_iterable(expressions), count),
         value=np.fromiter(chain.from_iterable(map(dict.values, expressions)), np.float64, count),
@@ -140,7 +172,7 @@ def read_pulp(problem: pulp.LpProblem, variables: Sequence[pulp.LpVariable]) -> 
 class _Columns:
     """Column numbers of PuLP variables, by identity: their own hash is a Python call, a million times."""
 
-    def __init__(self, variables: Sequence[pulp.LpVariable]) -> None:
+    def __init__(self, variables: Sequence[LpVariable]) -> None:
         identities = np.fromiter(map(id, variables), np.int64, len(variables))
         self._order = np.argsort(identities)
         self._sorted = identities[self._order]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import zipfile
@@ -108,6 +109,24 @@ def test_the_wheel_holds_every_room(tmp_path: Path) -> None:
         names
     )
     assert not [name for name in names if not name.startswith("aucsched")]
+
+
+def imported(path: Path) -> set[str]:
+    """Return the top-level packages that a file imports by name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_only_one_file_knows_pulp_and_highs() -> None:
+    rooms = [room for room in ROOMS if room not in {"tests", "benchmarks"}]
+    files = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    knowing = {path.relative_to(ROOT).as_posix() for path in files if imported(path) & {"pulp", "highspy"}}
+    assert knowing == {"models/solver.py"}
 
 
 def test_rooms_import_only_rooms_below_them() -> None:
