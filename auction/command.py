@@ -60,13 +60,14 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options: Any) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     from ..cluster.errors import InputError
+    from ..formats.drawing import check_drawing
     from ..formats.native import load_snapshot
     from ..formats.write import write_text
-    from .picture import check_picture, draw_machine
+    from .picture import draw_machine
     from .shared_command import step_options, write_rich
     from .step import run_step
 
-    check_picture("--plot", plot)
+    check_drawing("--plot", plot)
     checked = step_options(options)
     loaded = load_snapshot(snapshot)
     try:

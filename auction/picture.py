@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..bidgen.columns import FloatArray
-from ..cluster.errors import OptionError
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
-from ..formats.binary import write_bytes
+from ..formats.drawing import save_figure
 from .picture_boxes import NAME, Boxes, boxes_of, corners, gpus, place_of_number
 from .picture_layout import LABEL_SIZE, LARGEST_LABEL_PT, LETTER, Layout, layout_of
 
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Suffix -> what savefig takes so that equal pictures are equal bytes.
-_METADATA: dict[str, dict[str, None]] = {".png": {}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 _STYLE = {"font.size": 8, "hatch.linewidth": 0.35, "hatch.color": "#8a8f98", "svg.hashsalt": "aucsched"}
 _DPI, _POINTS = 300, 72
 #: Page: as wide as a text's column, or a landscape page for a machine of more nodes than that (inches).
@@ -47,20 +43,6 @@ _LEGEND_COLUMNS = 4
 _LEAST_PT = 2.6
 #: White edges of boxes this narrow would hide them (points).
 _NARROW_PT = 1.5
-
-
-def check_picture(option: str, path: Path | None) -> None:
-    """Refuse a picture that could not be drawn, before time is spent on an auction.
-
-    Raises:
-        OptionError: matplotlib is not installed, or the file's suffix is none it is drawn for.
-    """
-    if path is None:
-        return
-    if path.suffix.lower() not in _METADATA:
-        raise OptionError(f"{option} {path}: the name ends in none of {', '.join(_METADATA)}")
-    if find_spec("matplotlib") is None:
-        raise OptionError(f"{option} needs matplotlib: pip install 'aucsched[plot]'")
 
 
 def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path) -> None:
@@ -84,10 +66,7 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path) -> None:
         _write_jobs(axes, boxes, colors, layout)
         _write_title(figure, snapshot, schedule)
         _draw_legend(figure, entries)
-        content = BytesIO()
-        suffix = path.suffix.lower()
-        figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
-    write_bytes(path, content.getvalue())
+        save_figure(figure, path)
 
 
 def _colors(awards: Sequence[Award]) -> dict[str, str]:

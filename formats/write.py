@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
@@ -15,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from ..cluster.errors import InputError
 from ..cluster.jobs import Job, Request, RunningJob, Span
 from ..cluster.nodes import License, Node, Partition, Reservation, Resources, Switch
 from ..cluster.snapshot import Snapshot, free_resources, held_resources
 from . import wire
+from .binary import write_bytes
 from .hostlist import fold, join
 
 
@@ -31,26 +29,8 @@ def write_text(path: str | Path, text: str) -> None:
     """
     if str(path) == "-":
         sys.stdout.write(text)
-        return
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(path)) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise InputError(error.strerror or str(error), file=str(path)) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    else:
+        write_bytes(path, text.encode())
 
 
 def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:

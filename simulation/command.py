@@ -85,14 +85,14 @@ def workload() -> None:
 @click.option("--plot", type=_OUTPUT, help="Chart of sizes, times, hours and load (.png, .pdf, .svg).")
 def describe(workload: str, processors: int | None, form: str, output: Path, plot: Path | None) -> None:
     """Print what a log (SWF, plain or gzip; - reads standard input) holds."""
+    from ..formats.drawing import check_drawing
     from ..formats.write import write_text
-    from .chart import check_chart
     from .describe import describe as figures_of
     from .describe import description_text
     from .plot_workload import draw_workload
     from .report import to_json
 
-    check_chart("--plot", plot)
+    check_drawing("--plot", plot)
     log = _read(workload)
     jobs = _jobs(workload, log, processors, None)
     if plot is not None:
@@ -103,7 +103,7 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
 
 def _check_simulate(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and charts that could not be drawn."""
-    from .chart import check_chart
+    from ..formats.drawing import check_drawing
 
     for option, needed, value in (
         ("reservations", "policy", ("reservations",)),
@@ -115,8 +115,8 @@ def _check_simulate(options: dict[str, Any]) -> None:
             raise OptionError(f"{name} needs --{needed} {' or '.join(value)}, not {options[needed]}")
     if options["processors"] is not None and options["cluster"] is not None:
         raise OptionError("--processors and --cluster both give the machine's size")
-    check_chart("--gantt", options["gantt"])
-    check_chart("--plot", options["plot"])
+    check_drawing("--gantt", options["gantt"])
+    check_drawing("--plot", options["plot"])
 
 
 def _shown(path: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .chart import count_axis, new_figure, save, styled, time_unit
+from ..formats.drawing import save_figure
+from .chart import count_axis, new_figure, styled, time_unit
 from .placement import place_lowest_first
 from .result import Result
 
@@ -62,7 +63,7 @@ def draw_gantt(result: Result, path: Path) -> None:
         if wait.any():
             bar = figure.colorbar(colors, ax=axes, label=f"Waiting time ({wait_unit})", pad=0.01, aspect=30)
             bar.ax.yaxis.set_major_formatter("{x:g}")
-        save(figure, path)
+        save_figure(figure, path)
 
 
 def _boxes(result: Result, seconds: float) -> _Boxes:

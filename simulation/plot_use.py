@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .chart import BLUE, ORANGE, count_axis, legend_above, new_figure, save, styled, time_unit
+from ..formats.drawing import save_figure
+from .chart import BLUE, ORANGE, count_axis, legend_above, new_figure, styled, time_unit
 from .result import Result
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def draw_utilization(result: Result, path: Path) -> None:
         bottom.set_xlim(0, max(result.makespan, 1) / seconds)
         bottom.set_xlabel(f"Time since the first submission ({unit})")
         figure.align_ylabels()
-        save(figure, path)
+        save_figure(figure, path)
 
 
 def _edges(result: Result) -> NDArray[np.float64] | None:

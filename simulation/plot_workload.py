@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..formats.drawing import save_figure
 from ..formats.swf import SwfLog
-from .chart import BLUE, GREY, ORANGE, new_figure, save, styled
+from .chart import BLUE, GREY, ORANGE, new_figure, styled
 from .workload import Workload
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def draw_workload(workload: Workload, log: SwfLog, path: Path) -> None:
         _draw_load(panels[1, 1], workload)
         for letter, axes in zip("abcd", panels.flat, strict=True):
             axes.set_title(f"({letter})", loc="left", fontsize=8, fontweight="bold")
-        save(figure, path)
+        save_figure(figure, path)
 
 
 def _draw_sizes(axes: Axes, workload: Workload) -> None:

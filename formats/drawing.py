@@ -1,0 +1,50 @@
+"""Pictures out: which files a chart may be, and how equal charts become equal bytes.
+
+matplotlib comes with the extra ``plot``; nothing here imports it before a picture is drawn.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..cluster.errors import OptionError
+from .binary import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Suffix -> what savefig takes so that equal charts are equal bytes.
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
+
+
+def check_drawing(option: str, path: Path | None) -> None:
+    """Refuse a picture that could not be drawn, before time is spent on what it would show.
+
+    Raises:
+        OptionError: matplotlib is not installed, or the file's suffix is none it is drawn for.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in _METADATA:
+        raise OptionError(f"{option} {path}: the name ends in none of {', '.join(_METADATA)}")
+    if find_spec("matplotlib") is None:
+        raise OptionError(f"{option} needs matplotlib: pip install 'aucsched[plot]'")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure whole or not at all, in the form its name's suffix says.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    content = BytesIO()
+    suffix = path.suffix.lower()
+    figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
+    write_bytes(path, content.getvalue())
