@@ -15,12 +15,12 @@ from ..bidgen.dealing import sums_of
 from ..bidgen.fields import units_of
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
-from .auction_model import AuctionModel, FloatArray
-from .preference import TABLE_4_4, Constants, preference_f
+from .auction_model import FloatArray, LinearAuction
+from .preference import TABLE_4_4, Constants
 from .solver import LpAffineExpression, LpBinary, LpConstraint, LpConstraintEQ, LpInteger, LpVariable
 
 
-class Aucsched1(AuctionModel):
+class Aucsched1(LinearAuction):
     """Maximise Σ (P_j + α·F_jc)·b_jc: equations (4.1)-(4.10).
 
     The cores on a node are unit·(least·u + r), where a unit is a task's cores and ``least`` the fewest units
@@ -39,7 +39,7 @@ class Aucsched1(AuctionModel):
         constants: Constants = TABLE_4_4,
         max_level: int = 0,  # noqa: ARG002 - the topology is AUCSCHED3's
     ) -> None:
-        self._constants = constants
+        self.constants = constants
         self._prepare(table, columns)
         super().__init__(table, columns, weights, guards)
         self.nodes_of_bids()
@@ -180,17 +180,3 @@ class Aucsched1(AuctionModel):
         won = np.repeat(np.isin(np.arange(bids), chosen), self.table.lengths)
         cores = np.where(won, self._unit * (self._least + beyond), self.table.cores)
         return self.table.with_cores(cores), chosen
-
-    def bid_preference(self) -> FloatArray:
-        """F of each bid (4.12)."""
-        return preference_f(self.table, len(self.columns.names), self._constants)
-
-    def shown_preference(self) -> FloatArray:
-        """F of each bid."""
-        return self.bid_preference()
-
-    def paper_weights(self, priorities: FloatArray) -> FloatArray:
-        """P_j + α·F_jc with α = P_min / (|B| + 1): equations (4.1), (4.10)."""
-        alpha = float(priorities.min()) / (len(self.table) + 1) if len(priorities) else 0.0
-        result: FloatArray = priorities[self.table.job] + alpha * self.bid_preference()
-        return result

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from .preference import Constants, preference_f
 from .solver import (
     IntegerProgram,
     LpAffineExpression,
@@ -179,3 +180,27 @@ class AuctionModel:
             priorities: P_j of each job of the window, shape (jobs,).
         """
         raise NotImplementedError
+
+
+class LinearAuction(AuctionModel):
+    """An auction on nodes in a row, whose bids are preferred by F: AUCSCHED1 and 2.
+
+    Args:
+        constants: k1 to k4 of (4.12) or (5.7).
+    """
+
+    constants: Constants
+
+    def bid_preference(self) -> FloatArray:
+        """F of each bid (4.12), (5.7): positive, so that a further job never costs preference."""
+        return preference_f(self.table, len(self.columns.names), self.constants)
+
+    def shown_preference(self) -> FloatArray:
+        """F of each bid."""
+        return self.bid_preference()
+
+    def paper_weights(self, priorities: FloatArray) -> FloatArray:
+        """P_j + α·F_i with α = P_min / (|B| + 1): equations (4.1), (4.10), (5.1), (5.6)."""
+        alpha = float(priorities.min()) / (len(self.table) + 1) if len(priorities) else 0.0
+        result: FloatArray = priorities[self.table.job] + alpha * self.bid_preference()
+        return result
