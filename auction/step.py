@@ -127,7 +127,9 @@ def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[Atte
     attempts: list[AttemptResult] = []
     window: tuple[Demand, ...] = queue.window
     while window:
-        attempts.append(attempt(window, cluster, options))
+        # The file is the whole window's: halved attempts leave it alone.
+        asked = replace(options, export="") if attempts else options
+        attempts.append(attempt(window, cluster, asked))
         halves = options.on_timeout == "halve" and options.strategy == "exact"
         if attempts[-1].proved or not halves or len(window) == 1:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,17 @@ def test_the_exported_program_has_the_schedules_optimum(model: str, ending: str,
         assert minimises == (ending == "mps")
         assert abs(value) == pytest.approx(float(result.objective.priority))
         assert (value <= 0) == minimises
+
+
+def test_halved_attempts_leave_the_exported_window_alone(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    nodes = [{"name": f"n{place:03d}", "cores": 12, "free_cores": rng.randint(0, 12)} for place in range(120)]
+    jobs = [{"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7)} for _ in range(40)]
+    for on_timeout in ("incumbent", "halve"):
+        file = str(tmp_path / f"{on_timeout}.lp")
+        result = schedule(snapshot(nodes, jobs), time_limit_s=0.02, on_timeout=on_timeout, export=file)
+    assert len(result.attempts) > 1
+    assert (tmp_path / "halve.lp").read_bytes() == (tmp_path / "incumbent.lp").read_bytes()
 
 
 def test_export_refuses_another_ending(tmp_path: Path) -> None:
