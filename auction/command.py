@@ -74,7 +74,9 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
         result = run_step(loaded, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
-    if checked.export.endswith(".mps"):
+    if checked.export and not result.attempts:
+        click.echo(f"note: no job takes part, {checked.export} is not written", err=True)
+    elif checked.export.endswith(".mps"):
         click.echo(f"note: {checked.export} minimises the negated objective", err=True)
     if plot is not None:
         draw_machine(loaded, result, plot)

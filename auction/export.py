@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..cluster.errors import OptionError
 from ..formats.binary import write_bytes
 from ..models.solver import written
 from .stated import Stated
@@ -19,13 +18,12 @@ def export(stated: Stated, path: str, *, weighted: bool) -> None:
     ``objective.priority``. MPS readers differ about a maximising section, so an .mps file minimises the
     negated sum.
 
+    The options refuse other endings.
+
     Raises:
-        OptionError: the name ends in neither.
         InputError: the file cannot be written.
     """
     ending = Path(path).suffix
-    if ending not in {".mps", ".lp"}:
-        raise OptionError(f"export: {path!r} ends in neither .mps nor .lp")
     objective = stated.printed if weighted else np.array([float(weight) for weight in stated.weights])
     program = stated.program.maximising(objective)
     is_mps = ending == ".mps"

@@ -27,6 +27,7 @@ WEIGHTS = ("lexicographic", "paper")
 OBJECTIVES = ("priority", "priority_cores")
 STRATEGIES = ("exact", "anytime")
 ON_TIMEOUT = ("halve", "incumbent", "discard")
+EXPORTS = (".mps", ".lp")
 
 #: MAXBIDS and MAXBIDSPERJOB by model (Soner, chapter 4; SPEC 1.3).
 DEFAULT_CAPS: Mapping[str, tuple[int, int]] = {
@@ -36,12 +37,12 @@ DEFAULT_CAPS: Mapping[str, tuple[int, int]] = {
     "aucsched3": (6000, 60),
 }
 
-_PAPER = {"weights": "paper", "on_timeout": "discard", "preference_table": "printed"}
+_PAPER = {"weights": "paper", "on_timeout": "discard"}
 _PLUGIN = {"weights": "paper", "on_timeout": "incumbent", "bid_order": "figure-4.5"}
 
 #: Preset → model → option values: the thesis's text, and the published plugins' code (SPEC 1.12).
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "paper": dict.fromkeys(MODELS, _PAPER),
+    "paper": {**dict.fromkeys(MODELS, _PAPER), "aucsched2": {**_PAPER, "preference_table": "printed"}},
     "plugin": {
         "ipsched": {**_PLUGIN, "window": 200, "time_limit_s": 3.0},
         "aucsched1": {**_PLUGIN, "window": 100, "time_limit_s": 3.0, "max_bids": 250, "max_bids_per_job": 15},
@@ -73,8 +74,9 @@ class StepOptions:
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
         objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
         strategy: ``exact``, the papers': HiGHS, halving the window on a timeout; ``anytime``: greedy, prices
-            and large-neighbourhood search, for AUCSCHED2 and 3 under lexicographic weights.
-        work_limit: for ``anytime``: steps of the search instead of seconds, the same on every machine.
+            and large-neighbourhood search, for AUCSCHED2 and 3 under lexicographic weights; it makes one
+            attempt, whose award stands, so ``on_timeout`` has nothing to halve.
+        work_limit: for ``anytime``: steps of the search instead of ``time_limit_s``, the same everywhere.
         on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
@@ -115,10 +117,18 @@ class StepOptions:
                 _within(name, getattr(self, name), 1, _LARGEST)
         _within("seed", self.seed, 0, _LARGEST_SEED)
         _within("reserve", self.reserve, 0, _LARGEST)
+        self._check_ignored()
         self._check_strategy()
         limit = self.time_limit_s
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 0 < limit < float("inf"):
             raise OptionError(f"time_limit_s: {limit!r} is not a positive number of seconds")
+
+    def _check_ignored(self) -> None:
+        """Refuse values that the model has no use for, and files of no known form."""
+        if self.preference_table != "corrected" and self.model != "aucsched2":
+            raise OptionError(f"preference_table: table 5.2 is aucsched2's, {self.model} does not read it")
+        if self.export and not self.export.endswith(EXPORTS):
+            raise OptionError(f"export: {self.export!r} ends in neither {' nor '.join(EXPORTS)}")
 
     def _check_strategy(self) -> None:
         """Refuse combinations in which an option would be ignored."""

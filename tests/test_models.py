@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import highspy
 import numpy as np
 import pytest
 from random_snapshots import random_snapshot
-from support.build import snapshot, tiny, tree
+from support.build import document, snapshot, tiny, tree
 from support.optimum import best_priority_sum
 from support.run import aucsched, refused
 
@@ -213,6 +214,24 @@ def test_export_refuses_another_ending(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="neither"):
         schedule(tiny(0), export=str(tmp_path / "window.txt"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_the_model_does_not_read_is_refused_and_the_preset_does_not_ask_for_it() -> None:
+    for model in ("ipsched", "aucsched1", "aucsched3"):
+        with pytest.raises(OptionError, match="preference_table"):
+            schedule(tiny(0), model=model, preference_table="printed")
+        assert options_with_preset("paper", {"model": model}).preference_table == "corrected"
+    assert options_with_preset("paper", {"model": "aucsched2"}).preference_table == "printed"
+
+
+def test_without_jobs_or_bids_the_export_is_written_or_said_not_to_be(tmp_path: Path) -> None:
+    for name, jobs in (("empty", []), ("none_fits", [{"cores": 99}])):
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(document([{"name": "n1", "cores": 1}], jobs)))
+        target = tmp_path / f"{name}.lp"
+        done = aucsched("schedule", file, "--export", target)
+        assert done.returncode == 0, done.stderr
+        assert target.exists() != ("is not written" in done.stderr)
 
 
 def test_the_command_knows_models_presets_reserve_and_export(tmp_path: Path) -> None:
