@@ -1,0 +1,91 @@
+"""A machine and the jobs that will come to it: what a node-level simulation plays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+from .errors import InputError
+from .jobs import Job
+from .nodes import License, Node, Partition, Switch
+from .snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivingJob:
+    """A job with when it comes and how long it will run, which no scheduler sees.
+
+    Attributes:
+        job: as it stands in the queue once it has come; ``submit_time`` is None.
+        arrival_s: seconds after the workload's beginning.
+        run_time_s: at its nominal size and the fewest gres it accepts, above 0. A job is killed at its
+            time limit.
+        gres_run_time_factor: N of Soner's equation (7.1), drawn once for each job: with more gres than
+            the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
+            ``run_time_s``; None when gres do not change its run time.
+
+    """
+
+    job: Job
+    arrival_s: float
+    run_time_s: float
+    gres_run_time_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.arrival_s) and self.arrival_s >= 0):
+            raise InputError(f"{self.arrival_s:g} is no time from 0 on", path="arrival_s")
+        if not (isfinite(self.run_time_s) and self.run_time_s > 0):
+            raise InputError(f"{self.run_time_s:g} is no time above 0", path="run_time_s")
+        factor = self.gres_run_time_factor
+        if factor is not None and not (isfinite(factor) and factor > 0):
+            raise InputError(f"{factor:g} is not above 0", path="gres_run_time_factor")
+
+    def run_time_with(self, fewest: int, allocated: int) -> float:
+        """Return the run time in seconds with so many gres allocated (Soner, 7.1)."""
+        if self.gres_run_time_factor is None or allocated <= fewest:
+            return self.run_time_s
+        return min(self.run_time_s, self.run_time_s * self.gres_run_time_factor * fewest / allocated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterWorkload:
+    """An empty cluster and the jobs that arrive at it, in order of arrival.
+
+    Attributes:
+        name: for people: ``table-8.6/3``.
+        nodes, switches, partitions, licenses: as in a snapshot; nothing runs at the beginning.
+        jobs: by rising ``arrival_s``; ids are unique.
+        notes: how it was made: generator, parameters, seed.
+
+    Raises:
+        InputError: jobs are out of order, or what a snapshot would refuse.
+
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    jobs: tuple[ArrivingJob, ...] = ()
+    switches: tuple[Switch, ...] | None = None
+    partitions: tuple[Partition, ...] = ()
+    licenses: Mapping[str, License] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        before = 0.0
+        for index, arriving in enumerate(self.jobs):
+            if arriving.arrival_s < before:
+                message = f"{arriving.arrival_s:g} is before {before:g}: jobs stand in order of arrival"
+                raise InputError(message, path=f"jobs[{index}].arrival_s")
+            before = arriving.arrival_s
+        self.snapshot()
+
+    def snapshot(self) -> Snapshot:
+        """Return the empty cluster with every job in its queue; checks names and counts."""
+        return Snapshot(
+            nodes=self.nodes,
+            switches=self.switches,
+            partitions=self.partitions,
+            licenses=self.licenses,
+            jobs=tuple(arriving.job for arriving in self.jobs),
+        )
