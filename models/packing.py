@@ -6,6 +6,7 @@ the same solutions as the PuLP model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,74 +106,98 @@ def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
     return found & (np.diff(indptr) > 0)
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Part:
+    """Capacities of one kind, before any is dropped or merged, and what a table takes of them.
+
+    Attributes:
+        what: ``cores``, ``memory``, a gres or a licence by name.
+        guard: the reservation whose room it is, None for what is free now.
+        is_license: one capacity, taken by bids; otherwise taken by entries of bids.
+        row, amount: which capacity and how much of it, shape (entries,), of a licence (bids,).
+        capacity: shape (nodes,), of a reservation's room its nodes, of a licence (1,).
+    """
+
+    what: str
+    guard: Guard | None = None
+    is_license: bool = False
+    row: IntArray
+    amount: IntArray
+    capacity: IntArray
+
+
+def parts_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> list[Part]:
+    """Return what bids compete for: cores, gres and memory of nodes, room of reservations, licences."""
+    return [*_on_nodes(table, columns), *_reserved(table, columns, guards), *_licenses(table, columns)]
+
+
 def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
     """Return a table's bids and capacities: cores, gres and memory of nodes, licences, reservations."""
+    rows = _stacked(table, parts_of(table, columns, guards))
+    return _packed(table, _reduced(rows.row, rows.column, rows.amount, rows.capacity, table.job))
+
+
+def full_packing(table: BidTable, parts: list[Part]) -> Packing:
+    """Return the same with every capacity of every part, one after another: rows tell what they are."""
+    return _packed(table, _stacked(table, parts))
+
+
+def _stacked(table: BidTable, parts: list[Part]) -> _Rows:
     bid = np.repeat(np.arange(len(table)), table.lengths)
-    parts = [*_on_nodes(table, columns), *_reserved(table, columns, guards), *_licenses(table, columns)]
-    rows: list[IntArray] = []
-    bids: list[IntArray] = []
-    amounts: list[IntArray] = []
-    capacities: list[IntArray] = []
-    offset = 0
-    for of_entry, row, amount, capacity in parts:
-        wanted = np.flatnonzero(amount)
-        rows.append(row[wanted] + offset)
-        bids.append(bid[wanted] if of_entry else wanted)
-        amounts.append(amount[wanted])
-        capacities.append(capacity)
-        offset += len(capacity)
     none = np.zeros(0, np.int64)
-    reduced = _reduced(
-        np.concatenate([none, *rows]),
-        np.concatenate([none, *bids]),
-        np.concatenate([none, *amounts]),
-        np.concatenate([none, *capacities]),
-        table.job,
-    )
-    order = np.argsort(reduced.column, kind="stable")
+    rows, bids, amounts, capacities = [none], [none], [none], [none]
+    offset = 0
+    for part in parts:
+        wanted = np.flatnonzero(part.amount)
+        rows.append(part.row[wanted] + offset)
+        bids.append(wanted if part.is_license else bid[wanted])
+        amounts.append(part.amount[wanted])
+        capacities.append(part.capacity)
+        offset += len(part.capacity)
+    return _Rows(*(np.concatenate(arrays) for arrays in (rows, bids, amounts, capacities)))
+
+
+def _packed(table: BidTable, rows: _Rows) -> Packing:
+    order = np.argsort(rows.column, kind="stable")
     return Packing(
         job=table.job,
         first=np.flatnonzero(np.diff(table.job, prepend=-1)),
-        indptr=np.concatenate([[0], np.cumsum(np.bincount(reduced.column, minlength=len(table)))]),
-        row=reduced.row[order],
-        amount=reduced.amount[order],
-        capacity=reduced.capacity,
+        indptr=np.concatenate([[0], np.cumsum(np.bincount(rows.column, minlength=len(table)))]),
+        row=rows.row[order],
+        amount=rows.amount[order],
+        capacity=rows.capacity,
     )
 
 
-_Part = tuple[bool, IntArray, IntArray, IntArray]
-
-
-def _on_nodes(table: BidTable, columns: Columns) -> list[_Part]:
-    parts: list[_Part] = [(True, table.node, table.cores, columns.free.cores)]
-    parts += [(True, table.node, counts, columns.free.gres[kind]) for kind, counts in table.gres.items()]
+def _on_nodes(table: BidTable, columns: Columns) -> Iterator[Part]:
+    free = columns.free
+    yield Part(what="cores", row=table.node, amount=table.cores, capacity=free.cores)
+    for kind, counts in table.gres.items():
+        yield Part(what=kind, row=table.node, amount=counts, capacity=free.gres[kind])
     if table.memory is not None:
-        limited = columns.free.memory[table.node] < UNLIMITED_MIB
-        parts.append((True, table.node, table.memory * limited, columns.free.memory))
-    return parts
+        limited = free.memory[table.node] < UNLIMITED_MIB
+        yield Part(what="memory", row=table.node, amount=table.memory * limited, capacity=free.memory)
 
 
-def _reserved(table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> list[_Part]:
-    parts: list[_Part] = []
+def _reserved(table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Part]:
     for guard in guards:
         place = np.zeros(len(columns.names), np.int64)
         place[guard.nodes] = np.arange(len(guard.nodes))
         long = guard.of_jobs(table)[np.repeat(table.job, table.lengths)] & np.isin(table.node, guard.nodes)
-        row = place[table.node]
-        parts.append((True, row, table.cores * long, guard.room.cores))
-        parts += [(True, row, counts * long, guard.room.gres[kind]) for kind, counts in table.gres.items()]
+        row, room = place[table.node], guard.room
+        yield Part(what="cores", guard=guard, row=row, amount=table.cores * long, capacity=room.cores)
+        for kind, counts in table.gres.items():
+            yield Part(what=kind, guard=guard, row=row, amount=counts * long, capacity=room.gres[kind])
         if table.memory is not None:
-            parts.append((True, row, table.memory * long, guard.room.memory))
-    return parts
+            yield Part(what="memory", guard=guard, row=row, amount=table.memory * long, capacity=room.memory)
 
 
-def _licenses(table: BidTable, columns: Columns) -> list[_Part]:
-    parts: list[_Part] = []
+def _licenses(table: BidTable, columns: Columns) -> Iterator[Part]:
+    row = np.zeros(len(table), np.int64)
     for name, free in columns.licenses.items():
         counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
-        amount = counts[table.job] if len(table) else np.zeros(0, np.int64)
-        parts.append((False, np.zeros(len(table), np.int64), amount, np.array([free])))
-    return parts
+        amount = counts[table.job] if len(table) else row
+        yield Part(what=name, is_license=True, row=row, amount=amount, capacity=np.array([free]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
