@@ -29,7 +29,11 @@ COMMANDS = {
         "compare",
         "Set the auction beside first-fit by priority and Slurm's own plan.",
     ),
-    "schema": ("formats.schema_command", "schema", "Print the JSON Schema of a snapshot or a schedule."),
+    "schema": (
+        "formats.schema_command",
+        "schema",
+        "Print the JSON Schema of a snapshot, workload or schedule.",
+    ),
     "completion": ("formats.completion_command", "completion", "Print the completion script of a shell."),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
     "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
+from .checks import LARGEST_COUNT
 from .errors import InputError
 from .jobs import Job
 from .nodes import License, Node, Partition, Switch
@@ -33,13 +34,17 @@ class ArrivingJob:
     gres_run_time_factor: float | None = None
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.arrival_s) and self.arrival_s >= 0):
-            raise InputError(f"{self.arrival_s:g} is no time from 0 on", path="arrival_s")
-        if not (isfinite(self.run_time_s) and self.run_time_s > 0):
-            raise InputError(f"{self.run_time_s:g} is no time above 0", path="run_time_s")
+        if not 0 <= self.arrival_s <= LARGEST_COUNT:
+            message = f"{self.arrival_s:g} is no time from 0 to {LARGEST_COUNT} s"
+            raise InputError(message, path="arrival_s")
+        if not 0 < self.run_time_s <= LARGEST_COUNT:
+            message = f"{self.run_time_s:g} is no time above 0, up to {LARGEST_COUNT} s"
+            raise InputError(message, path="run_time_s")
         factor = self.gres_run_time_factor
         if factor is not None and not (isfinite(factor) and factor > 0):
             raise InputError(f"{factor:g} is not above 0", path="gres_run_time_factor")
+        if self.job.submit_time is not None:
+            raise InputError("given, but arrival_s says when the job comes", path="submit_time")
 
     def run_time_with(self, fewest: int, allocated: int) -> float:
         """Return the run time in seconds with so many gres allocated (Soner, 7.1)."""
@@ -59,7 +64,7 @@ class ClusterWorkload:
         notes: how it was made: generator, parameters, seed.
 
     Raises:
-        InputError: jobs are out of order, or what a snapshot would refuse.
+        InputError: jobs are out of order, something is not free, or what a snapshot would refuse.
 
     """
 
@@ -78,6 +83,12 @@ class ClusterWorkload:
                 message = f"{arriving.arrival_s:g} is before {before:g}: jobs stand in order of arrival"
                 raise InputError(message, path=f"jobs[{index}].arrival_s")
             before = arriving.arrival_s
+        for index, node in enumerate(self.nodes):
+            if node.free != node.total:
+                raise InputError("a workload begins with everything free", path=f"nodes[{index}]")
+        for name, entry in self.licenses.items():
+            if entry.free != entry.total:
+                raise InputError("a workload begins with everything free", path=f"licenses.{name}")
         self.snapshot()
 
     def snapshot(self) -> Snapshot:

@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of the snapshot and the schedule file, made from the types that read and write them.
+"""JSON Schemas (2020-12) of the snapshot, workload and schedule files, made from the types that hold them.
 
 Types, members and defaults come from the wire types; ranges, texts and the rules between members of one
 object are added here. What needs the whole file (names that exist, running jobs that fit) only reading tells.
@@ -15,7 +15,7 @@ import msgspec
 from ..cluster.checks import LARGEST_COUNT
 from ..cluster.jobs import JobKind
 from ..cluster.nodes import NodeState, PartitionState
-from . import wire
+from . import wire, workload_wire
 from .schedule_wire import ScheduleWire
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -78,27 +78,64 @@ _TIMES: Mapping[str, Iterable[str]] = {
     "Running": ["end_time"],
     "Reservation": ["start", "end"],
 }
+#: Members of a snapshot's types that a workload leaves out: all is free, and jobs come at ``arrival_s``.
+_WORKLOAD_NULLS: Mapping[str, Iterable[str]] = {
+    "Node": ["free_cores", "free_memory_mib", "free_gres"],
+    "License": ["free"],
+    "Job": ["submit_time"],
+}
+_WORKLOAD_SECONDS: Mapping[str, Json] = {
+    "arrival_s": {"minimum": 0, "maximum": LARGEST_COUNT},
+    "run_time_s": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
+    "gres_run_time_factor": {"exclusiveMinimum": 0},
+}
 
 
 def snapshot_schema() -> Json:
     """Return the schema of a snapshot file (``aucsched-snapshot/1``)."""
     schema = _generated(wire.SnapshotWire, "aucsched snapshot", "A cluster and its queue at one moment.")
     types = schema["$defs"]
+    _common(types)
+    types["Snapshot"]["properties"]["format"] = {"const": wire.FORMAT}
+    types["Snapshot"]["properties"]["nodes"]["minItems"] = 1
+    types["Running"]["properties"]["nodes"].update({"minProperties": 1, "propertyNames": dict(_HOSTLIST)})
+    types["Running"]["properties"]["nodes"]["additionalProperties"] = {"$ref": "#/$defs/Use"}
+    return schema
+
+
+def workload_schema() -> Json:
+    """Return the schema of a workload file (``aucsched-workload/1``)."""
+    schema = _generated(
+        workload_wire.WorkloadWire, "aucsched workload", "An empty cluster and the jobs that come to it."
+    )
+    types = schema["$defs"]
+    _common(types)
+    types["Workload"]["properties"]["format"] = {"const": workload_wire.FORMAT}
+    types["Workload"]["properties"]["nodes"]["minItems"] = 1
+    for name, members in _WORKLOAD_NULLS.items():
+        for member in members:
+            types[name]["properties"][member] = {"type": "null", "default": None}
+    for member, least in _WORKLOAD_SECONDS.items():
+        _add(types["Job"]["properties"][member], "number", least)
+    return schema
+
+
+def _common(types: Json) -> None:
+    """Add ranges, texts and rules to those types that the file has."""
     for name, least in _LEAST.items():
-        for member, minimum in least.items():
+        for member, minimum in least.items() if name in types else ():
             _at_least(types[name]["properties"][member], minimum)
     for member, minimum in _RANGES.items():
         _range(types["Job"]["properties"][member], minimum)
     for members, keywords in ((_NAMES, _TEXT), (_HOSTS, _HOSTLIST)):
         for name, listed in members.items():
-            for member in listed:
+            for member in listed if name in types else ():
                 _add(types[name]["properties"][member], "string", keywords)
     for name, listed in _TIMES.items():
-        for member in listed:
+        for member in listed if name in types else ():
             _time(types[name]["properties"], member)
     _choices(types)
     _rules(types)
-    return schema
 
 
 def schedule_schema() -> Json:
@@ -107,7 +144,11 @@ def schedule_schema() -> Json:
 
 
 #: The schemas by the file they are of.
-SCHEMAS: Mapping[str, Callable[[], Json]] = {"snapshot": snapshot_schema, "schedule": schedule_schema}
+SCHEMAS: Mapping[str, Callable[[], Json]] = {
+    "snapshot": snapshot_schema,
+    "workload": workload_schema,
+    "schedule": schedule_schema,
+}
 
 
 def schema_json(name: str) -> str:
@@ -171,8 +212,7 @@ def _time(properties: Json, member: str) -> None:
 
 
 def _choices(types: Json) -> None:
-    """Name the values of texts that are one of a few, and the format."""
-    types["Snapshot"]["properties"]["format"] = {"const": wire.FORMAT}
+    """Name the values of texts that are one of a few."""
     types["Node"]["properties"]["state"].update(_one_of(NodeState))
     types["Job"]["properties"]["kind"].update(_one_of(JobKind))
     # Partition states are read in either case, as Slurm prints them.
@@ -191,9 +231,6 @@ def _given(member: str, kinds: list[str]) -> Json:
 
 def _rules(types: Json) -> None:
     """Add what must hold between the members of one object."""
-    types["Snapshot"]["properties"]["nodes"]["minItems"] = 1
-    types["Running"]["properties"]["nodes"].update({"minProperties": 1, "propertyNames": dict(_HOSTLIST)})
-    types["Running"]["properties"]["nodes"]["additionalProperties"] = {"$ref": "#/$defs/Use"}
     job = types["Job"]
     job["properties"]["priority"] = {
         "type": "number",

@@ -30,10 +30,12 @@ def test_public_names_are_what_all_says() -> None:
     for name in aucsched.__all__:
         assert getattr(aucsched, name) is not None
     assert set(aucsched.__all__) == {
+        "ArrivingJob",
         "AucschedError",
         "Award",
         "AwardError",
         "BidClass",
+        "ClusterWorkload",
         "InputError",
         "Job",
         "JobKind",
@@ -57,7 +59,9 @@ def test_public_names_are_what_all_says() -> None:
         "Switch",
         "__version__",
         "load_snapshot",
+        "load_workload",
         "save_snapshot",
+        "save_workload",
         "schedule",
     }
     with pytest.raises(AttributeError):

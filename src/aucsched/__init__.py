@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from .cluster.nodes import License, Node, NodeState, Partition, Reservation, Resources, Switch
     from .cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, Status
     from .cluster.snapshot import Snapshot
+    from .cluster.workload import ArrivingJob, ClusterWorkload
     from .formats.native import load_snapshot
+    from .formats.workload import load_workload, save_workload
     from .formats.write import save_snapshot
 
 _PLACES = {
@@ -34,18 +36,22 @@ _PLACES = {
     ),
     "cluster.schedule": ("Award", "BidClass", "Reason", "Refusal", "Schedule", "Status"),
     "cluster.snapshot": ("Snapshot",),
+    "cluster.workload": ("ArrivingJob", "ClusterWorkload"),
     "formats.native": ("load_snapshot",),
+    "formats.workload": ("load_workload", "save_workload"),
     "formats.write": ("save_snapshot",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: PLE0604 - names only, resolved by __getattr__
+__all__ = [
+    "ArrivingJob",
     "AucschedError",
     "Award",
     "AwardError",
     "BidClass",
+    "ClusterWorkload",
     "InputError",
     "Job",
     "JobKind",
@@ -69,7 +75,9 @@ __all__ = [  # noqa: PLE0604 - names only, resolved by __getattr__
     "Switch",
     "__version__",
     "load_snapshot",
+    "load_workload",
     "save_snapshot",
+    "save_workload",
     "schedule",
 ]
 

@@ -1,0 +1,30 @@
+"""The workload file's members and JSON types: a snapshot's, with when jobs come and how long they run."""
+
+from __future__ import annotations
+
+import msgspec
+
+from . import wire
+
+FORMAT = "aucsched-workload/1"
+
+
+class JobWire(wire.JobWire, kw_only=True):
+    """A job that arrives: seconds from the workload's beginning, and its run time that no scheduler sees."""
+
+    arrival_s: float
+    run_time_s: float
+    gres_run_time_factor: float | None = None
+
+
+class WorkloadWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """The whole file: an empty cluster, and the jobs in order of arrival."""
+
+    format: str
+    name: str = ""
+    nodes: list[wire.NodeWire]
+    jobs: list[JobWire] = []
+    topology: wire.TopologyWire | None = None
+    licenses: dict[str, wire.LicenseWire] = {}
+    partitions: list[wire.PartitionWire] = []
+    notes: list[str] = []
