@@ -17,7 +17,7 @@ from ..cluster.schedule import Sizes
 from ..models.anytime import Limits, solve_anytime
 from ..models.exact import integer_weights, largest_sum
 from ..models.ipsched import check_size
-from ..models.lexicographic import SolveSettings, solve_lexicographic, solve_weighted
+from ..models.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
 from ..models.packing import packing_of
 from ..models.preference import PREFERENCE_TABLES, cost_k, preference_f
 from ..models.solver import SolverStatus
@@ -80,7 +80,7 @@ def attempt(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) 
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
-    if options.strategy == "anytime":
+    if options.is_anytime:
         solved = _anytime(bids, weights, cluster, options, began)
     else:
         solved = _exact(bids, weights, cluster, options)
@@ -222,7 +222,12 @@ def _solved(
     stated: Stated, start: FloatArray, options: StepOptions
 ) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
     """Return the values of the best solution, how the solve ended, whether proved, and the bound."""
-    settings = SolveSettings(time_limit_s=options.time_limit_s, seed=options.seed, clock=options.clock)
+    settings = SolveSettings(
+        time_limit_s=options.time_limit_s if options.work_limit is None else NO_LIMIT_S,
+        seed=options.seed,
+        clock=options.clock,
+        most_nodes=options.work_limit,
+    )
     if options.weights == "paper":
         solution, upper = solve_weighted(stated.program, stated.printed, start, settings)
         return solution.values, solution.status, solution.proved, _paper_bound(stated, upper)

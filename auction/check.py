@@ -15,12 +15,24 @@ def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
     """Raise AwardError unless every job stands in one list and every award keeps what the job asked."""
     _check_lists(snapshot, schedule)
     jobs = {job.id: job for job in snapshot.jobs}
-    places = {node.name: place for place, node in enumerate(snapshot.nodes)}
-    leaves = _leaves(snapshot)
+    checker = AwardChecker(snapshot)
     for award in schedule.started:
-        _Check(snapshot, jobs[award.job], award, places, leaves).run()
+        checker.check(jobs[award.job], award)
     _check_capacity(snapshot, schedule)
     _check_licenses(snapshot, schedule, jobs)
+
+
+class AwardChecker:
+    """Checks awards one by one against their jobs; what they take together is not its business."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._places = {node.name: place for place, node in enumerate(snapshot.nodes)}
+        self._leaves = _leaves(snapshot)
+
+    def check(self, job: Job, award: Award) -> None:
+        """Raise AwardError unless the award keeps what the job asked."""
+        _Check(self._snapshot, job, award, self._places, self._leaves).run()
 
 
 def _check_lists(snapshot: Snapshot, schedule: Schedule) -> None:

@@ -27,12 +27,6 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 @snapshot_argument
 @auction_options
 @click.option(
-    "--strategy",
-    type=click.Choice(["exact", "anytime"]),
-    help="The papers' (HiGHS, halving; default), or prices and large-neighbourhood search.",
-)
-@click.option("--work-limit", type=int, help="For anytime: steps of the search instead of seconds.")
-@click.option(
     "--reserve",
     type=int,
     help="Reserve for so many of the first blocked jobs: what would delay them does not start; default: 0.",

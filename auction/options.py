@@ -26,6 +26,8 @@ MODELS = ("ipsched", *AUCTIONS)
 WEIGHTS = ("lexicographic", "paper")
 OBJECTIVES = ("priority", "priority_cores")
 STRATEGIES = ("exact", "anytime")
+#: Where one binary variable a bid is the whole program.
+ANYTIME_MODELS = ("aucsched2", "aucsched3")
 ON_TIMEOUT = ("halve", "incumbent", "discard")
 EXPORTS = (".mps", ".lp")
 
@@ -75,8 +77,10 @@ class StepOptions:
         objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
         strategy: ``exact``, the papers': HiGHS, halving the window on a timeout; ``anytime``: greedy, prices
             and large-neighbourhood search, for AUCSCHED2 and 3 under lexicographic weights; it makes one
-            attempt, whose award stands, so ``on_timeout`` has nothing to halve.
-        work_limit: for ``anytime``: steps of the search instead of ``time_limit_s``, the same everywhere.
+            attempt, whose award stands, so ``on_timeout`` has nothing to halve. None takes ``anytime`` where
+            it can be had, else ``exact``.
+        work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
+            branch-and-bound nodes of each solve for ``exact``.
         on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
@@ -93,7 +97,7 @@ class StepOptions:
     time_limit_s: float = 3.0
     weights: str = "lexicographic"
     objective: str = "priority"
-    strategy: str = "exact"
+    strategy: str | None = None
     work_limit: int | None = None
     on_timeout: str = "halve"
     reserve: int = 0
@@ -107,7 +111,7 @@ class StepOptions:
         _one_of("model", self.model, MODELS)
         _one_of("weights", self.weights, WEIGHTS)
         _one_of("objective", self.objective, OBJECTIVES)
-        _one_of("strategy", self.strategy, STRATEGIES)
+        _one_of("strategy", self.strategy or "exact", STRATEGIES)
         _one_of("on_timeout", self.on_timeout, ON_TIMEOUT)
         _one_of("preference_table", self.preference_table, tuple(PREFERENCE_TABLES))
         _one_of("bid_order", self.bid_order, BID_ORDERS)
@@ -132,16 +136,21 @@ class StepOptions:
 
     def _check_strategy(self) -> None:
         """Refuse combinations in which an option would be ignored."""
-        if self.strategy == "exact":
-            if self.work_limit is not None:
-                raise OptionError("work_limit: strategy exact has no steps to count; use strategy anytime")
-            return
-        if self.model not in {"aucsched2", "aucsched3"}:
-            raise OptionError(f"strategy: anytime is for aucsched2 and aucsched3, not {self.model}")
-        if self.weights == "paper":
-            raise OptionError("strategy: anytime has lexicographic weights only")
         if self.work_limit is not None:
             _within("work_limit", self.work_limit, 0, _LARGEST)
+        if self.strategy == "anytime" and not self._has_anytime:
+            if self.weights == "paper":
+                raise OptionError("strategy: anytime has lexicographic weights only")
+            raise OptionError(f"strategy: anytime is for {' and '.join(ANYTIME_MODELS)}, not {self.model}")
+
+    @property
+    def _has_anytime(self) -> bool:
+        return self.model in ANYTIME_MODELS and self.weights == "lexicographic"
+
+    @property
+    def is_anytime(self) -> bool:
+        """Whether a step searches; otherwise it solves as the papers do."""
+        return self._has_anytime if self.strategy is None else self.strategy == "anytime"
 
     @property
     def bids_in_all(self) -> int:

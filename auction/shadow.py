@@ -157,13 +157,7 @@ class Forecast:
         demand = reader.read(job, 0)
         if not isinstance(demand, Demand):
             return None
-        placement = FirstFit(columns, self._topology).place(demand)
-        if placement is not None:
-            return _spot_of_placement(placement, columns)
-        # The auction also bids on nodes that first-fit does not look at together.
-        options = BidOptions(max_bids=1, max_bids_per_job=1)
-        table = generate_bids((demand,), columns, self._topology, options).table
-        return _spot_of_bid(table) if len(table) else None
+        return place_alone(demand, columns, self._topology)
 
     def at(self, step: int) -> Capacity:
         """Return what is free at a step."""
@@ -187,6 +181,17 @@ class Forecast:
         )
 
 
+def place_alone(demand: Demand, columns: Columns, topology: Topology) -> Spot | None:
+    """Return where a job could start on what is free if nothing else did, None when it fits nowhere."""
+    placement = FirstFit(columns, topology).place(demand)
+    if placement is not None:
+        return spot_of_placement(placement, columns)
+    # The auction also bids on nodes that first-fit does not look at together.
+    options = BidOptions(max_bids=1, max_bids_per_job=1)
+    table = generate_bids((replace(demand, index=0),), columns, topology, options).table
+    return spot_of_bid(table, 0) if len(table) else None
+
+
 def _keep(free: Capacity, spot: Spot) -> None:
     free.cores[spot.nodes] -= spot.held.cores
     free.memory[spot.nodes] -= spot.held.memory
@@ -194,7 +199,8 @@ def _keep(free: Capacity, spot: Spot) -> None:
         free.gres[kind][spot.nodes] -= counts
 
 
-def _spot_of_placement(placement: Placement, columns: Columns) -> Spot:
+def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
+    """Return what a first-fit placement holds."""
     demand = placement.demand
     order = np.argsort(placement.nodes)
     nodes = placement.nodes[order]
@@ -214,8 +220,9 @@ def _spot_of_placement(placement: Placement, columns: Columns) -> Spot:
     return Spot(nodes=nodes, held=held, placement=placement)
 
 
-def _spot_of_bid(table: BidTable) -> Spot:
-    entries = table.entries(0)
+def spot_of_bid(table: BidTable, bid: int) -> Spot:
+    """Return what a bid holds."""
+    entries = table.entries(bid)
     nodes = table.node[entries]
     memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries]
     gres = {kind: counts[entries] for kind, counts in table.gres.items()}

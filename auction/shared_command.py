@@ -35,7 +35,17 @@ _AUCTION = (
     click.option("--window", type=int, help="Jobs of highest priority that take part; default: 100."),
     click.option("--max-bids", type=int, help="Bids of all jobs together; default: the model's."),
     click.option("--max-bids-per-job", type=int, help="Bids of one job; default: the model's."),
+    click.option(
+        "--strategy",
+        type=click.Choice(["exact", "anytime"]),
+        help="The papers' (HiGHS, halving), or prices and search (default where the model has it).",
+    ),
     click.option("--time-limit", "time_limit_s", type=float, help="Seconds of each solve; default: 3."),
+    click.option(
+        "--work-limit",
+        type=int,
+        help="Instead of seconds, the same on every machine: steps of the search; nodes of an exact solve.",
+    ),
     click.option(
         "--on-timeout",
         type=click.Choice(["halve", "incumbent", "discard"]),

@@ -70,8 +70,9 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         time_limit_s: seconds of wall time of each attempt's solve (3).
         weights: ``lexicographic`` (default) or ``paper``.
         objective: ``priority`` (default) or ``priority_cores``.
-        strategy: ``exact`` (default) or ``anytime``.
-        work_limit: for ``anytime``: steps of the search, instead of the time limit.
+        strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights) or ``exact`` (else).
+        work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
+            steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
         reserve: how many of the first blocked jobs get a reservation (0).
         seed: the solver's (0).
@@ -130,7 +131,7 @@ def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[Atte
         # The file is the whole window's: halved attempts leave it alone.
         asked = replace(options, export="") if attempts else options
         attempts.append(attempt(window, cluster, asked))
-        halves = options.on_timeout == "halve" and options.strategy == "exact"
+        halves = options.on_timeout == "halve" and not options.is_anytime
         if attempts[-1].proved or not halves or len(window) == 1:
             break
         window = window[: len(window) // 2]

@@ -13,7 +13,7 @@ from math import floor
 import numpy as np
 
 from ..bidgen.columns import FloatArray, IntArray
-from .lexicographic import SolveSettings, WindowSolution, solve_lexicographic
+from .lexicographic import NO_LIMIT_S, SolveSettings, WindowSolution, solve_lexicographic
 from .packing import Packing
 from .prices import Prices, find_prices
 from .search import Search, Worth, greedy_by
@@ -28,8 +28,6 @@ _ROUNDS = 400
 _PATIENCE = 40
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
 _SCALE = 1e4
-#: Seconds that stand for "no limit" where only steps count.
-_FOR_EVER = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,7 @@ class Limits:
 
     def left_s(self) -> float:
         """Return the seconds that are left."""
-        return _FOR_EVER if self.deadline is None else self.deadline - self.clock()
+        return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -19,6 +19,8 @@ IntArray = npt.NDArray[np.int64]
 _LESS_THAN_ONE = 0.9
 #: Preferences of two bids differ by at least 1/((|N|+1)(|S|+1)) or not at all.
 _PREFERENCE_GAP = 1e-9
+#: Seconds that stand for "no limit" where only work counts.
+NO_LIMIT_S = 1e9
 #: Between the two values of a binary column.
 _HALF = 0.5
 
@@ -103,7 +105,7 @@ def solve_weighted(
 ) -> tuple[WindowSolution, float | None]:
     """Maximise Σ weights as they are, the gap 0: the papers' objectives. Also returns the bound."""
     best = start
-    options = SolverOptions(time_limit_s=settings.time_limit_s, seed=settings.seed)
+    options = _options(settings, settings.clock() + settings.time_limit_s, 0.0)
     report = solve(program.maximising(weights), options, best)
     if report.values is not None and weights @ report.values >= weights @ best:
         best = report.values

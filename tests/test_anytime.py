@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from aucsched.auction.queue import queue_of
 from aucsched.bidgen.columns import Columns, columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.schedule import Seconds
 from aucsched.models.aucsched3 import Aucsched3
 from aucsched.models.packing import packing_of
 from aucsched.models.prices import find_prices
@@ -138,7 +141,7 @@ def test_a_clock_that_has_run_out_ends_the_search_with_the_award_at_hand() -> No
     [
         {"strategy": "anytime", "model": "ipsched"},
         {"strategy": "anytime", "weights": "paper"},
-        {"work_limit": 3},
+        {"strategy": "anytime", "model": "aucsched1"},
         {"strategy": "anytime", "work_limit": -1},
     ],
 )
@@ -153,3 +156,35 @@ def test_reservations_hold_under_the_search_too() -> None:
     cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs)
     result = schedule(cluster, strategy="anytime", reserve=1)
     assert [award.job for award in result.started] == ["J1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "searches"),
+    [
+        ({}, True),
+        ({"model": "aucsched2"}, True),
+        ({"model": "aucsched1"}, False),
+        ({"model": "ipsched"}, False),
+        ({"weights": "paper"}, False),
+        ({"strategy": "exact"}, False),
+    ],
+)
+def test_the_search_is_the_default_where_there_is_one(options: dict[str, Any], *, searches: bool) -> None:
+    assert StepOptions(**options).is_anytime is searches
+
+
+@pytest.mark.parametrize("model", ["ipsched", "aucsched1", "aucsched3"])
+def test_nodes_limit_the_exact_strategy_where_no_clock_may(model: str) -> None:
+    ticks = itertools.count(step=1000)
+    options: dict[str, Any] = {
+        "model": model,
+        "strategy": "exact",
+        "work_limit": 1,
+        "on_timeout": "incumbent",
+    }
+    cluster = crowded(3)
+    hurried = schedule(cluster, **options, clock=lambda: float(next(ticks)))
+    assert hurried.started
+    assert replace(hurried, seconds=Seconds(), attempts=()) == replace(
+        schedule(cluster, **options), seconds=Seconds(), attempts=()
+    )

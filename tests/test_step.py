@@ -254,19 +254,19 @@ def crowded() -> Snapshot:
 
 
 def test_a_timeout_halves_the_window_until_a_proof() -> None:
-    result = schedule(crowded(), time_limit_s=0.05)
+    result = schedule(crowded(), strategy="exact", time_limit_s=0.05)
     sizes = [one.size for one in result.attempts]
     assert sizes[:3] == [60, 30, 15]
     assert result.window in sizes
     assert result.objective.priority == max(one.priority for one in result.attempts)
     # The last window is one whose best priority sum is proved; the proof of its preference may be open.
-    small = schedule(crowded(), time_limit_s=60, window=sizes[-1], on_timeout="incumbent")
+    small = schedule(crowded(), strategy="exact", time_limit_s=60, window=sizes[-1], on_timeout="incumbent")
     assert result.attempts[-1].priority == small.objective.priority
 
 
 def test_an_incumbent_is_started_after_one_attempt() -> None:
     cluster = crowded()
-    result = schedule(cluster, time_limit_s=0.05, on_timeout="incumbent")
+    result = schedule(cluster, strategy="exact", time_limit_s=0.05, on_timeout="incumbent")
     assert [one.size for one in result.attempts] == [60]
     assert result.status == "feasible"
     assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
