@@ -9,6 +9,8 @@ collect_ignore = [
     "models",
     "auction",
     "simulation",
+    "negotiation",
+    "runtime",
     "cli.py",
     "__init__.py",
 ]

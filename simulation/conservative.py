@@ -16,7 +16,7 @@ from bisect import insort
 from collections.abc import Sequence
 
 from .orderings import Resort
-from .profile import Profile
+from ..runtime.profile import Profile
 from .workload import Requests
 
 

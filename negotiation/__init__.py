@@ -1,0 +1,1 @@
+"""Negotiation between the batch scheduler and the runtime scheduler (DN-DBES)."""

@@ -1,0 +1,1 @@
+"""The runtime scheduler: running jobs that grow and shrink so that waiting ones start (DBES)."""
