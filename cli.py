@@ -37,7 +37,7 @@ COMMANDS = {
     "completion": ("formats.completion_command", "completion", "Print the completion script of a shell."),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
     "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),
-    "workload": ("simulation.command", "workload", "Look at a log: its jobs, times and load."),
+    "workload": ("simulation.workload_command", "workload", "Look at a log: its jobs, times and load."),
 }
 
 
