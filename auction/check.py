@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from ..cluster.errors import AwardError
 from ..cluster.jobs import Job, Request
 from ..cluster.nodes import Node, PartitionState, Resources
-from ..cluster.schedule import Award, Schedule
+from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 
 
@@ -17,7 +18,7 @@ def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
     jobs = {job.id: job for job in snapshot.jobs}
     checker = AwardChecker(snapshot)
     for award in schedule.started:
-        checker.check(jobs[award.job], award)
+        checker.check(jobs[award.job], award.nodes)
     _check_capacity(snapshot, schedule)
     _check_licenses(snapshot, schedule, jobs)
 
@@ -30,9 +31,9 @@ class AwardChecker:
         self._places = {node.name: place for place, node in enumerate(snapshot.nodes)}
         self._leaves = _leaves(snapshot)
 
-    def check(self, job: Job, award: Award) -> None:
-        """Raise AwardError unless the award keeps what the job asked."""
-        _Check(self._snapshot, job, award, self._places, self._leaves).run()
+    def check(self, job: Job, held: Mapping[str, Resources]) -> None:
+        """Raise AwardError unless what a job holds, by node name, keeps what it asked."""
+        _Check(self._snapshot, job, held, self._places, self._leaves).run()
 
 
 def _check_lists(snapshot: Snapshot, schedule: Schedule) -> None:
@@ -83,15 +84,20 @@ class _Check:
     """Checks one award against its job."""
 
     def __init__(
-        self, snapshot: Snapshot, job: Job, award: Award, places: dict[str, int], leaves: dict[str, str]
+        self,
+        snapshot: Snapshot,
+        job: Job,
+        held: Mapping[str, Resources],
+        places: dict[str, int],
+        leaves: dict[str, str],
     ) -> None:
         self._snapshot = snapshot
         self._job = job
         self._request: Request = job.request
-        self._award = award
+        self._held = held
         self._places = places
         self._leaves = leaves
-        self._nodes = [snapshot.nodes[places[name]] for name in award.nodes]
+        self._nodes = [snapshot.nodes[places[name]] for name in held]
 
     def run(self) -> None:
         """Make every check."""
@@ -112,7 +118,7 @@ class _Check:
         raise AwardError(f"job {self._job.id}: {message}")
 
     def _check_node(self, node: Node) -> None:
-        request, use = self._request, self._award.nodes[node.name]
+        request, use = self._request, self._held[node.name]
         if not node.state.takes_jobs:
             self._fail(f"{node.name} is {node.state}")
         if not request.features <= node.features or node.name in request.excluded_nodes:
@@ -148,7 +154,7 @@ class _Check:
 
     def _check_counts(self) -> None:
         request = self._request
-        cores = [use.cores for use in self._award.nodes.values()]
+        cores = [use.cores for use in self._held.values()]
         counts = request.node_counts
         if not cores or (counts is not None and not counts.minimum <= len(cores) <= counts.maximum):
             self._fail(f"has {len(cores)} nodes")
@@ -168,31 +174,31 @@ class _Check:
 
     def _check_order(self) -> None:
         request = self._request
-        places = sorted(self._places[name] for name in self._award.nodes)
+        places = sorted(self._places[name] for name in self._held)
         if request.contiguous and places[-1] - places[0] + 1 != len(places):
             self._fail("is not contiguous")
-        leaves = {self._leaves.get(name, "") for name in self._award.nodes}
+        leaves = {self._leaves.get(name, "") for name in self._held}
         if request.max_switches is not None and len(leaves) > request.max_switches:
             self._fail(f"stands below {len(leaves)} leaf switches")
-        if not set(request.required_nodes) <= set(self._award.nodes):
+        if not set(request.required_nodes) <= set(self._held):
             self._fail("lacks a required node")
 
     def _check_gres_per_node(self, name: str) -> None:
         span = self._request.gres_per_node[name]
-        for node, use in self._award.nodes.items():
+        for node, use in self._held.items():
             count = self._of(name, use, per_node=True)
             if count < span.minimum or (count > span.maximum and not self._request.exclusive):
                 self._fail(f"has {count} {name} on {node}")
 
     def _check_gres_total(self, name: str) -> None:
         span = self._request.gres_total[name]
-        count = sum(self._of(name, use, per_node=False) for use in self._award.nodes.values())
+        count = sum(self._of(name, use, per_node=False) for use in self._held.values())
         if count < span.minimum or (count > span.maximum and not self._request.exclusive):
             self._fail(f"has {count} {name}")
 
     def _of(self, name: str, use: Resources, *, per_node: bool) -> int:
         """Return the count of a gres, of any type when the request names none; one type per job."""
-        kinds = {kind for held in self._award.nodes.values() for kind in held.gres if _is_kind(kind, name)}
+        kinds = {kind for held in self._held.values() for kind in held.gres if _is_kind(kind, name)}
         if len(kinds) > 1 and not self._request.exclusive:
             self._fail(f"mixes {' and '.join(sorted(kinds))}")
         if len(kinds) > 1 and per_node:
@@ -203,7 +209,7 @@ class _Check:
         if self._request.exclusive:
             return
         asked = (*self._request.gres_per_node, *self._request.gres_total)
-        for use in self._award.nodes.values():
+        for use in self._held.values():
             for kind, count in use.gres.items():
                 if count and not any(_is_kind(kind, name) for name in asked):
                     self._fail(f"holds {count} {kind} that it did not ask for")

@@ -34,6 +34,14 @@ class Capacity:
             gres={name: counts.copy() for name, counts in self.gres.items()},
         )
 
+    def at(self, nodes: IntArray) -> Capacity:
+        """Return the amounts on some nodes only."""
+        return Capacity(
+            cores=self.cores[nodes],
+            memory=self.memory[nodes],
+            gres={name: counts[nodes] for name, counts in self.gres.items()},
+        )
+
     def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
         """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
         capped = self.copy()
@@ -93,7 +101,7 @@ def columns_of(snapshot: Snapshot) -> Columns:
         total=total,
         free=free,
         takes_jobs=np.array([node.state.takes_jobs for node in nodes], np.bool_),
-        is_empty=_is_empty(total, free),
+        is_empty=nothing_held(total, free),
         gres_max=_gres_max(total),
         licenses={name: entry.free for name, entry in snapshot.licenses.items()},
     )
@@ -103,7 +111,8 @@ def _memory(values: list[int | None]) -> IntArray:
     return np.array([UNLIMITED_MIB if value is None else value for value in values], np.int64)
 
 
-def _is_empty(total: Capacity, free: Capacity) -> BoolArray:
+def nothing_held(total: Capacity, free: Capacity) -> BoolArray:
+    """Return the nodes of which everything is free, shape (n,)."""
     empty: BoolArray = (free.cores == total.cores) & (free.memory == total.memory)
     for name, counts in free.gres.items():
         empty &= counts == total.gres[name]

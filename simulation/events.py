@@ -18,6 +18,7 @@ class EventKind(IntEnum):
 
     END = 10
     ARRIVAL = 30
+    PASS = 50
 
 
 class Event(NamedTuple):

@@ -1,0 +1,130 @@
+"""Policies that place jobs one after another on nodes: FCFS, and backfilling.
+
+A reservation is the earliest time at which the first blocked job fits if running jobs end at their time
+limits, and the nodes it would take then. A job that could still run then may only take what those nodes
+have beside the reservation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..auction.shadow import Spot
+from ..bidgen.columns import Columns
+from ..bidgen.demand import Demand
+from ..bidgen.guard import Guard
+from .future import Future, guard_of
+from .machine import Machine, Start, add_spot
+from .node_queue import NodeQueue
+from .node_select import Selector, View
+
+
+class Backfill:
+    """Starts jobs in queue order; behind the first that cannot start, those that delay no reservation.
+
+    Args:
+        machine: where jobs run.
+        selector: which nodes a job gets.
+        reservations: how many blocked jobs get one; 0: the first blocked job ends the pass (FCFS).
+        depth: at most so many jobs of the queue are looked at.
+    """
+
+    wants_more = False
+
+    def __init__(
+        self, machine: Machine, selector: Selector, *, reservations: int, depth: int | None = None
+    ) -> None:
+        self._machine = machine
+        self._selector = selector
+        self._reservations = reservations
+        self._depth = depth
+
+    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+        """Make one pass."""
+        state = _Pass(self._machine, now)
+        waiting = queue.first(len(queue) if self._depth is None else self._depth)
+        made = 0
+        for demand in waiting:
+            if self._starts(demand, state):
+                continue
+            if not self._reservations:
+                break
+            if made < self._reservations:
+                self._reserve(demand, state)
+                made += 1
+        return state.started
+
+    def _starts(self, demand: Demand, state: _Pass) -> bool:
+        view = state.view(demand)
+        if not state.has_licenses(demand) or not view.could_hold(demand):
+            return False
+        spot = self._selector.spot(demand, view)
+        if spot is not None:
+            state.take(demand, spot)
+        return spot is not None
+
+    def _reserve(self, demand: Demand, state: _Pass) -> None:
+        """Find when and where a blocked job could start, and keep the place clear for it."""
+
+        def fits(columns: Columns) -> Spot | None:
+            view = View(columns, columns.free)
+            return self._selector.spot(demand, view)
+
+        found = state.future().first(fits)
+        if found is not None:
+            state.reserve(guard_of(demand.job, state.now, found), found[1])
+
+
+class _Pass:
+    """What is free while a pass starts jobs, with and without what reservations keep clear."""
+
+    def __init__(self, machine: Machine, now: float) -> None:
+        self.now = now
+        self.started: list[Start] = []
+        self._machine = machine
+        self._free = machine.columns.free.copy()
+        self._licenses = dict(machine.licenses)
+        self._guards: list[Guard] = []
+        self._kept: list[Spot] = []
+        self._views: dict[tuple[bool, ...], View] = {}
+
+    def has_licenses(self, demand: Demand) -> bool:
+        """Return whether the licences that a job needs are free."""
+        return all(count <= self._licenses[name] for name, count in demand.licenses.items())
+
+    def view(self, demand: Demand) -> View:
+        """Return what a job may take: beside reservations it would run into, only their room."""
+        outlasted = tuple(guard.outlasts(demand.job) for guard in self._guards)
+        if outlasted not in self._views:
+            free = self._free
+            for guard, is_outlasted in zip(self._guards, outlasted, strict=True):
+                free = free.capped(guard.nodes, guard.room) if is_outlasted else free
+            self._views[outlasted] = View(self._machine.columns, free)
+        return self._views[outlasted]
+
+    def take(self, demand: Demand, spot: Spot) -> None:
+        """Start a job."""
+        limited = self._machine.limited
+        before = self._free.copy() if self._guards else self._free
+        add_spot(self._free, spot, -1, limited)
+        for guard in self._guards:
+            if guard.outlasts(demand.job):
+                room, used, left = guard.room, before.at(guard.nodes), self._free.at(guard.nodes)
+                room.cores -= used.cores - left.cores
+                room.memory -= used.memory - left.memory
+                for kind in room.gres:
+                    room.gres[kind] -= used.gres[kind] - left.gres[kind]
+        for name, count in demand.licenses.items():
+            self._licenses[name] -= count
+        self.started.append(Start(demand=demand, spot=spot))
+        self._views.clear()
+
+    def future(self) -> Future:
+        """Return what will be free beside what has started and what is reserved."""
+        return Future(self._machine, self.now, self.started, self._kept)
+
+    def reserve(self, guard: Guard, spot: Spot) -> None:
+        """Keep a place clear."""
+        self._guards.append(guard)
+        self._kept.append(spot)
+        self._views.clear()

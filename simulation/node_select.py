@@ -1,0 +1,298 @@
+"""Where a job is put: first, best and next fit along the nodes, and Slurm's choice below its switches.
+
+Every selection takes what is free and answers with nodes; how many cores each gives is then dealt as the
+auctions' bids deal it. Jobs whose nodes must be contiguous, below few switches, or hold named nodes or a
+total of some gres are looked for window by window (bidgen); all others node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..auction.shadow import Spot, spot_of_placement
+from ..bidgen.columns import BoolArray, Capacity, Columns, IntArray
+from ..bidgen.demand import Demand, Variant
+from ..bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from ..bidgen.first_fit import Placement, mode_of
+from ..bidgen.required import required_sets
+from ..bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+from ..topology.tree import Topology
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Candidates:
+    """The nodes that jobs of one shape may use now.
+
+    Attributes:
+        variant, choice: how the request is read.
+        nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
+        units_in_all: the sum over them.
+    """
+
+    variant: Variant
+    choice: GresChoice
+    nodes: IntArray
+    units: IntArray
+    units_in_all: int
+
+
+class View:
+    """Free resources as one pass sees them; nodes for jobs of one shape are found once for each state."""
+
+    def __init__(self, columns: Columns, free: Capacity) -> None:
+        self.columns = columns
+        self.free = free
+        self._known: dict[object, list[Candidates]] = {}
+
+    def changed(self) -> None:
+        """Forget what was computed: the free resources have changed."""
+        self._known.clear()
+
+    def candidates(self, demand: Demand) -> list[Candidates]:
+        """Return what a job may use in each of its variants, at the fewest gres of its ranges."""
+        key = shape_of(demand)
+        if key not in self._known:
+            self._known[key] = [self._of(demand, variant) for variant in demand.variants]
+        return self._known[key]
+
+    def _of(self, demand: Demand, variant: Variant) -> Candidates:
+        choice = list(gres_choices(variant))[-1]
+        mask = usable(demand, variant, choice, self.free, self.columns)
+        units = units_of(demand, self.free, self.columns)
+        nodes = np.flatnonzero(mask)
+        return Candidates(
+            variant=variant, choice=choice, nodes=nodes, units=units, units_in_all=int(units[nodes].sum())
+        )
+
+    def could_hold(self, demand: Demand) -> bool:
+        """Return whether there are enough nodes and cores for a job, wherever they stand."""
+        fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+        wanted = demand.units or 0
+        return any(
+            len(found.nodes) >= fewest and found.units_in_all >= wanted for found in self.candidates(demand)
+        )
+
+
+def shape_of(demand: Demand) -> tuple[object, ...]:
+    """Return what decides which nodes a job may use: the same for all that ask alike for each node."""
+    return (
+        id(demand.variants),
+        demand.unit,
+        demand.least,
+        demand.memory_per_node,
+        demand.memory_per_unit,
+        demand.exclusive,
+    )
+
+
+#: Returns the nodes of a job among candidates, in the order in which they are filled; None: no place.
+Select = Callable[[Demand, Candidates], IntArray | None]
+
+
+class Selector:
+    """Finds a spot for a job in a view."""
+
+    def __init__(self, columns: Columns, topology: Topology) -> None:
+        self._columns = columns
+        self.topology = topology
+        self._rules = Rules(topology=topology, use_switches=False)
+
+    def spot(self, demand: Demand, view: View) -> Spot | None:
+        """Return where a job starts, None when it does not fit."""
+        for found in view.candidates(demand):
+            fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+            if len(found.nodes) < fewest or found.units_in_all < (demand.units or 0):
+                continue
+            nodes = self._nodes(demand, found, view)
+            if nodes is not None:
+                return self._spot(demand, found, nodes)
+        return None
+
+    def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:
+        placement = Placement(
+            demand=demand,
+            variant=found.variant,
+            choice=found.choice,
+            nodes=nodes,
+            units=found.units[nodes],
+            mode=mode_of(demand),
+        )
+        return spot_of_placement(placement, self._columns)
+
+    def _nodes(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+        if demand.contiguous or demand.max_switches is not None or len(demand.required):
+            return self._in_windows(demand, found, view)
+        return self._in_windows(demand, found, view) if found.choice.total else self.scattered(demand, found)
+
+    def _in_windows(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+        """Return the preferred window that holds the job."""
+        nodes = found.nodes
+        if demand.max_switches is not None:
+            nodes = nodes[np.argsort(self.topology.rank[nodes])]
+        none = np.zeros_like(found.units)
+        totals = tuple(view.free.gres.get(kind, none) for kind, _, _, _ in found.choice.total)
+        field = field_of(nodes, found.units, totals, self.topology.leaf)
+        for windows in self._windows(field, demand, found):
+            if len(windows):
+                best = self.best_window(field, windows)
+                start = int(windows.start[best])
+                return field.nodes[start : start + int(windows.length[best])]
+        if len(demand.required) and not demand.contiguous:
+            sets = required_sets(field, demand, found.variant, found.choice, self._rules, 1, 0)
+            return next(iter(sets), None)
+        return None
+
+    def _windows(self, field: Field, demand: Demand, found: Candidates) -> list[Windows]:
+        if demand.node_counts is None:
+            windows = fewest_windows(field, demand, found.choice, self._rules)
+            return [windows.only(windows.length <= found.variant.max_nodes)]
+        counts = sorted(node_counts(demand, found.variant, len(field)))
+        return [fixed_windows(field, count, demand, found.choice, self._rules) for count in counts]
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the place of the window to take: the first."""
+        del field, windows
+        return 0
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return the first nodes that hold the job."""
+        return take_in_order(demand, found, found.nodes)
+
+
+class BestFit(Selector):
+    """Nodes with the least to spare first; of contiguous runs the shortest that holds the job."""
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the window in the shortest run of usable nodes."""
+        run = field.run_last[windows.start + windows.length - 1] - field.run_first[windows.start]
+        return int(np.argmin(run))
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return the fullest nodes that hold the job."""
+        order = found.nodes[np.argsort(found.units[found.nodes], kind="stable")]
+        return take_in_order(demand, found, order)
+
+
+class NextFit(Selector):
+    """First fit from where the last job was put, around the end of the nodes."""
+
+    def __init__(self, columns: Columns, topology: Topology) -> None:
+        super().__init__(columns, topology)
+        self._from = 0
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the first window from the last job's end on."""
+        place = int(np.searchsorted(field.nodes[windows.start], self._from))
+        place = place if place < len(windows) else 0
+        self._from = int(field.nodes[windows.start[place]]) + int(windows.length[place])
+        return place
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return the first nodes from the last job's end on that hold the job."""
+        order = np.roll(found.nodes, -int(np.searchsorted(found.nodes, self._from)))
+        nodes = take_in_order(demand, found, order)
+        if nodes is not None:
+            self._from = int(nodes[-1]) + 1
+        return nodes
+
+
+class SwitchFit(Selector):
+    """Slurm's selection with topology/tree: the lowest switch that holds the job, then best-fit leaves.
+
+    Of the switches of the lowest level that have enough nodes and cores, the one with the fewest cores to
+    spare. Below it leaf by leaf: the leaf with the fewest free cores that holds all that is left to place,
+    else the one with the most free cores. Where nodes with few free cores stand in the way of a node count,
+    they are left out, the fewest first, and the choice is made again (Slurm's guard against a knapsack).
+    """
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the window of the lowest level, in the shortest run of usable nodes."""
+        run = field.run_last[windows.start + windows.length - 1] - field.run_first[windows.start]
+        return int(np.lexsort((run, windows.level))[0])
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return nodes below the lowest switch that holds the job."""
+        counts = np.unique(found.units[found.nodes]) if demand.node_counts is not None else (0,)
+        for least in counts:
+            nodes = found.nodes[found.units[found.nodes] >= least]
+            chosen = self._below_switch(demand, found, nodes)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def _below_switch(self, demand: Demand, found: Candidates, nodes: IntArray) -> IntArray | None:
+        topology = self.topology
+        rank = np.sort(topology.rank[nodes])
+        by_rank = topology.order[rank]
+        sums = np.concatenate([[0], np.cumsum(found.units[by_rank])])
+        low, high = np.searchsorted(rank, topology.low), np.searchsorted(rank, topology.high)
+        units, count = sums[high] - sums[low], high - low
+        wanted = demand.units or 0
+        fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+        holds = (units >= wanted) & (count >= fewest)
+        if not holds.any():
+            return None
+        best = np.flatnonzero(holds)
+        best = best[np.lexsort((units[best], topology.level[best]))[0]]
+        return self._leaves(demand, found, by_rank[low[best] : high[best]])
+
+    def _leaves(self, demand: Demand, found: Candidates, by_rank: IntArray) -> IntArray | None:
+        """Return the best-fit leaves' nodes, leaf after leaf."""
+        leaf = self.topology.leaf[by_rank]
+        starts = np.flatnonzero(np.diff(leaf, prepend=-1))
+        ends = np.append(starts[1:], len(by_rank))
+        units = np.add.reduceat(found.units[by_rank], starts)
+        count = ends - starts
+        is_open = np.ones(len(starts), np.bool_)
+        span = demand.node_counts
+        wanted, missing = demand.units or 0, 1 if span is None else span.minimum
+        most = min(found.variant.max_nodes, len(by_rank) if span is None else span.maximum)
+        order: list[IntArray] = []
+        while (wanted > 0 or missing > 0) and most > 0 and is_open.any():
+            best = self._best_leaf(units, count, is_open, wanted, missing)
+            nodes = by_rank[starts[best] : ends[best]]
+            enough = int(np.searchsorted(np.cumsum(found.units[nodes]), wanted)) + 1 if wanted > 0 else 0
+            nodes = nodes[: min(most, max(missing, enough))]
+            order.append(nodes)
+            is_open[best] = False
+            most -= len(nodes)
+            missing -= len(nodes)
+            wanted -= int(found.units[nodes].sum())
+        return take_in_order(demand, found, np.concatenate(order)) if order else None
+
+    @staticmethod
+    def _best_leaf(units: IntArray, count: IntArray, is_open: BoolArray, wanted: int, missing: int) -> int:
+        enough = is_open & (units >= wanted) & (count >= missing)
+        if enough.any():
+            return int(np.argmin(np.where(enough, units, np.iinfo(np.int64).max)))
+        return int(np.argmax(np.where(is_open, units, -1)))
+
+
+def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArray | None:
+    """Return the first of ``order`` that hold the job, None when they do not."""
+    most = min(len(order), found.variant.max_nodes)
+    if demand.node_counts is None:
+        sums = np.cumsum(found.units[order])
+        count = int(np.searchsorted(sums, demand.units or 0)) + 1
+        fits = count <= most and (demand.exclusive or count * demand.least <= (demand.units or 0))
+        return order[:count] if fits else None
+    for count in node_counts(demand, found.variant, len(order)):
+        nodes = order[:count]
+        if demand.units is None or int(found.units[nodes].sum()) >= demand.units:
+            return nodes
+        richest = _richest(found.units[order], count)
+        if int(found.units[order[richest]].sum()) >= demand.units:
+            return order[richest]
+    return None
+
+
+def _richest(units: IntArray, count: int) -> IntArray:
+    """Return the positions of the ``count`` largest, in their order; among equals the first."""
+    return np.sort(np.argsort(-units, kind="stable")[:count])
+
+
+#: ``--selection`` → how nodes are chosen.
+SELECTIONS: dict[str, type[Selector]] = {"first": Selector, "best": BestFit, "next": NextFit}
