@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
+from .policy_command import check_policy_options, policy_options, read_policy_options
 from .shared_command import (
     OUTPUT,
     format_option,
@@ -28,27 +29,14 @@ if TYPE_CHECKING:
     from .result import Result
     from .workload import Workload
 
-_POLICIES = ("fcfs", "easy", "conservative", "reservations")
-_ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
-
 
 @click.command()
 @workload_argument
-@click.option("--policy", type=click.Choice(_POLICIES), default="easy", show_default=True)
-@click.option(
-    "--order", type=click.Choice(_ORDERS), default="fcfs", show_default=True, help="Of the waiting queue."
-)
+@policy_options
 @processors_option
 @click.option(
     "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
 )
-@click.option("--reservations", type=click.IntRange(1), help="How many, for policy reservations; default 4.")
-@click.option(
-    "--multifactor",
-    metavar="NAME=NUMBER,…",
-    help="For order multifactor: age, size, fairshare, age_max_s, half_life_s.",
-)
-@click.option("--queue-weights", metavar="QUEUE=WEIGHT,…", help="Job weights by the log's queues; default 1.")
 @click.option("--check", is_flag=True, help="Check every start against every rule; the results are the same.")
 @format_option
 @output_option
@@ -62,7 +50,7 @@ def simulate(workload: str, **options: Any) -> None:
     _check_simulate(options)
     log = read_log(workload)
     jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])
-    choice, settings = _policy_options(options)
+    choice, settings = read_policy_options(options)
     result = _run(jobs, options, choice)
     _write(result, log, options)
     from ..formats.write import write_text
@@ -77,14 +65,7 @@ def _check_simulate(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and charts that could not be drawn."""
     from ..formats.drawing import check_drawing
 
-    for option, needed, value in (
-        ("reservations", "policy", ("reservations",)),
-        ("multifactor", "order", ("multifactor",)),
-        ("queue_weights", "order", ("weight", "smith")),
-    ):
-        if options[option] is not None and options[needed] not in value:
-            name = f"--{option.replace('_', '-')}"
-            raise OptionError(f"{name} needs --{needed} {' or '.join(value)}, not {options[needed]}")
+    check_policy_options(options)
     if options["processors"] is not None and options["cluster"] is not None:
         raise OptionError("--processors and --cluster both give the machine's size")
     check_drawing("--gantt", options["gantt"])
@@ -99,24 +80,6 @@ def _processors(options: dict[str, Any]) -> int | None:
     from ..formats.native import load_snapshot
 
     return sum(node.total.cores for node in load_snapshot(options["cluster"]).nodes)
-
-
-def _policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
-    """Return what the policy is told, and the part of it that this run reads."""
-    from dataclasses import asdict
-
-    from .orderings import MultifactorWeights
-    from .policy import PolicyOptions
-
-    text = options["multifactor"]
-    weights = MultifactorWeights() if text is None else MultifactorWeights.from_text(text)
-    choice = PolicyOptions(reservations=options["reservations"] or 4, multifactor=weights)
-    settings: dict[str, Any] = {}
-    if options["policy"] == "reservations":
-        settings["reservations"] = choice.reservations
-    if options["order"] == "multifactor":
-        settings["multifactor"] = asdict(weights)
-    return choice, settings
 
 
 def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Result:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 
-from .orderings import Resort
 from ..runtime.profile import Profile
+from .orderings import Resort
 from .workload import Requests
 
 

@@ -16,8 +16,12 @@ from ..cluster.errors import OptionError
 from .conservative import Conservative
 from .easy import Easy
 from .fcfs import Fcfs
+from .lookahead import Lookahead
 from .orderings import MULTIFACTOR, STATIC_KEYS, Multifactor, MultifactorWeights, Resort
+from .partitioned import CLASS_LIMITS_S, Partitioned
 from .reservations import Reservations
+from .selective import Selective
+from .slack import Slack
 from .workload import Requests
 
 T = TypeVar("T")
@@ -45,10 +49,20 @@ class PolicyOptions:
     Attributes:
         reservations: how many blocked jobs get one (policy ``reservations``).
         multifactor: the weights of order ``multifactor``.
+        lookahead_depth: jobs after the head that policy ``lookahead`` looks at; None: all.
+        lookahead_ties: which of equally full selections it takes, ``first`` or ``last`` in the queue.
+        slack: by how much policy ``slack`` may put the head off, as a multiple of its estimate.
+        expansion_factor: from which on a job has a reservation in policy ``selective``.
+        class_limits_s: the longest estimates of the classes of policy ``partitioned`` but the last.
 
     """
 
     reservations: int = 4
+    lookahead_depth: int | None = None
+    lookahead_ties: str = "first"
+    slack: float = 0.5
+    expansion_factor: float = 2.0
+    class_limits_s: tuple[float, ...] = CLASS_LIMITS_S
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
 
 
@@ -58,6 +72,12 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] 
     "easy": lambda requests, resort, _: Easy(requests, resort),
     "conservative": lambda requests, resort, _: Conservative(requests, resort),
     "reservations": lambda requests, resort, options: Reservations(requests, resort, options.reservations),
+    "lookahead": lambda requests, resort, options: Lookahead(
+        requests, resort, depth=options.lookahead_depth, ties=options.lookahead_ties
+    ),
+    "slack": lambda requests, resort, options: Slack(requests, resort, options.slack),
+    "selective": lambda requests, resort, options: Selective(requests, resort, options.expansion_factor),
+    "partitioned": lambda requests, resort, options: Partitioned(requests, resort, options.class_limits_s),
 }
 
 #: Names of the orders of the waiting queue.

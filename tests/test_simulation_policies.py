@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.plain import (
+    J,
+    earliest,
+    plain_conservative,
+    plain_easy,
+    plain_fcfs,
+    plain_reservations,
+    starts_of,
+    workload_of,
+    workloads,
+)
 
 from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import read_swf
@@ -19,192 +30,11 @@ from aucsched.simulation.counts import simulate_counts
 from aucsched.simulation.easy import Easy
 from aucsched.simulation.orderings import Multifactor, MultifactorWeights
 from aucsched.simulation.policy import ORDERS, POLICIES, PolicyOptions, make_policy, weights_by_queue
-from aucsched.simulation.workload import Requests, Workload, workload_from_swf
+from aucsched.simulation.workload import workload_from_swf
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 GOLDEN = DATA / "easy_golden" / "pyss_golden"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
-
-
-@dataclass(frozen=True)
-class J:
-    """A job of the plain readings."""
-
-    submit: int
-    run: int
-    size: int
-    estimate: int
-
-
-def workload_of(jobs: Sequence[J], processors: int) -> Workload:
-    requests = Requests(
-        processors=processors,
-        submit=tuple(job.submit for job in jobs),
-        size=tuple(job.size for job in jobs),
-        estimate=tuple(job.estimate for job in jobs),
-        user=tuple(number % 3 for number in range(len(jobs))),
-        weight=tuple(1 + number % 2 for number in range(len(jobs))),
-    )
-    numbers = tuple(range(len(jobs)))
-    return Workload(
-        requests=requests, run=tuple(job.run for job in jobs), ids=numbers, row=numbers, rows=len(jobs)
-    )
-
-
-def plain(
-    jobs: Sequence[J],
-    processors: int,
-    choose: Callable[[float, int, list[int], dict[int, float]], list[int]],
-    key: Callable[[float, int], tuple[float | Fraction, ...]] = lambda _, job: (job,),
-) -> list[float]:
-    """Run a rule the slow way: at each time stamp all ends, all arrivals, one pass over the sorted queue."""
-    starts = [math.inf] * len(jobs)
-    queue: list[int] = []
-    running: dict[int, float] = {}
-    times = {job.submit for job in jobs}
-    while times:
-        now = min(times)
-        times.remove(now)
-        running = {job: start for job, start in running.items() if start + jobs[job].run != now}
-        queue += [number for number, job in enumerate(jobs) if job.submit == now]
-        queue.sort(key=lambda job: key(now, job))
-        free = processors - sum(jobs[job].size for job in running)
-        for job in choose(now, free, queue[:], running):
-            queue.remove(job)
-            running[job] = starts[job] = now
-            times.add(now + jobs[job].run)
-    return starts
-
-
-def plain_fcfs(
-    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
-) -> list[float]:
-    def choose(_: float, free: int, queue: list[int], __: dict[int, float]) -> list[int]:
-        count = 0
-        while count < len(queue) and sum(jobs[job].size for job in queue[: count + 1]) <= free:
-            count += 1
-        return queue[:count]
-
-    return plain(jobs, processors, choose, **order)
-
-
-def plain_easy(
-    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
-) -> list[float]:
-    """EASY word for word as the data's reading of traces has it."""
-
-    def choose(now: float, free: int, queue: list[int], running: dict[int, float]) -> list[int]:
-        started: list[int] = []
-        while queue and jobs[queue[0]].size <= free:
-            started.append(queue.pop(0))
-            free -= jobs[started[-1]].size
-        if not queue:
-            return started
-        need = jobs[queue[0]].size
-        ends = [(start + jobs[job].estimate, jobs[job].size) for job, start in running.items()]
-        ends += [(now + jobs[job].estimate, jobs[job].size) for job in started]
-
-        def free_at(time: float) -> int:
-            return free + sum(size for end, size in ends if end <= time)
-
-        shadow = min(end for end, _ in ends if free_at(end) >= need)
-        extra = free_at(shadow) - need
-        for job in queue[1:]:
-            if jobs[job].size > free:
-                continue
-            if now + jobs[job].estimate <= shadow:
-                pass
-            elif jobs[job].size <= extra:
-                extra -= jobs[job].size
-            else:
-                continue
-            free -= jobs[job].size
-            started.append(job)
-        return started
-
-    return plain(jobs, processors, choose, **order)
-
-
-def earliest(jobs: Sequence[J], processors: int, held: dict[int, float], job: int, now: float) -> float:
-    """The first time from which a job fits for its estimate beside what is held from given times on."""
-    spans = [(start, start + jobs[other].estimate, jobs[other].size) for other, start in held.items()]
-    for start in sorted({now, *(end for _, end, _ in spans if end > now)}):
-        end = start + jobs[job].estimate
-        moments = [start, *(begin for begin, _, _ in spans if start < begin < end)]
-        used = [sum(size for begin, stop, size in spans if begin <= time < stop) for time in moments]
-        if max(used) + jobs[job].size <= processors:
-            return start
-    raise AssertionError
-
-
-def plain_reservations(jobs: Sequence[J], processors: int, count: int) -> list[float]:
-    def choose(now: float, _: int, queue: list[int], running: dict[int, float]) -> list[int]:
-        held, left, started = dict(running), count, []
-        for job in queue:
-            start = earliest(jobs, processors, held, job, now)
-            if start == now:
-                started.append(job)
-                held[job] = now
-            elif left:
-                held[job] = start
-                left -= 1
-        return started
-
-    return plain(jobs, processors, choose)
-
-
-def plain_conservative(jobs: Sequence[J], processors: int) -> list[float]:
-    reserved: dict[int, float] = {}
-    before: dict[int, float] = {}
-
-    def choose(now: float, _: int, queue: list[int], running: dict[int, float]) -> list[int]:
-        ended = [job for job in before if job not in running]
-        moving = any(before[job] + jobs[job].estimate > now for job in ended)
-        while moving:
-            moving = False
-            for job in [job for job in queue if job in reserved]:
-                held = {**running, **{other: at for other, at in reserved.items() if other != job}}
-                start = earliest(jobs, processors, held, job, now)
-                assert start <= reserved[job]
-                moving |= start < reserved[job]
-                reserved[job] = start
-        for job in queue:
-            if job not in reserved:
-                reserved[job] = earliest(jobs, processors, {**running, **reserved}, job, now)
-        started = [job for job in queue if reserved[job] <= now]
-        for job in started:
-            assert reserved.pop(job) == now
-        before.clear()
-        before.update(running)
-        before.update(dict.fromkeys(started, now))
-        return started
-
-    return plain(jobs, processors, choose)
-
-
-@st.composite
-def workloads(draw: st.DrawFn, most: int = 24) -> tuple[list[J], int]:
-    """Small crowded machines: gaps of zero, equal times, estimates that end at shadow times."""
-    processors = draw(st.integers(1, 8))
-    submit, jobs = 0, []
-    for number in range(draw(st.integers(1, most))):
-        submit += draw(st.integers(0, 3)) if number else 0
-        run = draw(st.integers(1, 8))
-        estimate = run + draw(st.sampled_from([0, 0, 1, 2, 5, 20]))
-        jobs.append(J(submit, run, draw(st.integers(1, processors)), estimate))
-    return jobs, processors
-
-
-def starts_of(jobs: Sequence[J], processors: int, policy: str, **choice: object) -> list[float]:
-    """Start times from both kernels, which must agree, under the checking wrapper in one of them."""
-    workload = workload_of(jobs, processors)
-
-    def new() -> object:
-        return make_policy(policy, workload.requests, **choice)  # type: ignore[arg-type]
-
-    fast = simulate_counts(workload, new())  # type: ignore[arg-type]
-    assert fast == simulate_checked(workload, new())  # type: ignore[arg-type]
-    return fast
 
 
 @given(workloads())

@@ -1,0 +1,160 @@
+"""The options that choose a policy and what it is told; one that would be ignored is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from ..cluster.errors import OptionError
+
+if TYPE_CHECKING:
+    from .policy import PolicyOptions
+
+#: They stand here too, so that --help need not load numpy.
+POLICIES = (
+    "fcfs",
+    "easy",
+    "conservative",
+    "reservations",
+    "lookahead",
+    "slack",
+    "selective",
+    "partitioned",
+)
+ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Told(NamedTuple):
+    """An option of one policy: the member of PolicyOptions that it sets, and how click reads it."""
+
+    policy: str
+    member: str
+    option: Callable[[Any], Any]
+
+
+_TOLD = (
+    _Told(
+        "reservations",
+        "reservations",
+        click.option(
+            "--reservations", type=click.IntRange(1), help="How many, for policy reservations; default 4."
+        ),
+    ),
+    _Told(
+        "lookahead",
+        "lookahead_depth",
+        click.option(
+            "--lookahead-depth",
+            type=click.IntRange(1),
+            help="Jobs after the head that policy lookahead looks at; default: all.",
+        ),
+    ),
+    _Told(
+        "lookahead",
+        "lookahead_ties",
+        click.option(
+            "--lookahead-ties",
+            type=click.Choice(["first", "last"]),
+            help="Of equally full selections, that with the first or last jobs of the queue; default first.",
+        ),
+    ),
+    _Told(
+        "slack",
+        "slack",
+        click.option(
+            "--slack",
+            type=click.FloatRange(0),
+            metavar="FACTOR",
+            help="For policy slack: how far the head may be put off, in its estimates; default 0.5.",
+        ),
+    ),
+    _Told(
+        "selective",
+        "expansion_factor",
+        click.option(
+            "--expansion-factor",
+            type=click.FloatRange(1),
+            metavar="FACTOR",
+            help="For policy selective: (wait + estimate) / estimate that earns a reservation; default 2.",
+        ),
+    ),
+    _Told(
+        "partitioned",
+        "class_limits_s",
+        click.option(
+            "--class-limits",
+            "class_limits_s",
+            metavar="SECONDS,…",
+            help="For policy partitioned: longest estimates but the last class's; default 100,1000,10000.",
+        ),
+    ),
+)
+
+
+def policy_options(command: F) -> F:
+    """Give a command the options of every policy and order."""
+    decorators = [
+        click.option("--policy", type=click.Choice(POLICIES), default="easy", show_default=True),
+        click.option(
+            "--order",
+            type=click.Choice(ORDERS),
+            default="fcfs",
+            show_default=True,
+            help="Of the waiting queue.",
+        ),
+        *(told.option for told in _TOLD),
+        click.option(
+            "--multifactor",
+            metavar="NAME=NUMBER,…",
+            help="For order multifactor: age, size, fairshare, age_max_s, half_life_s.",
+        ),
+        click.option(
+            "--queue-weights", metavar="QUEUE=WEIGHT,…", help="Job weights by the log's queues; default 1."
+        ),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def check_policy_options(options: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    needed: list[tuple[str, str, tuple[str, ...]]] = [
+        (told.member, "policy", (told.policy,)) for told in _TOLD
+    ]
+    needed += [("multifactor", "order", ("multifactor",)), ("queue_weights", "order", ("weight", "smith"))]
+    for option, where, values in needed:
+        if options[option] is not None and options[where] not in values:
+            name = f"--{option.removesuffix('_s').replace('_', '-')}"
+            raise OptionError(f"{name} needs --{where} {' or '.join(values)}, not {options[where]}")
+
+
+def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
+    """Return what the policy is told, and the part of it that this run reads.
+
+    Raises:
+        OptionError: a value cannot be read.
+
+    """
+    from dataclasses import asdict
+
+    from .orderings import MultifactorWeights
+    from .partitioned import class_limits
+    from .policy import PolicyOptions
+
+    told: dict[str, Any] = {
+        one.member: options[one.member] for one in _TOLD if options[one.member] is not None
+    }
+    if "class_limits_s" in told:
+        told["class_limits_s"] = class_limits(told["class_limits_s"])
+    if options["multifactor"] is not None:
+        told["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
+    choice = PolicyOptions(**told)
+    settings = {one.member: getattr(choice, one.member) for one in _TOLD if one.policy == options["policy"]}
+    if options["order"] == "multifactor":
+        settings["multifactor"] = asdict(choice.multifactor)
+    return choice, settings

@@ -1,0 +1,97 @@
+"""The fullest selection of jobs, exactly: a knapsack now and, beside it, one at the shadow time.
+
+Shmueli and Feitelson (Backfilling with lookahead, 2003/2005) fill a table over jobs × free processors ×
+extra processors. A job's weight at the shadow time is either 0 (it has ended by then) or its size, and its
+value is its size. So the table over two capacities falls apart into two subset sums: the sums that short
+jobs reach, and those that long jobs reach within *extra*. A row of either is one integer whose bit s says
+that s processors can be filled exactly; adding a job is a shift and an OR of whole machine words.
+
+Jobs of one size and kind are interchangeable but for their place, and at most ⌊capacity / size⌋ of them fit:
+only so many of the first are looked at. That bounds the rows by the machine, however long the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Candidate(NamedTuple):
+    """A waiting job that fits now; ``long`` when it would still run at the shadow time."""
+
+    job: int
+    size: int
+    long: bool
+
+
+def fullest(candidates: Sequence[Candidate], free: int, extra: int) -> list[int]:
+    """Return the jobs that together use most processors; of equal selections the one that prefers the first.
+
+    Between two selections that use equally many, the better one holds the first candidate in which they
+    differ.
+
+    Args:
+        candidates: in order of preference; each of at most ``free`` processors.
+        free: processors that all together may use now.
+        extra: processors that those still running at the shadow time may use together.
+
+    """
+    beside = min(extra, free)
+    kept = _without_surplus(candidates, free, beside)
+    if sum(one.size for one in kept) <= free and sum(one.size for one in kept if one.long) <= beside:
+        return [one.job for one in kept]
+    rows = _rows(kept, free, beside)
+    target = free
+    while not _reaches(*rows[0], target, beside):
+        target -= 1
+    chosen: list[int] = []
+    room = beside
+    for one, (short, long) in zip(kept, rows[1:], strict=True):
+        if not target:
+            break
+        left = room - one.size if one.long else room
+        long_left = long >> (beside - left) if left >= 0 else 0
+        if one.size <= target and _reaches(short, long_left, target - one.size, left):
+            chosen.append(one.job)
+            target, room = target - one.size, left
+    return chosen
+
+
+def _without_surplus(candidates: Sequence[Candidate], free: int, beside: int) -> list[Candidate]:
+    """Return the candidates less those of which more stand before them than can start together."""
+    left: dict[tuple[int, bool], int] = {}
+    kept = []
+    for one in candidates:
+        kind = (one.size, one.long)
+        count = left.get(kind)
+        if count is None:
+            count = (beside if one.long else free) // one.size
+        if count:
+            kept.append(one)
+        left[kind] = count - 1 if count else 0
+    return kept
+
+
+def _rows(kept: Sequence[Candidate], free: int, beside: int) -> list[tuple[int, int]]:
+    """Return, before each candidate and after the last, the sums that it and those after it reach.
+
+    Of the short sums bit s stands for s, of the long ones bit ``beside`` − s: then one AND compares all pairs
+    whose sum is the same.
+    """
+    short, long = 1, 1 << beside
+    within = (1 << (free + 1)) - 1
+    rows = [(short, long)]
+    for one in reversed(kept):
+        if one.long:
+            long |= long >> one.size
+        else:
+            short |= (short << one.size) & within
+        rows.append((short, long))
+    rows.reverse()
+    return rows
+
+
+def _reaches(short: int, long: int, target: int, room: int) -> bool:
+    """Say whether a short sum and a long one make ``target``; bit ``room`` − s of ``long`` stands for s."""
+    moved = long << (target - room) if target >= room else long >> (room - target)
+    return short & moved != 0
