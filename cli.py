@@ -37,7 +37,12 @@ COMMANDS = {
     "completion": ("formats.completion_command", "completion", "Print the completion script of a shell."),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
     "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),
-    "workload": ("simulation.workload_command", "workload", "Look at a log: its jobs, times and load."),
+    "sweep": (
+        "sweep.command",
+        "sweep",
+        "Run every combination of options, in parallel; goes on where stopped.",
+    ),
+    "workload": ("simulation.workload_command", "workload", "Look at a log; make the papers' workloads."),
 }
 
 

@@ -1,4 +1,4 @@
-"""``aucsched workload``: look at workloads."""
+"""``aucsched workload``: look at workloads and make them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ from .shared_command import (
     shown,
     workload_argument,
 )
+from .workload_generators_command import GENERATORS
 
 
 @click.group()
 def workload() -> None:
-    """Look at workloads."""
+    """Look at workloads and make them."""
+
+
+for _generator in GENERATORS:
+    workload.add_command(_generator)
 
 
 @workload.command(short_help="Print what a log holds.")
