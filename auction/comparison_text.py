@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .comparison import Comparison, Line, Total, least_cores
-from .explain_text import duration, number
+from .words import duration, number
 
 
 def render_comparison(found: Comparison, console: Console) -> None:

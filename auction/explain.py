@@ -1,59 +1,31 @@
-"""Why a job starts or waits: its bids, what each lacks and who holds it, when it could start at the latest.
+"""Why a job starts or waits: its bids, their prices, what each lacks and who holds it; what would start it.
 
-The auction is run as ``aucsched schedule`` runs it; the same options make the same bids again.
+The auction is run as ``aucsched schedule`` runs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, columns_of
+from ..bidgen.columns import BoolArray, Capacity, Columns
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.fields import gres_choices, usable
-from ..bidgen.generate import generate_bids
-from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job
-from ..cluster.schedule import Award, BidClass, Refusal, Schedule
+from ..cluster.schedule import Award, Reason, Refusal
 from ..cluster.snapshot import Snapshot
-from ..topology.tree import topology_of
-from .attempt import bid_options
+from .changes import Change, Room, smallest_changes
+from .explain_bids import BidView, JobBids
 from .options import StepOptions
-from .queue import queue_of
-from .shadow import ShadowStart, less_awards, shadow_time
-from .stated import state
-from .step import run_step
+from .prices import Market, Quote, market_of
+from .shadow import ShadowStart, shadow_time
+from .step import Step, take_step
 
-_CLASSES = tuple(BidClass)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lack:
-    """What a bid lacks beside the jobs that start: a resource or licence, where, and who takes it."""
-
-    what: str
-    nodes: tuple[str, ...]
-    held_by: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BidView:
-    """One bid of the job: where, how much in all, how it is liked, and what it lacks beside the award.
-
-    ``level`` is None in the linear topology, ``preference`` where the model has none.
-    """
-
-    bid_class: BidClass
-    nodes: tuple[str, ...]
-    cores: int
-    gres: Mapping[str, int]
-    level: int | None
-    preference: float | None
-    won: bool
-    lacks: tuple[Lack, ...]
+#: Such jobs wait whatever they ask for.
+_WHATEVER = (Reason.HELD, Reason.NOT_EXPRESSIBLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +45,12 @@ class Explanation:
         place: in the queue, 1 for the highest priority; of ``queued`` jobs.
         award, refusal: exactly one is None.
         bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
+        quote: what the job pays at the market's prices, or its best bid would have cost; None without a bid.
+        award_worth, bound: what the award is worth, and what the prices prove that none can exceed; None
+            where no job takes part.
+        changes: of its request that would start it beside the award, the smallest first; None for one that
+            starts, is held, or that no award could express.
+        reserved: when and where ``--reserve`` keeps nodes for it.
         groups: the machine's nodes, sorted out by what they are to the job; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
@@ -85,6 +63,11 @@ class Explanation:
     award: Award | None
     refusal: Refusal | None
     bids: tuple[BidView, ...]
+    quote: Quote | None
+    award_worth: float | None
+    bound: float | None
+    changes: tuple[Change, ...] | None
+    reserved: ShadowStart | None
     groups: tuple[NodeGroup, ...]
     alone: ShadowStart | None
     after_award: ShadowStart | None
@@ -97,23 +80,50 @@ def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanatio
         InputError: no pending job has that id.
     """
     job = _pending(snapshot, job_id)
-    schedule = run_step(snapshot, options)
-    columns = columns_of(snapshot)
-    queue = queue_of(snapshot, columns, options)
+    step = take_step(snapshot, options)
+    schedule, jobs = step.schedule, step.queue.jobs
     award = next((one for one in schedule.started if one.job == job_id), None)
+    refusal = next((one for one in schedule.pending if one.job == job_id), None)
     others = [one for one in schedule.started if one.job != job_id]
+    market = market_of(step, options)
+    room = Room(snapshot, others, step.cluster.guards)
+    takes_part = refusal is None or refusal.reason not in _WHATEVER
     return Explanation(
         job=job,
         model=options.model,
-        place=next(place for place, one in enumerate(queue.jobs, 1) if one.id == job_id),
-        queued=len(queue.jobs),
+        place=next(place for place, one in enumerate(jobs, 1) if one.id == job_id),
+        queued=len(jobs),
         award=award,
-        refusal=next((one for one in schedule.pending if one.job == job_id), None),
-        bids=tuple(_Bids(snapshot, columns, schedule, options).of(job, queue.window)),
-        groups=() if award else tuple(_groups(snapshot, job, columns, others)),
+        refusal=refusal,
+        bids=() if market is None else tuple(JobBids(snapshot, step, market, room, others).of(job)),
+        quote=_quote(snapshot, job, award, market) if takes_part else None,
+        award_worth=None if market is None else market.award,
+        bound=None if market is None else market.prices.bound,
+        changes=smallest_changes(room, job) if takes_part and award is None else None,
+        reserved=_reserved(job, step),
+        groups=() if award else tuple(_groups(snapshot, job, step, room, others)),
         alone=shadow_time(snapshot, job),
         after_award=shadow_time(snapshot, job, others),
     )
+
+
+def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
+    if market is None:
+        return None
+    if award is not None:
+        return market.paid(job, award)
+    demand = DemandReader(snapshot, market.cluster.columns).read(job, 0)
+    return market.quote(demand) if isinstance(demand, Demand) else None
+
+
+def _reserved(job: Job, step: Step) -> ShadowStart | None:
+    """Return the job's own reservation."""
+    names = step.cluster.columns.names
+    for guard in step.cluster.guards:
+        if guard.job.id == job.id:
+            nodes = tuple(names[node] for node in guard.nodes.tolist())
+            return ShadowStart(time=guard.time, nodes=nodes, at_once=guard.is_now)
+    return None
 
 
 def _pending(snapshot: Snapshot, job_id: str) -> Job:
@@ -125,93 +135,9 @@ def _pending(snapshot: Snapshot, job_id: str) -> Job:
     raise InputError(f"{job_id!r} is no pending job of this snapshot", path="jobs")
 
 
-class _Bids:
-    """Makes the bids of the step's best attempt again, and holds them against its award."""
-
-    def __init__(
-        self, snapshot: Snapshot, columns: Columns, schedule: Schedule, options: StepOptions
-    ) -> None:
-        self._columns = columns
-        self._topology = topology_of(snapshot)
-        self._schedule = schedule
-        self._options = options
-        self._jobs = {job.id: job for job in snapshot.jobs}
-
-    def of(self, job: Job, window: tuple[Demand, ...]) -> Iterator[BidView]:
-        """Yield the job's bids; IPSCHED has none."""
-        window = window[: self._schedule.window]
-        place = next((demand.index for demand in window if demand.job.id == job.id), None)
-        if place is None or self._options.model == "ipsched":
-            return
-        table = self._table(window)
-        answered = state(table, self._columns, self._topology, self._options)
-        preference = answered.answer(answered.start(np.zeros(0, np.int64))).preference
-        others = [one for one in self._schedule.started if one.job != job.id]
-        free = less_awards(self._columns, others)
-        licenses = self._free_licenses(others)
-        for bid in range(*np.searchsorted(table.job, [place, place + 1]).tolist()):
-            liked = None if preference is None else float(preference[bid])
-            lacks = (*self._lacks(table, bid, free, others), *self._licenses(job, licenses, others))
-            yield self._view(job, table, bid, liked, lacks)
-
-    def _table(self, window: tuple[Demand, ...]) -> BidTable:
-        return generate_bids(window, self._columns, self._topology, bid_options(self._options)).table
-
-    def _view(
-        self, job: Job, table: BidTable, bid: int, preference: float | None, lacks: tuple[Lack, ...]
-    ) -> BidView:
-        entries = table.entries(bid)
-        nodes = tuple(self._columns.names[node] for node in table.node[entries].tolist())
-        gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}
-        cores = table.cores[entries]
-        award = next((one for one in self._schedule.started if one.job == job.id), None)
-        won = award is not None and {name: use.cores for name, use in award.nodes.items()} == dict(
-            zip(nodes, cores.tolist(), strict=True)
-        )
-        return BidView(
-            bid_class=_CLASSES[int(table.bid_class[bid])],
-            nodes=nodes,
-            cores=int(cores.sum()),
-            gres={kind: count for kind, count in gres.items() if count},
-            level=None if self._topology.is_linear else int(table.level[bid]),
-            preference=preference,
-            won=won,
-            lacks=lacks,
-        )
-
-    def _lacks(self, table: BidTable, bid: int, free: Capacity, others: list[Award]) -> Iterator[Lack]:
-        """Yield what is short on the bid's nodes once the other jobs of the award have started."""
-        entries = table.entries(bid)
-        nodes = table.node[entries]
-        needs = {"cores": (table.cores, free.cores)}
-        if table.memory is not None:
-            needs["memory"] = (table.memory, free.memory)
-        needs |= {kind: (counts, free.gres[kind]) for kind, counts in table.gres.items()}
-        for what, (wanted, left) in needs.items():
-            short = left[nodes] < wanted[entries]
-            if what == "memory":
-                short &= self._columns.total.memory[nodes] < UNLIMITED_MIB
-            names = tuple(self._columns.names[node] for node in nodes[short].tolist())
-            if names:
-                holders = tuple(one.job for one in others if any(name in one.nodes for name in names))
-                yield Lack(what=what, nodes=names, held_by=holders)
-
-    def _free_licenses(self, others: list[Award]) -> dict[str, int]:
-        left = dict(self._columns.licenses)
-        for award in others:
-            for name, count in self._jobs[award.job].request.licenses.items():
-                left[name] -= count
-        return left
-
-    def _licenses(self, job: Job, left: Mapping[str, int], others: list[Award]) -> Iterator[Lack]:
-        for name, count in job.request.licenses.items():
-            if count > left[name]:
-                holders = (one.job for one in others if name in self._jobs[one.job].request.licenses)
-                yield Lack(what=f"{name} licences", nodes=(), held_by=tuple(holders))
-
-
-def _groups(snapshot: Snapshot, job: Job, columns: Columns, others: list[Award]) -> Iterator[NodeGroup]:
+def _groups(snapshot: Snapshot, job: Job, step: Step, room: Room, others: list[Award]) -> Iterator[NodeGroup]:
     """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
+    columns = step.cluster.columns
     demand, open_to_all = (
         DemandReader(snapshot, columns, honour_reservations=honoured).read(job, 0)
         for honoured in (True, False)
@@ -220,7 +146,7 @@ def _groups(snapshot: Snapshot, job: Job, columns: Columns, others: list[Award])
         return
     eligible, unreserved = _eligible(demand), _eligible(open_to_all)
     before = _usable(demand, columns.free, columns)
-    after = _usable(demand, less_awards(columns, others), columns)
+    after = _usable(demand, room.columns.free, columns)
     yield from _named("free for it", after, columns)
     taken = set(_names(before & ~after, columns))
     holders = tuple(one.job for one in others if taken & one.nodes.keys())

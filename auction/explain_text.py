@@ -10,16 +10,19 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..cluster.jobs import Job, Span
 from ..formats.hostlist import join
-from .explain import BidView, Explanation, Lack, NodeGroup
+from .changes import Change
+from .explain import Explanation, NodeGroup
+from .explain_bids import BidView, Lack
+from .prices import Quote
 from .shadow import ShadowStart
+from .words import asked, counted, duration, figure, listed, number, percent, shortened
 
 FORMAT = "aucsched-explanation/1"
 
-#: More bids, and more names, than these are counted, not listed.
-_BIDS, _LISTED = 12, 8
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+#: More bids than these are counted, not listed; and so many changes are told.
+_BIDS = 12
+_CHANGES = 3
 
 
 def render_explanation(found: Explanation, now: float | None, console: Console) -> None:
@@ -48,8 +51,10 @@ def _head(found: Explanation, now: float | None) -> RenderableType:
     table.add_row(f"job {found.job.id}", rank)
     table.add_row("asks for", ", ".join(asked(found.job)))
     table.add_row(*_outcome(found))
+    if found.quote is not None:
+        table.add_row(*_price(found, found.quote))
     if found.award is None:
-        for label, text in _starts(found, now):
+        for label, text in (*_changes(found.changes), *_starts(found, now)):
             table.add_row(label, text)
     if found.job.expected_start_time is not None:
         table.add_row("Slurm's plan", f"starts {_moment(found.job.expected_start_time, now)}")
@@ -62,10 +67,40 @@ def _outcome(found: Explanation) -> tuple[str, str]:
         return "waits", "" if refusal is None else f"{refusal.reason.value}: {refusal.detail}"
     award, bid = found.award, found.award.bid
     cores = sum(use.cores for use in award.nodes.values())
-    where = f"{join(award.nodes)} ({_counted(len(award.nodes), 'node')}, {_counted(cores, 'core')})"
+    where = f"{join(award.nodes)} ({counted(len(award.nodes), 'node')}, {counted(cores, 'core')})"
     level = "" if bid.level is None else f", level {bid.level}"
     liked = "" if bid.preference is None else f", preference {bid.preference:.4g}"
     return "starts", f"on {where} by a bid of class {bid.bid_class.value}{level}{liked}"
+
+
+def _price(found: Explanation, quote: Quote) -> tuple[str, str]:
+    """Return what the job pays, or its best bid would have cost, against what it is worth."""
+    worth, gap = figure(quote.worth), figure(abs(quote.gain))
+    if found.award is not None:
+        gain = f"gains {gap}" if quote.gain >= 0 else f"loses {gap}"
+        return "pays", f"about {figure(quote.price)} at the nodes' prices, of its {worth}: it {gain}"
+    where = f"its best bid, on {shortened(quote.nodes)}, would cost about {figure(quote.price)}"
+    if quote.gain < 0:
+        return "price", f"{where}: {gap} more than its {worth}"
+    beside = f"{gap} less than its {worth}" if quote.gain else f"just its {worth}"
+    return "price", f"{where}, {beside}: prices are an estimate, as bids are whole"
+
+
+def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
+    """Yield the smallest changes that would start the job beside the jobs that start."""
+    if changes is None:
+        return
+    label = "would start"
+    if not changes:
+        yield label, "beside the jobs that start: by no change of one or two parts of its request"
+    for change in changes[:_CHANGES]:
+        where = f"on {shortened(change.nodes)}, free beside the jobs that start"
+        if change.words:
+            part = f" ({percent(change.given_up)} given up)" if change.given_up else ""
+            yield label, f"with {' and '.join(change.words)}{part}, {where}"
+        else:
+            yield label, f"as it is, {where}: it came into no award by the window, the caps or the time limit"
+        label = ""
 
 
 def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
@@ -73,13 +108,15 @@ def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
     yield "at the latest", f"{_start(found.alone, now)} if nothing else starts before it"
     if found.after_award != found.alone:
         yield "", f"{_start(found.after_award, now)} after the jobs that start now, each for its time limit"
+    if found.reserved is not None:
+        yield "reserved", f"{_start(found.reserved, now)}, which no bid may delay"
 
 
 def _start(start: ShadowStart | None, now: float | None) -> str:
     if start is None:
         return "at no estimated end of what runs,"
     when = "now" if start.at_once else _moment(start.time, now)
-    return f"{when} on {_shortened(start.nodes)}"
+    return f"{when} on {shortened(start.nodes)}"
 
 
 def _moment(time: float, now: float | None) -> str:
@@ -87,88 +124,11 @@ def _moment(time: float, now: float | None) -> str:
     return text if now is None else f"{text} (in {duration(max(0.0, time - now))})"
 
 
-def duration(seconds: float) -> str:
-    """Return a duration in its two largest units: ``3 h 20 min``."""
-    left = round(seconds)
-    parts: list[str] = []
-    for unit, size in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", 1)):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
-
-
-def number(value: Any) -> str:
-    """Return a priority: an integer as it is, a fraction as a decimal."""
-    return str(value.numerator) if value.denominator == 1 else f"{value.numerator / value.denominator:.15g}"
-
-
-def asked(job: Job) -> list[str]:
-    """Return every part of a job's request in words."""
-    return [*_size(job), *_amounts(job), *_places(job)]
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
-def _range(span: Span, thing: str) -> str:
-    return _counted(span.minimum, thing) if span.is_exact else f"{span.minimum} to {span.maximum} {thing}s"
-
-
-def _size(job: Job) -> Iterator[str]:
-    request = job.request
-    if request.node_counts is not None:
-        yield _range(request.node_counts, "empty node" if request.exclusive else "node")
-    elif request.exclusive:
-        yield "empty nodes"
-    if request.cores_per_node is not None:
-        yield f"{_counted(request.cores_per_node, 'core')} a node"
-    elif request.cores is not None:
-        yield _counted(request.cores, "core")
-    if request.min_cores_per_node > 1:
-        yield f"at least {request.min_cores_per_node} cores a node"
-    if request.cores_per_task > 1:
-        yield f"{request.cores_per_task} cores a task"
-
-
-def _amounts(job: Job) -> Iterator[str]:
-    request = job.request
-    for spans, where in ((request.gres_per_node, "a node"), (request.gres_total, "in all")):
-        for name, span in spans.items():
-            count = f"{span.minimum}" if span.is_exact else f"{span.minimum} to {span.maximum}"
-            yield f"{count} {name} {where}"
-    if request.memory_mib_per_node:
-        yield f"{request.memory_mib_per_node} MiB a node"
-    if request.memory_mib_per_core:
-        yield f"{request.memory_mib_per_core} MiB a core"
-    for name, licenses in request.licenses.items():
-        yield f"{licenses} {name} licences"
-
-
-def _places(job: Job) -> Iterator[str]:
-    request = job.request
-    if request.contiguous:
-        yield "consecutive nodes"
-    if request.max_switches is not None:
-        yield f"at most {request.max_switches} leaf switch{'' if request.max_switches == 1 else 'es'}"
-    if request.features:
-        yield f"features {' and '.join(sorted(request.features))}"
-    if request.required_nodes:
-        yield f"with {_shortened(request.required_nodes)}"
-    if request.excluded_nodes:
-        yield f"without {_shortened(tuple(sorted(request.excluded_nodes)))}"
-    if job.partition:
-        yield f"partition {job.partition}"
-    if job.time_limit_s is not None:
-        yield f"for at most {duration(job.time_limit_s)}"
-
-
 def _bid_table(bids: Sequence[BidView]) -> Table:
-    title = f"{_counted(len(bids), 'bid')}, in the order they were made"
+    title = f"{counted(len(bids), 'bid')}, in the order they were made"
     table = _table(
-        title, "class", "nodes", "cores", "gres", "level", "preference", "where", "what it lacks (held by)",
-        right=("nodes", "cores", "level", "preference"),
+        title, "class", "nodes", "cores", "gres", "level", "preference", "price", "where",
+        "what it lacks (held by)", right=("nodes", "cores", "level", "preference", "price"),
     )  # fmt: skip
     shown = [*bids[:_BIDS], *(bid for bid in bids[_BIDS:] if bid.won)]
     for bid in shown:
@@ -179,11 +139,12 @@ def _bid_table(bids: Sequence[BidView]) -> Table:
             _gres(bid.gres),
             "" if bid.level is None else str(bid.level),
             "" if bid.preference is None else f"{bid.preference:.4g}",
-            _shortened(bid.nodes),
+            figure(bid.price),
+            shortened(bid.nodes),
             "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids),
         )
     if len(bids) > len(shown):
-        table.add_row("…", "", "", "", "", "", f"{len(bids) - len(shown)} more", "")
+        table.add_row("…", "", "", "", "", "", "", f"{len(bids) - len(shown)} more", "")
     return table
 
 
@@ -199,27 +160,15 @@ def _gres(counts: Mapping[str, int]) -> str:
 
 
 def _lack(lack: Lack) -> str:
-    where = f" on {_shortened(lack.nodes)}" if lack.nodes else ""
-    return f"{lack.what}{where} ({_listed(lack.held_by) or 'held by others'})"
+    where = f" on {shortened(lack.nodes)}" if lack.nodes else ""
+    return f"{lack.what}{where} ({listed(lack.held_by) or 'held by others'})"
 
 
 def _group_table(groups: Sequence[NodeGroup]) -> Table:
     table = _table("The nodes, as the job sees them", "what", "nodes", "which", "held by", right=("nodes",))
     for group in groups:
-        table.add_row(group.what, str(len(group.nodes)), _shortened(group.nodes), _listed(group.held_by))
+        table.add_row(group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by))
     return table
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
-
-
-def _shortened(nodes: Sequence[str]) -> str:
-    """Return nodes as a hostlist, cut where it has many parts."""
-    items = join(nodes)
-    longest = 70
-    return items if len(items) <= longest else f"{items[:longest].rsplit(',', 1)[0]},… ({len(nodes)} nodes)"
 
 
 def explanation_document(found: Explanation) -> dict[str, Any]:
@@ -245,7 +194,11 @@ def explanation_document(found: Explanation) -> dict[str, Any]:
         },
         "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
         "latest_start": {"alone": _when(found.alone), "after_award": _when(found.after_award)},
+        "reserved": _when(found.reserved),
         "expected_start_time": found.job.expected_start_time,
+        "award": {"worth": found.award_worth, "bound": found.bound},
+        "price": None if found.quote is None else _quote_document(found.quote),
+        "changes": None if found.changes is None else [_change_document(one) for one in found.changes],
         "bids": [_bid_document(bid) for bid in found.bids],
         "nodes": [
             {
@@ -265,6 +218,20 @@ def _when(start: ShadowStart | None) -> dict[str, Any] | None:
     return {"time": start.time, "at_once": start.at_once, "nodes": join(start.nodes)}
 
 
+def _quote_document(quote: Quote) -> dict[str, Any]:
+    return {"worth": quote.worth, "price": quote.price, "gain": quote.gain, "nodes": join(quote.nodes)}
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    return {
+        "instead": list(change.words),
+        "given_up": round(change.given_up, 6),
+        "asks": asked(change.job),
+        "nodes": join(change.nodes),
+        "count": len(change.nodes),
+    }
+
+
 def _bid_document(bid: BidView) -> dict[str, Any]:
     return {
         "class": bid.bid_class.value,
@@ -274,6 +241,8 @@ def _bid_document(bid: BidView) -> dict[str, Any]:
         "gres": dict(bid.gres),
         "level": bid.level,
         "preference": bid.preference,
+        "worth": bid.worth,
+        "price": bid.price,
         "won": bid.won,
         "lacks": [
             {"what": lack.what, "nodes": join(lack.nodes), "held_by": list(lack.held_by)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -94,8 +94,28 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     return run_step(snapshot, options_with_preset(preset, explicit))
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Step:
+    """A step's answer and what it was made from.
+
+    Attributes:
+        cluster: with the reservations for blocked jobs, which the award does not delay.
+        best: the attempt whose award stands; None when no job takes part.
+    """
+
+    queue: Queue
+    cluster: Cluster
+    best: AttemptResult | None
+    schedule: Schedule
+
+
 def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
     """Run one auction; a timeout is treated as ``options.on_timeout`` says (SPEC 1.9)."""
+    return take_step(snapshot, options).schedule
+
+
+def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
+    """Run one auction and keep its bids, for those who ask why."""
     began = options.clock()
     cluster = Cluster(columns=columns_of(snapshot), topology=topology_of(snapshot))
     queue = queue_of(snapshot, cluster.columns, options)
@@ -120,7 +140,7 @@ def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
         seconds=_seconds(attempts, options.clock() - began),
     )
     check_schedule(snapshot, result)
-    return result
+    return Step(queue=queue, cluster=cluster, best=best, schedule=result)
 
 
 def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[AttemptResult]:

@@ -15,8 +15,9 @@ from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, schedule
 from aucsched.auction.explain import Explanation, explain
-from aucsched.auction.explain_text import asked, duration, explanation_document
+from aucsched.auction.explain_text import explanation_document
 from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.words import asked, duration
 from aucsched.cluster.schedule import Reason
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "emulated-1408-full.json"
