@@ -9,6 +9,7 @@ collect_ignore = [
     "models",
     "auction",
     "simulation",
+    "sweep",
     "negotiation",
     "runtime",
     "cli.py",

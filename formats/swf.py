@@ -99,13 +99,24 @@ def read_swf(path: str | Path) -> SwfLog:
     shown = "standard input" if name == "-" else name
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
-        return parse_swf(gzip.decompress(content) if content.startswith(_GZIP) else content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("the gzip file is cut short or damaged", file=shown) from error
     except OSError as error:
         raise InputError(error.strerror or str(error), file=name) from error
+    try:
+        return unpack_swf(content)
     except InputError as error:
         raise error.in_file(shown) from error
+
+
+def unpack_swf(content: bytes) -> SwfLog:
+    """Return the log in a file's content, plain or gzip.
+
+    Raises:
+        InputError: it is cut short or no SWF; names the line.
+    """
+    try:
+        return parse_swf(gzip.decompress(content) if content.startswith(_GZIP) else content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("the gzip file is cut short or damaged") from error
 
 
 def parse_swf(content: bytes) -> SwfLog:

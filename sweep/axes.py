@@ -1,0 +1,102 @@
+"""The options that a sweep varies: each a list of values separated by commas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..cluster.errors import OptionError
+
+#: What a cell of the results holds.
+Value = int | float | str | None
+#: One run's results by column.
+Row = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """An option whose values are swept.
+
+    Attributes:
+        name: the option in Python, and the column of the results.
+        metavar: for --help.
+        read: makes a value of its text; raises ValueError.
+        what: what a value should be, for people.
+        help: for --help.
+    """
+
+    name: str
+    metavar: str
+    read: Callable[[str], Value]
+    what: str
+    help: str
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.removesuffix('_s').replace('_', '-')}"
+
+    def values(self, text: str) -> tuple[Value, ...]:
+        """Return the values in a text such as ``25,50,100``.
+
+        Raises:
+            OptionError: a value is missing, is none of this option, or stands twice.
+        """
+        values: list[Value] = []
+        for part in text.split(","):
+            try:
+                value = self.read(part.strip())
+            except ValueError:
+                raise OptionError(f"{self.option} {text}: {part.strip()!r} is not {self.what}") from None
+            if value in values:
+                raise OptionError(f"{self.option} {text}: {part.strip()} stands twice")
+            values.append(value)
+        return tuple(values)
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+def _integer(name: str, text: str) -> Axis:
+    return Axis(name=name, metavar="N,…", read=int, what="an integer", help=text)
+
+
+def _named(name: str, text: str) -> Axis:
+    return Axis(name=name, metavar="NAME,…", read=_name, what="a name", help=text)
+
+
+#: In the order in which the grid is nested: the last varies fastest.
+_AXES = (
+    _named("policy", "Of the simulation (WORKLOAD only)."),
+    _named("order", "Of the waiting queue (SWF logs only)."),
+    _integer("reservations", "For policy reservations."),
+    _integer("processors", "The machine's size (SWF logs only); default: the log's header."),
+    _named("preset", "paper, plugin."),
+    _named("model", "ipsched, aucsched1, aucsched2, aucsched3 (SNAPSHOT only)."),
+    _named("strategy", "exact, anytime."),
+    _named("weights", "lexicographic, paper."),
+    _named("objective", "priority, priority_cores."),
+    _named("on_timeout", "halve, incumbent, discard."),
+    _named("preference_table", "corrected, printed."),
+    _integer("reserve", "Reservations for the first blocked jobs."),
+    _integer("window", "Jobs of highest priority that take part."),
+    _integer("max_bids", "Bids of all jobs together."),
+    _integer("max_bids_per_job", "Bids of one job."),
+    Axis(
+        name="time_limit_s",
+        metavar="SECONDS,…",
+        read=float,
+        what="a number of seconds",
+        help="Of each solve. Rows then depend on the machine's speed.",
+    ),
+    _integer("work_limit", "Steps instead of seconds: the same rows everywhere."),
+)
+AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
+
+
+def shown(values: tuple[Value, ...]) -> str:
+    """Return an axis's values as they are given on the command line."""
+    return ",".join(str(value) for value in values)

@@ -1,0 +1,136 @@
+"""``aucsched sweep``: every combination of options over one input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import OptionError
+from .axes import AXES
+
+if TYPE_CHECKING:
+    from .axes import Row
+    from .drive import Begun, Executor
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _axes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each axis; those not given are None."""
+    for axis in reversed(tuple(AXES.values())):
+        command = click.option(axis.option, axis.name, metavar=axis.metavar, help=axis.help)(command)
+    return command
+
+
+@click.command()
+@click.argument("source", metavar="WORKLOAD|SNAPSHOT", type=click.Path(allow_dash=True, readable=False))
+@_axes
+@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Runs at each point.")
+@click.option("--seed", type=click.IntRange(0), help="Of the first; the next has one more. Default: 0.")
+@click.option("--workers", type=click.IntRange(1), help="Processes; default: as many as processors.")
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler this is.")
+@click.option("--retry-failed", is_flag=True, help="When going on: run those again that failed.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=_FILE,
+    multiple=True,
+    required=True,
+    help="Table of the results (.csv, .parquet); may be given twice. The same command goes on with it.",
+)
+@click.option("--plot", type=_FILE, help="Quality and time over window and caps (.png, .pdf, .svg).")
+def sweep(source: str, outputs: tuple[Path, ...], plot: Path | None, **options: Any) -> None:
+    """Run every combination of options over a snapshot or a workload, in parallel processes.
+
+    Options with N,… or NAME,… take lists: --window 25,50,100. A sweep that was stopped, by whatever, goes on
+    when the same command is given again: only the runs in flight are lost.
+    """
+    from ..formats.drawing import check_drawing
+    from .drive import sweep as sweep_plan
+    from .plan import make_plan
+    from .plot import check_panels, draw_sweep
+    from .table import check_tables
+
+    check_tables(outputs)
+    check_drawing("--plot", plot)
+    executor = _executor(options["dask"], options["workers"])
+    given = {name: axis.values(options[name]) for name, axis in AXES.items() if options[name] is not None}
+    plan = make_plan(source, given, repeat=options["repeat"], seed=options["seed"])
+    if plot is not None:
+        check_panels(plan)
+    retry = options["retry_failed"]
+    with _resumable(), _progress(len(plan.runs)) as progress:
+        rows = sweep_plan(plan, outputs, executor, retry_failed=retry, begun=_say_begun, progress=progress)
+    _say_failed(rows)
+    if plot is not None:
+        draw_sweep(plan, rows, plot)
+
+
+def _executor(dask: str | None, workers: int | None) -> Executor:
+    """Return what runs the runs: processes here, or a Dask cluster."""
+    if dask is not None:
+        from .dask_cluster import check_dask, run_on_dask
+
+        if workers is not None:
+            raise OptionError("--workers: with --dask the cluster's own workers run them")
+        check_dask()
+        return lambda subject, runs: run_on_dask(dask, subject, runs)
+    from .workers import processors, run_locally
+
+    return lambda subject, runs: run_locally(subject, runs, workers or processors())
+
+
+def _say_begun(begun: Begun) -> None:
+    """Say what is done already, and by which other versions."""
+    from .run import versions
+
+    if begun.done:
+        click.echo(f"note: {begun.done} of {begun.runs} runs are done already", err=True)
+    now = versions()
+    then = {name: value for name, value in begun.begun_with.items() if value != now.get(name)}
+    if then:
+        named = ", ".join(f"{name} {value} (now {now.get(name)})" for name, value in then.items())
+        click.echo(f"note: they were begun with {named}", err=True)
+
+
+def _say_failed(rows: list[Row]) -> None:
+    from .run import FAILED
+
+    failed = [row for row in rows if row["status"] == FAILED]
+    if failed:
+        first = failed[0]
+        click.echo(
+            f"note: {len(failed)} of {len(rows)} runs failed; run {first['run']}: {first['error']}", err=True
+        )
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """Say after Ctrl-C that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("note: the same command goes on where this one stopped", err=True)
+        raise click.Abort from None
+
+
+@contextmanager
+def _progress(runs: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that moves a bar on the terminal, and does nothing where stderr is none."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    # Runs may take minutes each: the speed is the whole sweep's, not that of the last seconds.
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=1e9) as bar:
+        task = bar.add_task("runs", total=runs)
+        yield lambda done: bar.update(task, completed=done)

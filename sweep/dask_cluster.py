@@ -1,0 +1,86 @@
+"""Runs on a Dask cluster: the same rows as here, computed by its workers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+import zlib
+from collections.abc import Generator, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+from uuid import uuid4
+
+from ..cluster.errors import AucschedError, OptionError
+from .axes import Row
+from .plan import KINDS, Run, Subject
+from .run import lost_row, run_row
+
+_PATIENCE = "10s"
+#: A worker may have several threads; runs in one process go one after another all the same.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def check_dask() -> None:
+    """Raise OptionError when the extra is not installed."""
+    if find_spec("distributed") is None:
+        raise OptionError("--dask needs distributed: pip install 'aucsched[dask]'")
+
+
+def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
+    """Yield the rows of runs as they are done, in no order.
+
+    A run whose worker dies goes to another worker, as often as the scheduler's ``allowed-failures`` says.
+
+    Raises:
+        OptionError: no scheduler answers at the address.
+        AucschedError: the scheduler went away, or its workers cannot run aucsched.
+    """
+    from distributed import Client  # noqa: PLC0415 - the extra may be absent
+
+    if not runs:
+        return
+    # What it would log, errors say.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise OptionError(f"--dask {address}: no scheduler answers there") from error
+    with client:
+        yield from _rows(client, subject, runs)
+
+
+def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
+    from distributed import KilledWorker, as_completed  # noqa: PLC0415 - the extra may be absent
+
+    turn = uuid4().hex
+    with warnings.catch_warnings():
+        # A large input is sent once, whatever Dask thinks of its size.
+        warnings.filterwarnings("ignore", "Sending large graph")
+        # A task, not scattered data: when the worker that holds it dies, the scheduler makes it again.
+        held = client.submit(bytes, zlib.compress(subject.content), key=f"aucsched-input-{turn}")
+        name = f"aucsched-{turn}"
+        told = (subject.kind, subject.digest, held)
+        futures = {client.submit(_row, *told, run, key=f"{name}-{run.number}"): run for run in runs}
+    for future in as_completed(futures):
+        run = futures.pop(future)
+        try:
+            row: Row = future.result()
+        except KilledWorker:
+            row = lost_row(run)
+        except Exception as error:
+            raise AucschedError(f"the Dask cluster failed: {type(error).__name__}: {error}") from error
+        future.release()
+        yield row
+
+
+def _row(kind: str, digest: str, packed: bytes, run: Run) -> Row:
+    """Do one run on a worker."""
+    with _ONE_AT_A_TIME:
+        return run_row(kind, _loaded(kind, digest, packed), run)
+
+
+@lru_cache(maxsize=1)
+def _loaded(kind: str, digest: str, packed: bytes) -> Any:  # noqa: ARG001 - the digest is the cheap part of the key
+    return KINDS[kind].load(zlib.decompress(packed))

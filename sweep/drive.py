@@ -1,0 +1,116 @@
+"""A sweep from its plan to its files: what the journal holds is skipped, the rest is run and kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..cluster.errors import InputError
+from .axes import Row
+from .journal import Journal
+from .plan import Plan, Run, Subject
+from .run import FAILED, versions
+from .table import write_table
+
+#: Runs an input's runs and yields their rows in any order.
+Executor = Callable[[Subject, Sequence[Run]], Generator[Row, None, None]]
+
+#: Writing the tables while the sweep goes on may take so much of its time.
+_SHARE_FOR_TABLES = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What a sweep finds when it begins.
+
+    Attributes:
+        done: how many of its rows there are already.
+        runs: how many it has in all.
+        begun_with: the versions with which the first of them were made.
+    """
+
+    done: int
+    runs: int
+    begun_with: Mapping[str, Any]
+
+
+def sweep(
+    plan: Plan,
+    outputs: Sequence[Path],
+    executor: Executor,
+    *,
+    retry_failed: bool = False,
+    begun: Callable[[Begun], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Row]:
+    """Run what is not done yet, keep each row as it comes, and return all in the grid's order.
+
+    Args:
+        plan: the runs.
+        outputs: tables to write; the journal stands beside the first.
+        executor: runs them.
+        retry_failed: run those again whose row holds an error.
+        begun: told once, before the first run.
+        progress: told how many rows there are, after each.
+
+    Raises:
+        InputError: a file cannot be written, is another sweep's, or is in use by one.
+    """
+    with _journal(plan, outputs) as journal:
+        rows = {
+            number: row
+            for number, row in journal.rows.items()
+            if not (retry_failed and row["status"] == FAILED)
+        }
+        begun(Begun(done=len(rows), runs=len(plan.runs), begun_with=journal.begun_with))
+        tables = _Tables(plan, outputs)
+        waiting = [run for run in plan.runs if run.number not in rows]
+        with closing(executor(plan.subject, waiting)) as results:
+            for row in results:
+                journal.add(row)
+                rows[int(str(row["run"]))] = row
+                progress(len(rows))
+                tables.refresh(rows)
+        return tables.write(rows)
+
+
+def journal_of(output: Path) -> Path:
+    """Return where the journal of a sweep stands whose first output this is."""
+    return output.with_name(f"{output.name}.journal")
+
+
+def _journal(plan: Plan, outputs: Sequence[Path]) -> Journal:
+    path = journal_of(outputs[0])
+    for output in outputs:
+        if not path.exists() and output.exists() and output.stat().st_size:
+            message = f"there is no {path.name} to go on from: remove the file, or give another -o"
+            raise InputError(message, file=str(output))
+    return Journal(path, plan.identity(), versions())
+
+
+class _Tables:
+    """The output files, kept up to date: each is whole and in the grid's order at any moment."""
+
+    def __init__(self, plan: Plan, outputs: Sequence[Path]) -> None:
+        self._outputs = outputs
+        self._source: Row = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
+        self._not_before = 0.0
+
+    def refresh(self, rows: Mapping[int, Row]) -> None:
+        """Write the rows there are, unless that would take too much of the time."""
+        if time.monotonic() >= self._not_before:
+            self.write(rows)
+
+    def write(self, rows: Mapping[int, Row]) -> list[Row]:
+        """Write the rows there are, and return them."""
+        began = time.monotonic()
+        ordered = [{"run": number, **self._source, **rows[number]} for number in sorted(rows)]
+        for output in self._outputs:
+            write_table(output, ordered)
+        ended = time.monotonic()
+        self._not_before = ended + (ended - began) / _SHARE_FOR_TABLES
+        return ordered

@@ -1,0 +1,44 @@
+"""What can be swept: a snapshot (one auction a run), a trace, a workload (one simulation a run).
+
+The content of the file tells which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..cluster.errors import OptionError
+from .axes import AXES, Row, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One sort of input, and what a run over it is.
+
+    Attributes:
+        name: ``snapshot``, …
+        title: for people, with its article.
+        axes: names of the options it reads; others are refused.
+        has_seeds: whether a repetition differs from the next by its seed.
+        load: makes the file's content what a run takes; raises InputError.
+        resolve: from one combination of options, its seed among them, to the columns that say everything the
+            run is told; raises OptionError where they cannot go together, InputError where the input lacks
+            what they need.
+        run: one run over the loaded input with resolved options; returns the columns of its result.
+    """
+
+    name: str
+    title: str
+    axes: tuple[str, ...]
+    has_seeds: bool
+    load: Callable[[bytes], Any]
+    resolve: Callable[[Any, Mapping[str, Value]], Row]
+    run: Callable[[Any, Row], Row]
+
+    def refuse_others(self, given: Mapping[str, Any]) -> None:
+        """Raise OptionError when an axis is given that this kind would ignore."""
+        for name in given:
+            if name not in self.axes:
+                raise OptionError(f"{AXES[name].option}: {self.title} has no use for it")

@@ -1,0 +1,147 @@
+"""The plan of a sweep: an input, a grid of options, and the runs in the grid's order."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..cluster.errors import InputError, OptionError
+from .axes import AXES, Row, Value, shown
+from .kinds import Kind
+from .snapshot_runs import SNAPSHOT
+from .trace_runs import TRACE
+
+#: Kind by name.
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SNAPSHOT, TRACE)}
+
+#: More runs than these are a slip of the keyboard.
+_MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is swept over: a file's content and what kind it is of.
+
+    Attributes:
+        name: the file's, without its folders; ``-`` for standard input.
+        kind: name in KINDS.
+        content: the file's bytes, which travel to the workers.
+    """
+
+    name: str
+    kind: str
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """The content's SHA-256 in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One point of the grid.
+
+    Attributes:
+        number: its place in the grid's order, from 0.
+        options: columns that say everything the run is told.
+    """
+
+    number: int
+    options: Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every run of a sweep, in the grid's order.
+
+    Attributes:
+        subject: what is swept over.
+        axes: name and values of each option that was given, in the order of nesting.
+        repeat: how many runs at each point, each with a seed of its own where there is one.
+        seed: of the first repetition.
+    """
+
+    subject: Subject
+    axes: tuple[tuple[str, tuple[Value, ...]], ...]
+    repeat: int
+    seed: int
+    runs: tuple[Run, ...]
+
+    def identity(self) -> dict[str, str]:
+        """Return what another sweep must share to go on with this one's results, in words for people."""
+        return {
+            "input": f"{self.subject.kind} {self.subject.digest}",
+            **{AXES[name].option: shown(values) for name, values in self.axes},
+            "--repeat": str(self.repeat),
+            "--seed": str(self.seed),
+        }
+
+
+def read_subject(path: str) -> Subject:
+    """Read the input and tell by its content what it is; ``-`` reads standard input.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=path) from error
+    return Subject(name=Path(path).name, kind=_kind_of(content), content=content)
+
+
+def _kind_of(content: bytes) -> str:
+    """Return the kind: JSON begins with a brace, everything else is taken for an SWF log."""
+    return SNAPSHOT.name if content.lstrip()[:1] == b"{" else TRACE.name
+
+
+def make_plan(
+    path: str, axes: Mapping[str, Sequence[Value]], *, repeat: int = 1, seed: int | None = None
+) -> Plan:
+    """Return the plan of a sweep over a file; every combination has been checked.
+
+    Args:
+        path: the file; ``-`` reads standard input.
+        axes: values by name in AXES.
+        repeat: runs at each point of the grid.
+        seed: of the first of them (0); the next has one more.
+
+    Raises:
+        InputError: the file cannot be read or is none of the kinds.
+        OptionError: a value cannot be used, or options cannot go together.
+    """
+    subject = read_subject(path)
+    kind = KINDS[subject.kind]
+    kind.refuse_others(axes)
+    if seed is not None and not kind.has_seeds:
+        raise OptionError(f"--seed: {kind.title} is simulated without chance")
+    ordered = tuple((name, tuple(axes[name])) for name in AXES if name in axes)
+    size = repeat
+    for _, values in ordered:
+        size *= len(values)
+    if size > _MOST_RUNS:
+        raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
+    try:
+        runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed or 0)
+    except InputError as error:
+        raise error.in_file("standard input" if path == "-" else path) from error
+    return Plan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
+
+
+def _runs(
+    kind: Kind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int
+) -> tuple[Run, ...]:
+    names = tuple(name for name, _ in axes)
+    runs: list[Run] = []
+    for values in product(*(values for _, values in axes)):
+        point = dict(zip(names, values, strict=True))
+        for place in range(repeat):
+            turn: Mapping[str, Value] = {"seed": seed + place} if kind.has_seeds else {"repeat": place}
+            runs.append(Run(number=len(runs), options=kind.resolve(loaded, {**point, **turn})))
+    return tuple(runs)

@@ -1,0 +1,254 @@
+"""The picture of a sweep: quality and time over window size and bid caps, in small multiples.
+
+In a panel the window (else a cap, else the axis of most values) runs from left to right, and each value of
+one other axis, a cap if there is one, is a line through the means of the repetitions with whiskers from their
+least to their greatest. Every combination of the axes left over has its panels: one for each figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from ..cluster.errors import OptionError
+from ..formats.drawing import save_figure
+from ..simulation.chart import new_figure, styled
+from .axes import Row, Value
+from .plan import Plan
+from .run import FAILED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More panels for a figure, and more lines in a panel, than these nobody reads.
+_MOST_PANELS, _MOST_LINES = 24, 10
+_ACROSS = 4
+_PANEL_IN, _FRAME_IN = 1.5, 0.6
+#: What goes from left to right, and what makes lines, if it was swept: the first of these, then of any axes.
+_FIRST_ACROSS = ("window", "max_bids", "max_bids_per_job")
+_FIRST_LINES = ("max_bids", "max_bids_per_job")
+_NAMES = {
+    "window": "Window (jobs)",
+    "max_bids": "bids in all",
+    "max_bids_per_job": "bids a job",
+    "time_limit_s": "seconds",
+    "work_limit": "steps",
+}
+#: From this ratio of the greatest to the least on, an axis is logarithmic.
+_LOGARITHMIC_FROM = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A figure that is drawn: its column, label, and what a value is multiplied by.
+
+    ``of_best`` divides by the greatest value of the sweep.
+    """
+
+    column: str
+    label: str
+    factor: float = 1.0
+    of_best: bool = False
+
+
+#: Kind -> its figures, quality first, time last.
+MEASURES: Mapping[str, tuple[Measure, ...]] = {
+    "snapshot": (
+        Measure(column="priority", label="Priority sum\n(% of the best)", factor=100, of_best=True),
+        Measure(column="gap", label="Gap to the bound\n(%)", factor=100),
+        Measure(column="seconds.step", label="Time of a step\n(s)"),
+    ),
+    "trace": (
+        Measure(column="cpu_utilization", label="Utilisation\n(%)", factor=100),
+        Measure(column="wait_mean_s", label="Mean wait\n(h)", factor=1 / 3600),
+        Measure(column="bounded_slowdown_mean", label="Mean bounded\nslowdown"),
+        Measure(column="seconds.run", label="Time of a run\n(s)"),
+    ),
+}
+
+_Points = tuple[tuple[str, tuple[Value, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which axis goes where: from left to right, into lines, and into panels; "" and (None,) for none."""
+
+    across: tuple[str, tuple[Value, ...]]
+    lines: tuple[str, tuple[Value, ...]]
+    panels: _Points
+
+
+def layout_of(plan: Plan) -> Layout:
+    """Return where each axis of a plan goes that has more than one value."""
+    swept = {name: values for name, values in plan.axes if len(values) > 1}
+    by_count = sorted(swept, key=lambda name: -len(swept[name]))
+    across = next((name for name in (*_FIRST_ACROSS, *by_count) if name in swept), "")
+    left = {name: values for name, values in swept.items() if name != across}
+    lines = next((name for name in (*_FIRST_LINES, *by_count) if name in left), "")
+    return Layout(
+        across=(across, swept.get(across, (None,))),
+        lines=(lines, left.get(lines, (None,))),
+        panels=tuple((name, values) for name, values in left.items() if name != lines),
+    )
+
+
+def check_panels(plan: Plan) -> None:
+    """Raise OptionError when a plan's picture would be more than a person reads."""
+    layout = layout_of(plan)
+    panels = len(list(product(*(values for _, values in layout.panels))))
+    lines = len(layout.lines[1])
+    if panels > _MOST_PANELS:
+        raise OptionError(
+            f"--plot: {panels} panels for each figure are more than {_MOST_PANELS}: sweep fewer axes"
+        )
+    if lines > _MOST_LINES:
+        raise OptionError(f"--plot: {lines} lines in a panel ({layout.lines[0]}) are more than {_MOST_LINES}")
+
+
+def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path) -> None:
+    """Draw a sweep's rows; runs that failed are counted in the title, and not drawn.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    layout, measures = layout_of(plan), MEASURES[plan.subject.kind]
+    good = [row for row in rows if row["status"] != FAILED]
+    points = list(product(*(values for _, values in layout.panels)))
+    across = min(_ACROSS, len(points))
+    below = -(-len(points) // across) * len(measures)
+    with styled():
+        figure, grid = new_figure(_FRAME_IN + _PANEL_IN * below, below, across, squeeze=False)
+        for axes in grid.flat:
+            axes.set_visible(False)
+        for place, point in enumerate(points):
+            top = place // across * len(measures)
+            _draw_column(grid[top : top + len(measures), place % across], layout, measures, point, good)
+            if place % across == 0:
+                for axes, measure in zip(grid[top:, 0], measures, strict=False):
+                    axes.set_ylabel(measure.label)
+        for first in range(len(measures)):
+            of_one = grid[first :: len(measures)].flat
+            _share_heights([axes for axes in of_one if axes.get_visible()])
+        _head(figure, grid[0, 0], layout, failed=len(rows) - len(good), runs=len(rows))
+        save_figure(figure, path)
+
+
+def _draw_column(
+    column: Sequence[Axes],
+    layout: Layout,
+    measures: Sequence[Measure],
+    point: Sequence[Value],
+    rows: Sequence[Row],
+) -> None:
+    """Draw the figures of one point of the panels' axes below each other."""
+    named = dict(zip((name for name, _ in layout.panels), point, strict=True))
+    here = [row for row in rows if all(row[name] == value for name, value in named.items())]
+    for axes, measure in zip(column, measures, strict=True):
+        axes.set_visible(True)
+        _draw_panel(axes, layout, measure, here, _best(measure, rows))
+    column[0].set_title(
+        ", ".join(f"{_NAMES.get(name, name)} {value}" for name, value in named.items()), fontsize=8
+    )
+    column[-1].set_xlabel(_NAMES.get(layout.across[0], layout.across[0]))
+
+
+def _best(measure: Measure, rows: Sequence[Row]) -> float:
+    """Return what a measure's values are divided by."""
+    return max((_number(row, measure) or 0.0 for row in rows), default=0.0) or 1.0 if measure.of_best else 1.0
+
+
+def _number(row: Row, measure: Measure) -> float | None:
+    value = row.get(measure.column)
+    return None if value is None else float(value)
+
+
+def _draw_panel(axes: Axes, layout: Layout, measure: Measure, rows: Sequence[Row], best: float) -> None:
+    """Draw one figure of one point: a line for each value of the lines' axis."""
+    (across, values), (lines, among) = layout.across, layout.lines
+    is_number = _are_numbers(values)
+    for place, one in enumerate(among):
+        of_line = [row for row in rows if not lines or row[lines] == one]
+        # Lines that join no numbers are points side by side.
+        spread = 0.0 if is_number or len(among) == 1 else 0.5 * (place / (len(among) - 1) - 0.5)
+        drawn: list[tuple[float, float, float, float]] = []
+        for number, value in enumerate(values):
+            found = [_number(row, measure) for row in of_line if not across or row[across] == value]
+            figures = [figure * measure.factor / best for figure in found if figure is not None]
+            if figures:
+                at = float(str(value)) if is_number else number + spread
+                mean = min(max(fmean(figures), min(figures)), max(figures))
+                drawn.append((at, mean, mean - min(figures), max(figures) - mean))
+        if drawn:
+            places, means, low, high = zip(*drawn, strict=True)
+            axes.errorbar(
+                places, means, (low, high), color=_color(place, len(among)), label=str(one), linewidth=1,
+                linestyle="-" if is_number else "", marker="o", markersize=2.5, elinewidth=0.7, capsize=1.5,
+            )  # fmt: skip
+    _mark_values(axes, values)
+
+
+def _are_numbers(values: Sequence[Value]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
+
+
+def _color(place: int, count: int) -> tuple[float, ...]:
+    """Return a line's colour: from dark to light as its value rises."""
+    from matplotlib import colormaps  # noqa: PLC0415 - the extra may be absent
+
+    color: tuple[float, ...] = colormaps["viridis"](0.85 * place / max(1, count - 1))
+    return color
+
+
+def _mark_values(axes: Axes, values: Sequence[Value]) -> None:
+    """Put a tick at each value that was swept, and nowhere else."""
+    axes.set_xticks([], minor=True)
+    if not _are_numbers(values):
+        labels = ["" if value is None else str(value) for value in values]
+        axes.set_xticks(range(len(values)), labels, rotation=30, ha="right", rotation_mode="anchor")
+        axes.margins(x=0.15)
+        return
+    places = [float(str(value)) for value in values]
+    if min(places) > 0 and max(places) >= _LOGARITHMIC_FROM * min(places):
+        axes.set_xscale("log")
+        axes.set_xticks([], minor=True)
+    axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.margins(x=0.08)
+
+
+def _share_heights(panels: Sequence[Axes]) -> None:
+    """Give the panels of one figure the same vertical axis, logarithmic where values differ by much."""
+    from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: PLC0415 - the extra may be absent
+
+    limits = [bound for axes in panels for bound in axes.dataLim.intervaly if abs(bound) < float("inf")]
+    if not limits:
+        return
+    low, high = min(limits), max(limits)
+    for axes in panels:
+        if low > 0 and high >= _LOGARITHMIC_FROM * low:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_locator(LogLocator(subs=()))
+            axes.set_ylim(low / 1.2, high * 1.2)
+        else:
+            room = 0.06 * (high - low or abs(high) or 1.0)
+            axes.set_ylim(low - room, high + room)
+        axes.grid(axis="y", linewidth=0.3, color="#d5d8dc")
+
+
+def _head(figure: Figure, first: Axes, layout: Layout, *, failed: int, runs: int) -> None:
+    """Put the lines' legend above all panels, and how many runs are missing."""
+    name = layout.lines[0]
+    handles, labels = first.get_legend_handles_labels()
+    if name and handles:
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=len(labels), title=_NAMES.get(name, name),
+            title_fontsize=8,
+        )  # fmt: skip
+    if failed:
+        figure.suptitle(f"{failed} of {runs} runs failed and are not drawn", fontsize=8)

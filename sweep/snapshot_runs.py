@@ -1,0 +1,86 @@
+"""Runs over a snapshot: one auction each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..auction.options import StepOptions, options_with_preset
+from ..auction.step import run_step
+from ..cluster.errors import OptionError
+from ..cluster.schedule import Schedule
+from ..cluster.snapshot import Snapshot
+from ..formats.native import parse_snapshot
+from .axes import Row, Value
+from .kinds import Kind
+
+#: Columns that are the step's options under the same name.
+_PLAIN = ("model", "weights", "objective", "on_timeout", "preference_table", "bid_order", "reserve", "window")
+
+
+def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
+    """Return everything that the step is told, defaults included."""
+    if "time_limit_s" in options and "work_limit" in options:
+        raise OptionError(
+            "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
+        )
+    explicit = {name: value for name, value in options.items() if name != "preset"}
+    preset = options.get("preset")
+    step = options_with_preset(None if preset is None else str(preset), explicit)
+    by_clock = step.work_limit is None
+    return {
+        "preset": preset,
+        "strategy": "anytime" if step.is_anytime else "exact",
+        **{name: getattr(step, name) for name in _PLAIN},
+        "max_bids": step.bids_in_all,
+        "max_bids_per_job": step.bids_per_job,
+        "time_limit_s": float(step.time_limit_s) if by_clock else None,
+        "work_limit": step.work_limit,
+        "seed": step.seed,
+    }
+
+
+def _run(snapshot: Snapshot, options: Row) -> Row:
+    given = {name: value for name, value in options.items() if name != "preset" and value is not None}
+    return _columns(run_step(snapshot, StepOptions(**given)))  # type: ignore[arg-type]
+
+
+def _columns(result: Schedule) -> Row:
+    """Return a schedule's figures, named as in its file."""
+    objective, sizes, seconds = result.objective, result.sizes, result.seconds
+    held = [use for award in result.started for use in award.nodes.values()]
+    return {
+        "status": result.status.value,
+        "priority": float(objective.priority),
+        "bound": objective.bound,
+        "gap": objective.gap,
+        "preference": objective.preference,
+        "jobs_started": len(result.started),
+        "jobs_pending": len(result.pending),
+        "cores": sum(use.cores for use in held),
+        "gres": sum(sum(use.gres.values()) for use in held),
+        "window_awarded": result.window,
+        "attempts": len(result.attempts),
+        "nodesets": sizes.nodesets,
+        "bids": sizes.bids,
+        "variables": sizes.variables,
+        "constraints": sizes.constraints,
+        "nonzeros": sizes.nonzeros,
+        "seconds.bids": seconds.bids,
+        "seconds.build": seconds.build,
+        "seconds.solve": seconds.solve,
+        "seconds.step": seconds.total,
+    }
+
+
+SNAPSHOT = Kind(
+    name="snapshot",
+    title="a snapshot",
+    axes=(
+        *("preset", "model", "strategy", "weights", "objective", "on_timeout", "preference_table", "reserve"),
+        *("window", "max_bids", "max_bids_per_job", "time_limit_s", "work_limit"),
+    ),
+    has_seeds=True,
+    load=parse_snapshot,
+    resolve=_resolve,
+    run=_run,
+)

@@ -1,0 +1,173 @@
+"""Runs in processes of their own on this machine: one process, one thread, one run at a time.
+
+Processes are spawned: nothing of the parent's threads or state comes along. A process that dies takes only
+its run with it, which another process tries again. When the parent dies they end at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from threading import Thread
+
+from ..cluster.errors import AucschedError
+from .axes import Row
+from .plan import KINDS, Run, Subject
+from .run import lost_row, run_row
+
+#: How often a run is tried when its process dies, and how often a process may fail to start.
+TRIES = 3
+
+#: What keeps the numeric libraries to one thread.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def run_locally(subject: Subject, runs: Sequence[Run], workers: int) -> Generator[Row, None, None]:
+    """Yield the rows of runs as they are done, in no order; closing the iterator ends the processes.
+
+    Raises:
+        AucschedError: processes cannot start.
+    """
+    pool = _Pool(subject, runs)
+    try:
+        yield from pool.rows(min(workers, len(runs)))
+    finally:
+        pool.end()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Worker:
+    """A process, the pipe to it, the run it has; ``is_ready`` once it has loaded the input."""
+
+    process: BaseProcess
+    pipe: Connection
+    run: Run | None = None
+    is_ready: bool = False
+
+
+class _Pool:
+    """Processes, and the runs that wait for one."""
+
+    def __init__(self, subject: Subject, runs: Sequence[Run]) -> None:
+        self._subject = subject
+        self._waiting = deque(runs)
+        self._tries: Counter[int] = Counter()
+        self._failed_starts = 0
+        self._workers: list[_Worker] = []
+
+    def rows(self, size: int) -> Iterator[Row]:
+        """Yield the rows as they are done."""
+        while self._waiting or any(worker.run for worker in self._workers):
+            while self._waiting and len(self._workers) < size:
+                self._workers.append(_start(self._subject))
+            for pipe in wait([worker.pipe for worker in self._workers]):
+                worker = next(worker for worker in self._workers if worker.pipe is pipe)
+                row = self._heard(worker)
+                self._give(worker)
+                if row is not None:
+                    yield row
+
+    def end(self) -> None:
+        """End the processes, whatever they do."""
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+
+    def _give(self, worker: _Worker) -> None:
+        """Give a run to a worker that has none."""
+        if worker in self._workers and worker.run is None and self._waiting:
+            worker.run = self._waiting.popleft()
+            try:
+                worker.pipe.send(worker.run)
+            except OSError:
+                return  # it has died: the next read of its pipe says so
+
+    def _heard(self, worker: _Worker) -> Row | None:
+        """Return the row that a worker sends; None when it only became ready, or died."""
+        try:
+            row: Row | None = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._died(worker)
+        worker.is_ready, worker.run = True, None
+        self._failed_starts = 0
+        return row
+
+    def _died(self, worker: _Worker) -> Row | None:
+        """Forget a worker; let its run wait again, or return the row of a run that was tried often enough."""
+        self._workers.remove(worker)
+        worker.process.join()
+        worker.pipe.close()
+        if not worker.is_ready:
+            self._failed_starts += 1
+            if self._failed_starts == TRIES:
+                raise AucschedError(
+                    f"worker processes end as they start, with code {worker.process.exitcode}"
+                )
+        run = worker.run
+        if run is None:
+            return None
+        self._tries[run.number] += 1
+        if self._tries[run.number] == TRIES:
+            return lost_row(run)
+        self._waiting.appendleft(run)
+        return None
+
+
+def _start(subject: Subject) -> _Worker:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(subject, theirs), name="aucsched sweep", daemon=True)
+    with _environment():
+        process.start()
+    theirs.close()
+    return _Worker(process=process, pipe=ours)
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """Let processes that start now inherit ``_ONE_THREAD``."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(_ONE_THREAD)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _serve(subject: Subject, pipe: Connection) -> None:
+    """Be a worker: load the input, say so, then answer each run with its row, until the parent goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    Thread(target=_end_with_parent, daemon=True).start()
+    loaded = KINDS[subject.kind].load(subject.content)
+    try:
+        pipe.send(None)
+        while True:
+            pipe.send(run_row(subject.kind, loaded, pipe.recv()))
+    except (EOFError, OSError):
+        return
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's death, which a kill leaves it no time to announce."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))

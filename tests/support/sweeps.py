@@ -1,0 +1,37 @@
+"""Small sweeps, and what of their rows must not depend on how they were run."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from instances.generate import snapshot_bytes
+
+#: 24 auctions over ``small``, of some milliseconds each.
+GRID = ("--window", "4,12", "--max-bids", "20,120", "--work-limit", "3", "--repeat", "6")
+RUNS = 24
+#: SWF with a header that gives the machine's size.
+TRACE = Path(__file__).parents[1] / "fixtures" / "swf" / "small.swf"
+
+
+def small(folder: Path) -> Path:
+    """Write a snapshot of 48 nodes and 12 jobs."""
+    path = folder / "small.json"
+    path.write_bytes(snapshot_bytes("tiny", 0))
+    return path
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return a sweep's rows as texts, complete or not at all."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert all(None not in row and None not in row.values() for row in rows), "half a row"
+    return rows
+
+
+def lasting(path: Path) -> list[dict[str, str]]:
+    """Return a sweep's rows without the columns of seconds."""
+    return [
+        {name: value for name, value in row.items() if not name.startswith("seconds")}
+        for row in rows_of(path)
+    ]

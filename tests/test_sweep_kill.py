@@ -1,0 +1,260 @@
+"""A sweep killed at any moment goes on where it was; rows do not depend on who computed them, or when."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.run import aucsched
+from support.sweeps import GRID, RUNS, lasting, rows_of, small
+
+from aucsched.cluster.errors import AucschedError, InputError
+from aucsched.sweep.journal import Journal
+from aucsched.sweep.plan import Run, Subject
+from aucsched.sweep.workers import TRIES, run_locally
+
+IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """The rows of a sweep that nothing disturbed, by one worker."""
+    folder = tmp_path_factory.mktemp("reference")
+    assert aucsched("sweep", small(folder), *GRID, "--workers", "1", "-o", folder / "r.csv").returncode == 0
+    return lasting(folder / "r.csv")
+
+
+#: Thousands of runs: nobody sees their end.
+LONG = (",".join(map(str, range(100))),)
+
+
+def started(source: Path, out: Path, workers: int, *more: str) -> subprocess.Popen[str]:
+    given = (*GRID, "--workers", workers, *more)
+    command = [sys.executable, "-m", "aucsched", "sweep", source, *given, "-o", out]
+    return subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+
+
+def children(process: int) -> list[int]:
+    """Return the workers of a sweep: its spawned processes."""
+    try:
+        found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(child) for child in found if b"spawn_main" in command_of(child)]
+
+
+def command_of(process: str) -> bytes:
+    """Return a process's command line, nothing when it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def lines(journal: Path) -> int:
+    """Return how many rows a journal holds."""
+    return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_killed_again_and_again_it_ends_with_the_same_rows(
+    reference: list[dict[str, str]], workers: int, tmp_path: Path
+) -> None:
+    source, out = small(tmp_path), tmp_path / "k.csv"
+    journal = tmp_path / "k.csv.journal"
+    rng = random.Random(workers)
+    for wanted in (0, 6, 12, 18):
+        with started(source, out, workers) as process:
+            while lines(journal) < wanted and process.poll() is None:
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0, 0.03))
+            before, ours = lines(journal), children(process.pid) if process.poll() is None else []
+            process.kill()
+        # What is on the disk is whole, in order, and nothing that was there is lost.
+        assert lines(journal) >= before
+        rows = rows_of(out) if out.exists() else []
+        assert [row["run"] for row in rows] == sorted((row["run"] for row in rows), key=int)
+        wait_for_end(ours)
+    done = lines(journal)
+    assert done >= 18
+    last = aucsched("sweep", source, *GRID, "--workers", str(workers), "-o", out)
+    assert last.returncode == 0
+    assert last.stderr == f"note: {done} of {RUNS} runs are done already\n"
+    assert lasting(out) == reference
+    assert {path.name for path in tmp_path.iterdir()} - temporary(tmp_path) == {
+        "small.json",
+        "k.csv",
+        "k.csv.journal",
+    }
+
+
+def temporary(folder: Path) -> set[str]:
+    """Return files that a kill in the middle of a write may leave: they never bear the output's name."""
+    return {path.name for path in folder.glob(".k.csv.*")}
+
+
+def wait_for_end(processes: list[int]) -> None:
+    """Wait until workers whose parent was killed have ended by themselves."""
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{process}").exists() and not is_zombie(process) for process in processes):
+        assert time.monotonic() < deadline, "workers outlive their sweep"
+        time.sleep(0.01)
+
+
+def is_zombie(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_two_workers_one_of_them_killed_give_the_same_rows(
+    reference: list[dict[str, str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "k.csv"
+    with started(small(tmp_path), out, 2) as process:
+        while not lines(tmp_path / "k.csv.journal") and process.poll() is None:
+            time.sleep(0.002)
+        for worker in children(process.pid)[:1]:
+            os.kill(worker, signal.SIGKILL)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert lasting(out) == reference
+
+
+def test_stopped_by_ctrl_c_it_says_so(tmp_path: Path) -> None:
+    source, journal = small(tmp_path), tmp_path / "k.csv.journal"
+    with started(source, tmp_path / "k.csv", 1, "--seed", "1", "--reserve", *LONG) as process:
+        while not lines(journal) and process.poll() is None:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    said = "note: the same command goes on where this one stopped\naucsched: interrupted\n"
+    assert (process.returncode, err) == (1, said)
+    assert lines(journal) >= 1
+
+
+def test_two_sweeps_never_write_one_file(tmp_path: Path) -> None:
+    with (
+        Journal(tmp_path / "j", IDENTITY, {}),
+        pytest.raises(InputError, match="another sweep is writing it"),
+    ):
+        Journal(tmp_path / "j", IDENTITY, {})
+    Journal(tmp_path / "j", IDENTITY, {}).__exit__(None, None, None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_journal_cut_anywhere_holds_every_row_before_the_cut(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "cut.journal"
+    path.unlink(missing_ok=True)
+    sizes = []
+    with Journal(path, IDENTITY, {"python": "3"}) as journal:
+        sizes.append(path.stat().st_size)
+        for number in range(4):
+            journal.add(
+                {"run": number, "error": 'ünï "quoted"\nlines', "priority": 0.1 * number, "gap": None}
+            )
+            sizes.append(path.stat().st_size)
+    whole = path.read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:cut])
+    with Journal(path, IDENTITY, {"python": "3"}) as again:
+        kept = max((place for place, size in enumerate(sizes) if size <= cut), default=0)
+        assert sorted(again.rows) == list(range(kept))
+        for number in range(kept, 4):
+            again.add({"run": number, "error": 'ünï "quoted"\nlines', "priority": 0.1 * number, "gap": None})
+    assert path.read_bytes() == whole
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_damaged_journal_is_never_taken_for_a_whole_one(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged.journal"
+    path.unlink(missing_ok=True)
+    with Journal(path, IDENTITY, {}) as journal:
+        for number in range(3):
+            journal.add({"run": number})
+    whole = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(whole) - 2))
+    whole[place] ^= 1 << data.draw(st.integers(0, 6))
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match=r"is damaged|no journal of a sweep"):
+        Journal(path, IDENTITY, {})
+
+
+def test_another_file_is_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.journal"
+    for content in (b"some notes\n", b"some notes", b'00000000 {"format":1}\n'):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="it is no journal of a sweep"):
+            Journal(path, IDENTITY, {})
+        assert path.read_bytes() == content
+
+
+class Bomb:
+    """What ends the process that unpickles it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (9,)
+
+
+def subject(folder: Path) -> Subject:
+    return Subject(name="small.json", kind="snapshot", content=small(folder).read_bytes())
+
+
+def test_a_run_that_kills_its_process_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:
+    bomb: Any = Bomb()
+    options: Any = {"model": "aucsched3", "work_limit": 1, "seed": 0}
+    runs = [Run(number=0, options={"window": bomb}), Run(number=1, options={**options, "window": 3})]
+    rows = {row["run"]: row for row in run_locally(subject(tmp_path), runs, 2)}
+    assert rows[0]["status"] == "failed"
+    assert rows[0]["error"] == "its process died each time it was tried"
+    assert rows[1]["status"] == "optimal"
+    assert TRIES == 3
+
+
+def test_processes_that_cannot_start_end_the_sweep(tmp_path: Path) -> None:
+    content: Any = Bomb()
+    broken = Subject(name="x", kind="snapshot", content=content)
+    with pytest.raises(AucschedError, match="worker processes end as they start, with code 9"):
+        list(run_locally(broken, [Run(number=0, options={})], 1))
+    assert subject(tmp_path).kind == "snapshot"
+
+
+def test_a_worker_is_one_process_with_one_thread_at_work(tmp_path: Path) -> None:
+    """The other thread waits for the parent's death."""
+    source, out = small(tmp_path), tmp_path / "t.csv"
+    with started(source, out, 2) as process:
+        most = 0
+        while process.poll() is None:
+            for worker in children(process.pid):
+                try:
+                    most = max(most, len(list(Path(f"/proc/{worker}/task").iterdir())))
+                except OSError:
+                    continue
+            time.sleep(0.002)
+    assert most == 2
+
+
+def test_what_the_journal_holds_is_what_the_table_shows(tmp_path: Path) -> None:
+    out = tmp_path / "j.csv"
+    assert aucsched("sweep", small(tmp_path), *GRID, "--workers", "1", "-o", out).returncode == 0
+    entries = (tmp_path / "j.csv.journal").read_text().splitlines()[1:]
+    rows = [json.loads(line.partition(" ")[2])["row"] for line in entries]
+    assert [str(row["priority"]) for row in rows] == [row["priority"] for row in rows_of(out)]
