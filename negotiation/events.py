@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ..runtime.records import MapEntry
+from .messages import Message
 
 
 class Submit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -15,7 +16,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The batch scheduler has a connection to a runtime scheduler and opens the negotiation."""
+    """The batch scheduler has a connection to a runtime scheduler: it opens the negotiation, maybe again."""
 
 
 class Disconnect(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -35,3 +36,10 @@ class Leave(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 Event = Submit | Connect | Disconnect | Wake | Leave
+
+
+class Send(msgspec.Struct, frozen=True):
+    """What a transition asks for: that a message is sent to a peer."""
+
+    peer: str
+    message: Message

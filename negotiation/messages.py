@@ -83,20 +83,25 @@ class FromBatchBase(
         queued: jobs that wait, forwarded or not.
         next_arrival_s: when the next job comes, None when none is known.
         next_urgent_s: when the next urgent job comes, None when none is known.
+        more: another message follows at once.
     """
 
     queued: int = 0
     next_arrival_s: float | None = None
     next_urgent_s: float | None = None
+    more: bool = False
 
 
 class NegotiationStart(FromBatchBase, frozen=True, tag="NEGOTIATION_START"):
-    """The batch scheduler connects, or connects again: every open transaction is void."""
+    """The batch scheduler connects, or connects again: every open transaction is void.
+
+    ``started``: how many jobs it believes to run here.
+    """
 
     version: int
     max_attempts: int
     interval_s: float
-    name: str = "ibsched"
+    started: int = 0
 
 
 class NegotiationStartResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_NEGOTIATION_START"):
@@ -149,9 +154,13 @@ class ResponseResourceOffer(FromBatchBase, frozen=True, tag="RESPONSE_RESOURCE_O
 
 
 class StatusReport(FromRuntimeBase, frozen=True, tag="STATUS_REPORT"):
-    """What has become of jobs; an empty one only tells the time."""
+    """What has become of jobs; an empty one only tells the time.
+
+    ``complete``: jobs that it does not name have never started here, as after a new connection.
+    """
 
     reports: tuple[JobReport, ...] = ()
+    complete: bool = False
 
 
 class UrgentJob(FromBatchBase, frozen=True, tag="URGENT_JOB"):

@@ -163,7 +163,7 @@ def _reservation(reservation: OfferReservation, path: str) -> None:
 
 def _report(report: JobReport, path: str) -> None:
     _within(report.node_count, 0, f"{path}.node_count")
-    for name in ("start_s", "run_time_s", "end_s", "lost_node_s"):
+    for name in ("start_s", "run_time_s", "end_s", "node_s", "lost_node_s"):
         value = getattr(report, name)
         if not (isfinite(value) and value >= 0):
             raise InputError(f"{value:g} is not from 0 on", path=f"{path}.{name}")

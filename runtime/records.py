@@ -99,7 +99,7 @@ class JobReport(
         node_count: nodes it holds, or held last.
         nodes: by name.
         start_s: its first start.
-        run_time_s: time it has held nodes.
+        run_time_s: time it has held nodes; ``node_s``: how many nodes for how long, together.
         end_s: its end, expected or past.
         lost_node_s: node-seconds of work that its death lost.
     """
@@ -111,4 +111,5 @@ class JobReport(
     run_time_s: float
     end_s: float
     nodes: tuple[str, ...] = ()
+    node_s: float = 0.0
     lost_node_s: float = 0.0

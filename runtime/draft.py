@@ -1,0 +1,122 @@
+"""A transformation being worked out: counts that jobs would have, before anybody commits to them.
+
+A draft is local to one transformation. It starts from a machine, which stays what it is: the thesis's INIT
+(restore the state before the next attempt) is to start another draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from .machine import Machine, Running, highest, lowest, started
+from .records import MapEntry
+
+
+class Draft:
+    """Node sets as they would be.
+
+    Attributes:
+        machine: the state that it started from.
+        idle: nodes that nobody would hold.
+        nodes, count: of each running job, by job.
+        starts: entries that would start, with their nodes, in order.
+        holds_for, grown_for: the dependencies of running jobs that have any, by job.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.now_s = machine.now_s
+        self.idle = machine.idle
+        self.nodes = {name: job.nodes for name, job in machine.running.items()}
+        self.count = {name: job.count for name, job in machine.running.items()}
+        self.starts: dict[str, tuple[MapEntry, int]] = {}
+        self.holds_for = {name: job.holds_for for name, job in machine.running.items() if job.holds_for}
+        self.grown_for = {name: job.grown_for for name, job in machine.running.items() if job.grown_for}
+        self._part = _partition_of(machine)
+        self._growable = [
+            name
+            for name, job in machine.running.items()
+            if job.is_malleable and job.entry.max_nodes > job.entry.min_nodes
+        ]
+
+    def idle_in(self, partition: str) -> int:
+        """Return the idle nodes of a partition."""
+        return self.idle & self.machine.partitions.get(partition, 0)
+
+    def partition(self, job: str) -> str:
+        """Return the partition that a running job stands in."""
+        return self._part[job]
+
+    def elastic(self, partition: str) -> list[Running]:
+        """Return the running jobs of a partition whose size may change, in order of their starts."""
+        running = self.machine.running
+        return [running[name] for name in self._growable if self._part[name] == partition]
+
+    def end_s(self, job: Running) -> float:
+        """Return when a running job is expected to end, at the size that it would have."""
+        count = self.count[job.entry.job]
+        return job.planned_end_s(job.pace if count == job.count else count, self.now_s)
+
+    def resize(self, job: str, count: int) -> None:
+        """Give a running job another size: it gives its last nodes, or takes the first idle ones."""
+        held, change = self.nodes[job], count - self.count[job]
+        if change < 0:
+            given = highest(held, -change)
+            self.nodes[job] = held & ~given
+            self.idle |= given
+        else:
+            taken = lowest(self.idle_in(self._part[job]), change)
+            self.nodes[job] = held | taken
+            self.idle &= ~taken
+        self.count[job] = self.nodes[job].bit_count()
+
+    def start(self, entry: MapEntry, count: int, wanted: int = 0) -> None:
+        """Let a job start on ``wanted`` where they are idle, and the first idle nodes besides."""
+        idle = self.idle_in(entry.partition)
+        chosen = lowest(wanted & idle, count)
+        chosen |= lowest(idle & ~chosen, count - chosen.bit_count())
+        self.idle &= ~chosen
+        self.starts[entry.job] = (entry, chosen)
+
+    def resize_start(self, job: str, count: int) -> None:
+        """Give a job that would start more nodes."""
+        entry, nodes = self.starts[job]
+        taken = lowest(self.idle_in(entry.partition), count - nodes.bit_count())
+        self.idle &= ~taken
+        self.starts[job] = (entry, nodes | taken)
+
+    def changed(self) -> list[str]:
+        """Return the running jobs that would have other nodes."""
+        return [name for name, job in self.machine.running.items() if self.nodes[name] != job.nodes]
+
+    def committed(self, *, at_minimum: bool = False) -> Machine:
+        """Return the machine as it is when the draft comes true."""
+        running = dict(self.machine.running)
+        for name, job in self.machine.running.items():
+            marks = (self.holds_for.get(name, ""), self.grown_for.get(name, ""))
+            after = job if self.nodes[name] == job.nodes else self._moved(job, at_minimum=at_minimum)
+            if marks != (after.holds_for, after.grown_for):
+                after = msgspec.structs.replace(after, holds_for=marks[0], grown_for=marks[1])
+            running[name] = after
+        for name, (entry, nodes) in self.starts.items():
+            running[name] = started(entry, nodes, self.now_s, at_minimum=at_minimum)
+        return msgspec.structs.replace(self.machine, running=running, idle=self.idle)
+
+    def _moved(self, job: Running, *, at_minimum: bool) -> Running:
+        """Return a job on its new nodes; one still accounted at its minimum stays so."""
+        nodes = self.nodes[job.entry.job]
+        is_fresh = at_minimum and job.pace == job.entry.min_nodes != job.count
+        return job.on(nodes, self.now_s, pace=job.pace if is_fresh else None)
+
+
+def _partition_of(machine: Machine) -> dict[str, str]:
+    if len(machine.partitions) == 1:
+        return dict.fromkeys(machine.running, next(iter(machine.partitions)))
+    return {name: job.entry.partition for name, job in machine.running.items()}
+
+
+def waiting_first(jobs: Iterable[Running]) -> list[Running]:
+    """Return jobs by rising priority: who gives first."""
+    return sorted(jobs, key=lambda job: job.entry.priority)

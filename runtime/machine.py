@@ -1,0 +1,247 @@
+"""The nodes, who holds them, and how work goes on: the runtime scheduler's state (Nagendra, 6.2).
+
+Everything is a value: an operation returns the machine as it is afterwards. Node sets are integers, bit ``i``
+for node ``i``: unions and counts cost nothing at a thousand nodes, and equal states compare equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from ..cluster.errors import InputError
+from ..cluster.jobs import JobKind
+from .records import JobReport, JobState, MapEntry
+from .speedup import relative_speed
+
+#: Times are kept to the microsecond, so that ends which are equal on paper are equal here.
+DIGITS = 6
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that has started (``run_job_record``).
+
+    Attributes:
+        entry: what was asked for; its speedup model and bounds.
+        nodes: which nodes it holds, 0 while suspended.
+        count: how many.
+        start_s: its first start.
+        since_s: when ``left_s`` was true.
+        left_s: work left, as seconds at ``min_nodes``; ``planned_left_s`` by the estimate.
+        pace: the node count that its progress is accounted at.
+        held_s, node_s: seconds and node-seconds that it held nodes, up to ``since_s``.
+        holds_for: the waiting job that depends on its end, or empty.
+        grown_for: the waiting job it was expanded for, or empty.
+        is_urgent: it came as an urgent job: nobody takes nodes from it.
+    """
+
+    entry: MapEntry
+    nodes: int
+    count: int
+    start_s: float
+    since_s: float
+    left_s: float
+    planned_left_s: float
+    pace: int
+    held_s: float = 0.0
+    node_s: float = 0.0
+    holds_for: str = ""
+    grown_for: str = ""
+    is_urgent: bool = False
+
+    @property
+    def is_malleable(self) -> bool:
+        """Whether it may grow and shrink while it runs."""
+        return self.entry.type is JobKind.MALLEABLE and not self.is_urgent
+
+    @property
+    def rate(self) -> float:
+        """Work done in a second, as seconds at ``min_nodes``."""
+        return relative_speed(self.entry.speedup, self.pace, self.entry.min_nodes)
+
+    @property
+    def end_s(self) -> float:
+        """When it will end as it runs now."""
+        return round(self.since_s + self.left_s / self.rate, DIGITS)
+
+    def planned_end_s(self, count: int, now_s: float) -> float:
+        """Return when it is expected to end on so many nodes from now on; never before now."""
+        left = self.planned_left_s - (now_s - self.since_s) * self.rate
+        rate = relative_speed(self.entry.speedup, count, self.entry.min_nodes)
+        return round(now_s + max(left, 0.0) / rate, DIGITS)
+
+    def brought_to(self, now_s: float) -> Running:
+        """Return the same job with its progress accounted up to now."""
+        passed = now_s - self.since_s
+        if passed <= 0:
+            return self
+        done = passed * self.rate
+        return msgspec.structs.replace(
+            self,
+            since_s=now_s,
+            left_s=max(0.0, self.left_s - done),
+            planned_left_s=max(0.0, self.planned_left_s - done),
+            held_s=self.held_s + passed,
+            node_s=self.node_s + passed * self.count,
+        )
+
+    def on(self, nodes: int, now_s: float, *, pace: int | None = None) -> Running:
+        """Return the job on other nodes from now on."""
+        count = nodes.bit_count()
+        job = self.brought_to(now_s)
+        return msgspec.structs.replace(job, nodes=nodes, count=count, pace=pace or count or job.pace)
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes and the jobs on them at one moment.
+
+    Attributes:
+        names: of the nodes.
+        partitions: name -> its nodes; disjoint.
+        now_s: the clock.
+        idle: nodes that nobody holds.
+        running, suspended: by job, in order of their starts.
+        done: reports of the jobs that ended.
+    """
+
+    names: tuple[str, ...]
+    partitions: dict[str, int]
+    now_s: float = 0.0
+    idle: int = 0
+    running: dict[str, Running] = {}
+    suspended: dict[str, Running] = {}
+    done: dict[str, JobReport] = {}
+
+    def knows(self, job: str) -> bool:
+        """Whether a job has started here, so that it must not start again."""
+        return job in self.running or job in self.suspended or job in self.done
+
+    def names_of(self, nodes: int) -> tuple[str, ...]:
+        """Return a node set by name, in the machine's order."""
+        return tuple(self.names[place] for place in places(nodes))
+
+    def next_end_s(self) -> float | None:
+        """Return when the next job ends, None when nothing runs."""
+        return min((job.end_s for job in self.running.values()), default=None)
+
+
+def empty_machine(names: Iterable[str], partitions: Mapping[str, Iterable[str]] | None = None) -> Machine:
+    """Return idle nodes; without ``partitions`` all stand in one without a name.
+
+    Raises:
+        InputError: a name stands twice, a partition names a node that is none, or two share one.
+    """
+    nodes = tuple(names)
+    place = {name: index for index, name in enumerate(nodes)}
+    if len(place) < len(nodes) or not nodes:
+        raise InputError("node names are missing or stand twice", path="nodes")
+    masks = {"": (1 << len(nodes)) - 1}
+    if partitions:
+        masks = {name: _mask(members, place, name) for name, members in partitions.items()}
+        _refuse_shared(masks)
+    return Machine(names=nodes, partitions=masks, idle=(1 << len(nodes)) - 1)
+
+
+def _mask(members: Iterable[str], place: Mapping[str, int], partition: str) -> int:
+    mask = 0
+    for member in members:
+        if member not in place:
+            raise InputError(f"{member!r} is no node", path=f"partitions.{partition}")
+        mask |= 1 << place[member]
+    return mask
+
+
+def _refuse_shared(masks: Mapping[str, int]) -> None:
+    seen = 0
+    for name, mask in masks.items():
+        if seen & mask:
+            raise InputError("shares nodes with another partition", path=f"partitions.{name}")
+        seen |= mask
+
+
+def places(nodes: int) -> list[int]:
+    """Return the node numbers of a set, rising."""
+    found = []
+    while nodes:
+        lowest = nodes & -nodes
+        found.append(lowest.bit_length() - 1)
+        nodes ^= lowest
+    return found
+
+
+def lowest(nodes: int, count: int) -> int:
+    """Return the ``count`` first nodes of a set."""
+    if nodes.bit_count() <= count:
+        return nodes
+    taken = 0
+    for _ in range(count):
+        bit = nodes & -nodes
+        taken |= bit
+        nodes ^= bit
+    return taken
+
+
+def highest(nodes: int, count: int) -> int:
+    """Return the ``count`` last nodes of a set."""
+    return nodes & ~lowest(nodes, nodes.bit_count() - count)
+
+
+def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = False) -> Running:
+    """Return a job as it starts; ``at_minimum``: accounted at ``min_nodes`` until its first periodic step."""
+    count = nodes.bit_count()
+    planned = entry.time_at_min_s
+    true = planned if entry.true_time_at_min_s is None else entry.true_time_at_min_s
+    return Running(
+        entry=entry,
+        nodes=nodes,
+        count=count,
+        start_s=now_s,
+        since_s=now_s,
+        left_s=true,
+        planned_left_s=planned,
+        pace=entry.min_nodes if at_minimum else count,
+    )
+
+
+def advanced(machine: Machine, now_s: float) -> tuple[Machine, tuple[str, ...]]:
+    """Return the machine at a later time, and the jobs that ended until then; their nodes are idle."""
+    ended = [(job.end_s, name) for name, job in machine.running.items() if job.end_s <= now_s]
+    if not ended:
+        return msgspec.structs.replace(machine, now_s=now_s), ()
+    running, done, idle = dict(machine.running), dict(machine.done), machine.idle
+    for end, name in sorted(ended):
+        job = running.pop(name)
+        idle |= job.nodes
+        done[name] = report(machine, job, JobState.DONE, end)
+    after = msgspec.structs.replace(machine, now_s=now_s, running=running, done=done, idle=idle)
+    return after, tuple(name for _, name in sorted(ended))
+
+
+def report(machine: Machine, job: Running, state: JobState, now_s: float) -> JobReport:
+    """Return what is said about a job now; its end is the expected one while it runs."""
+    at = job.brought_to(now_s)
+    return JobReport(
+        job=job.entry.job,
+        state=state,
+        node_count=job.count,
+        nodes=machine.names_of(job.nodes),
+        start_s=job.start_s,
+        run_time_s=at.held_s,
+        end_s=now_s if state is JobState.DONE else at.planned_end_s(max(at.count, 1), now_s),
+        node_s=at.node_s,
+    )
+
+
+def reports(machine: Machine, jobs: Iterable[str] | None = None) -> tuple[JobReport, ...]:
+    """Return the reports of some jobs, or of all that ever started here, in order of id where they end."""
+    chosen = jobs if jobs is not None else (*machine.done, *machine.suspended, *machine.running)
+    return tuple(_report_of(machine, job) for job in chosen)
+
+
+def _report_of(machine: Machine, job: str) -> JobReport:
+    if job in machine.done:
+        return machine.done[job]
+    if job in machine.suspended:
+        return report(machine, machine.suspended[job], JobState.SUSPENDED, machine.now_s)
+    return report(machine, machine.running[job], JobState.RUNNING, machine.now_s)

@@ -1,0 +1,47 @@
+"""What a runtime scheduler is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..cluster.checks import at_least
+from ..cluster.errors import OptionError
+from .dependencies import Dependencies
+
+#: How far an urgent job may go: shrink others; suspend them too; kill them instead of suspending.
+Urgency = Literal["shrink", "suspend", "kill"]
+
+MAX_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSettings:
+    """Choices of the runtime scheduler.
+
+    Attributes:
+        max_attempts: of a transaction; the last one is accepted by both.
+        interval_s: between periodic steps.
+        dependencies: whether all running jobs that end when a waiting one could start count as its
+            dependencies, or one of them (the thesis).
+        last_backfill: plan once more after holders were expanded (DBES; the thesis leaves it out).
+        start_at_minimum: account a new job at its minimum until its first periodic step (the thesis's
+            simulation).
+        transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
+        urgency: what may be done to running jobs for an urgent one.
+    """
+
+    max_attempts: int = MAX_ATTEMPTS
+    interval_s: float = 60.0
+    dependencies: Dependencies = "all"
+    last_backfill: bool = True
+    start_at_minimum: bool = False
+    transaction_s: float = 0.0
+    urgency: Urgency = "suspend"
+
+    def __post_init__(self) -> None:
+        at_least(self.max_attempts, 1, "max_attempts")
+        if not 0 < self.interval_s < float("inf"):
+            raise OptionError(f"interval {self.interval_s:g} is not above 0 s")
+        if not 0 <= self.transaction_s < float("inf"):
+            raise OptionError(f"transaction {self.transaction_s:g} is below 0 s")

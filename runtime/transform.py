@@ -1,0 +1,198 @@
+"""One transformation of the running jobs for those of a Map: DBES made negotiable (Nagendra, algorithm 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .backfill import Planned, plan, run_time_s
+from .decision import accepts
+from .dependencies import Dependencies, holders_of, update_dependencies
+from .draft import Draft
+from .machine import Machine
+from .records import MapEntry, OfferReservation
+from .settings import RuntimeSettings
+from .share import equipartition
+from .shrink import Shrinking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformation:
+    """What a transformation comes to.
+
+    Attributes:
+        machine: as it would be once committed, idle nodes shared out.
+        started: jobs that would start, in order.
+        changed: running jobs that would have other nodes.
+        idle: nodes left idle before they are shared out: what an offer offers.
+        reservations: of the forwarded jobs, in the order of the Map.
+        is_accepted: this party's decision, and why.
+    """
+
+    machine: Machine
+    started: tuple[str, ...]
+    changed: tuple[str, ...]
+    idle: int
+    reservations: tuple[OfferReservation, ...]
+    is_accepted: bool
+    why: str
+
+
+def transform(
+    machine: Machine,
+    entries: Sequence[MapEntry],
+    settings: RuntimeSettings,
+    *,
+    attempt: int,
+    atomic: bool = False,
+    rejected_with: int | None = None,
+) -> Transformation:
+    """Return the transformation of one attempt, from the state at the beginning of the transaction.
+
+    Args:
+        machine: that state; it stays as it is.
+        entries: the Map; entries of jobs that started here already are ignored.
+        settings: the limit of attempts, which dependencies count.
+        attempt: from 1; the steps grow with it.
+        atomic: all mapped entries start, or nothing does.
+        rejected_with: see ``decision.accepts``.
+    """
+    fresh = [entry for entry in entries if not machine.knows(entry.job)]
+    draft = Draft(machine)
+    reserved = _serve(draft, fresh, settings, attempt)
+    if atomic and not _starts_whole(draft, fresh):
+        return _nothing(machine, fresh, settings.dependencies)
+    is_accepted, why = accepts(
+        draft,
+        reserved,
+        forwarded=len(fresh),
+        attempt=attempt,
+        attempts=settings.max_attempts,
+        rejected_with=rejected_with,
+    )
+    reservations, idle = _reservations(draft, fresh, reserved), draft.idle
+    equipartition(draft)
+    return Transformation(
+        machine=draft.committed(at_minimum=settings.start_at_minimum),
+        started=tuple(draft.starts),
+        changed=tuple(draft.changed()),
+        idle=idle,
+        reservations=reservations,
+        is_accepted=is_accepted,
+        why=why,
+    )
+
+
+def _serve(
+    draft: Draft, entries: Sequence[MapEntry], settings: RuntimeSettings, attempt: int
+) -> list[Planned]:
+    """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan again, expand holders, backfill."""
+    wanted = _masks(draft.machine, entries)
+    shrinking = Shrinking(draft, attempt, settings.max_attempts)
+    reserved = plan(draft, entries, wanted)
+    update_dependencies(draft, reserved, settings.dependencies)
+    if _shrink_for_reserved(draft, reserved, shrinking):
+        reserved = plan(draft, entries, wanted)
+        update_dependencies(draft, reserved, settings.dependencies)
+    if _expand_holders(draft, reserved, shrinking) and settings.last_backfill:
+        reserved = plan(draft, entries, wanted)
+        update_dependencies(draft, reserved, settings.dependencies)
+    return reserved
+
+
+def _masks(machine: Machine, entries: Sequence[MapEntry]) -> dict[str, int]:
+    """Return the nodes that entries are mapped to, by job; names that are none here do not bind."""
+    bits = {name: 1 << place for place, name in enumerate(machine.names)}
+    return {entry.job: sum(bits.get(name, 0) for name in entry.nodes) for entry in entries if entry.nodes}
+
+
+def _shrink_for_reserved(draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
+    """Lines 6-9: shrink running jobs where that lets a reserved job start now."""
+    any_started = False
+    room = {name: shrinking.can_give(name) for name in draft.machine.partitions}
+    for planned in reserved:
+        entry = planned.entry
+        idle = draft.idle_in(entry.partition).bit_count()
+        count = entry.node_cnt or planned.count
+        need = count - idle
+        # Idle nodes that suffice were held back by the plan: they are reserved for a job before this one.
+        if not 0 < need <= room[entry.partition]:
+            continue
+        shrinking.take(entry.partition, need, entry.job)
+        draft.start(entry, count)
+        room[entry.partition] = shrinking.can_give(entry.partition)
+        any_started = True
+    return any_started
+
+
+def _expand_holders(draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
+    """Lines 16-20: expand the jobs that a reserved job waits for, also at the expense of others."""
+    any_grown = False
+    for planned in reserved:
+        waiting = planned.entry.job
+        for job in holders_of(draft, waiting):
+            most = draft.machine.running[job].entry.max_nodes
+            partition = planned.entry.partition
+            missing = most - draft.count[job] - draft.idle_in(partition).bit_count()
+            if missing > 0:
+                shrinking.take(partition, missing, waiting, spare=tuple(holders_of(draft, waiting)))
+            before = draft.count[job]
+            draft.resize(job, min(most, before + draft.idle_in(partition).bit_count()))
+            if draft.count[job] > before:
+                draft.grown_for[job] = waiting
+                any_grown = True
+    return any_grown
+
+
+def _starts_whole(draft: Draft, entries: Sequence[MapEntry]) -> bool:
+    """Say whether every mapped entry starts, on as many nodes as it is mapped to."""
+    return all(
+        entry.job in draft.starts and draft.starts[entry.job][1].bit_count() == entry.node_cnt
+        for entry in entries
+        if entry.node_cnt
+    )
+
+
+def _nothing(machine: Machine, entries: Sequence[MapEntry], mode: Dependencies) -> Transformation:
+    """Return the transformation that starts nothing of an atomic Map."""
+    draft = Draft(machine)
+    unmapped = [entry for entry in entries if not entry.node_cnt]
+    update_dependencies(draft, [], mode)
+    return Transformation(
+        machine=machine,
+        started=(),
+        changed=(),
+        idle=machine.idle,
+        reservations=_reservations(draft, unmapped, []),
+        is_accepted=False,
+        why="the Map is atomic and not all of it can start",
+    )
+
+
+def _reservations(
+    draft: Draft, entries: Sequence[MapEntry], reserved: Sequence[Planned]
+) -> tuple[OfferReservation, ...]:
+    """Return what the offer says of each forwarded job, in the order of the Map."""
+    later = {planned.entry.job: planned for planned in reserved}
+    found = []
+    for entry in entries:
+        if entry.job in draft.starts:
+            found.append(_now(draft, entry))
+        elif entry.job in later and later[entry.job].start_s < float("inf"):
+            planned = later[entry.job]
+            found.append(
+                OfferReservation(job=entry.job, node_count=0, start_s=planned.start_s, end_s=planned.end_s)
+            )
+    return tuple(found)
+
+
+def _now(draft: Draft, entry: MapEntry) -> OfferReservation:
+    nodes = draft.starts[entry.job][1]
+    count = nodes.bit_count()
+    return OfferReservation(
+        job=entry.job,
+        node_count=count,
+        nodes=draft.machine.names_of(nodes),
+        start_s=draft.now_s,
+        end_s=draft.now_s + run_time_s(entry, count),
+    )
