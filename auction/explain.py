@@ -113,7 +113,9 @@ def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | N
     if award is not None:
         return market.paid(job, award)
     demand = DemandReader(snapshot, market.cluster.columns).read(job, 0)
-    return market.quote(demand) if isinstance(demand, Demand) else None
+    if not isinstance(demand, Demand):
+        return None
+    return market.quote(demand) or market.quote_alone(demand)
 
 
 def _reserved(job: Job, step: Step) -> ShadowStart | None:

@@ -14,6 +14,7 @@ from ..formats.hostlist import join
 from .changes import Change
 from .explain import Explanation, NodeGroup
 from .explain_bids import BidView, Lack
+from .overview_text import quote_document
 from .prices import Quote
 from .shadow import ShadowStart
 from .words import asked, counted, duration, figure, listed, number, percent, shortened
@@ -197,7 +198,7 @@ def explanation_document(found: Explanation) -> dict[str, Any]:
         "reserved": _when(found.reserved),
         "expected_start_time": found.job.expected_start_time,
         "award": {"worth": found.award_worth, "bound": found.bound},
-        "price": None if found.quote is None else _quote_document(found.quote),
+        "price": None if found.quote is None else quote_document(found.quote),
         "changes": None if found.changes is None else [_change_document(one) for one in found.changes],
         "bids": [_bid_document(bid) for bid in found.bids],
         "nodes": [
@@ -216,10 +217,6 @@ def _when(start: ShadowStart | None) -> dict[str, Any] | None:
     if start is None:
         return None
     return {"time": start.time, "at_once": start.at_once, "nodes": join(start.nodes)}
-
-
-def _quote_document(quote: Quote) -> dict[str, Any]:
-    return {"worth": quote.worth, "price": quote.price, "gain": quote.gain, "nodes": join(quote.nodes)}
 
 
 def _change_document(change: Change) -> dict[str, Any]:

@@ -33,9 +33,9 @@ _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
 #: Prices are rounded to so many steps, the coarsest that weaken the bound by at most this share of it.
 _LEVELS = (4, 8, 16, 32, 64, 128, 256)
 _WEAKER = 1e-3
-#: What all of a node would cost less of than this share of the largest worth is free of charge.
-_NOTHING = 1e-4
-_MIB_IN_GIB = 1024
+#: What costs less, all of a node's together, than this share of the dearest resource is free of charge.
+_NOTHING = 1e-3
+MIB_IN_GIB = 1024
 
 Amounts = Mapping[str, FloatArray]
 
@@ -134,26 +134,22 @@ class Market:
     award: float
 
     def quote(self, demand: Demand) -> Quote | None:
-        """Return the bid that gains the job most, the cheapest of equals; None when it has none.
+        """Return the bid that gains a job of the window most, the cheapest of equals; None without one."""
+        place = next((one.index for one in self.table.demands if one.job.id == demand.job.id), -1)
+        return self._best(self.table, self.worth, self.cost, np.flatnonzero(self.table.job == place))
 
-        A job without a bid in the table (beyond the window, or the cap) is asked for bids of its own.
-        """
-        bids = np.flatnonzero(self.table.job == self._place(demand.job.id))
-        if len(bids):
-            return self._best(self.table, self.worth, self.cost, bids)
+    def quote_alone(self, demand: Demand) -> Quote | None:
+        """Return the same of bids made for it alone: of a job beyond the window or the cap."""
         cluster = self.cluster
         options = bid_options(self.options)
         demands = (replace(demand, index=0),)
-        alone = generate_bids(demands, cluster.columns, cluster.topology, options, cluster.guards).table
-        if not len(alone):
+        table = generate_bids(demands, cluster.columns, cluster.topology, options, cluster.guards).table
+        worth = _worth(table, self.options)
+        return self._best(table, worth, self.prices.of_bids(table), np.arange(len(table)))
+
+    def _best(self, table: BidTable, worth: FloatArray, cost: FloatArray, bids: IntArray) -> Quote | None:
+        if not len(bids):
             return None
-        worth = _worth(alone, self.options)
-        return self._best(alone, worth, self.prices.of_bids(alone), np.arange(len(alone)))
-
-    def _place(self, job_id: str) -> int:
-        return next((one.index for one in self.table.demands if one.job.id == job_id), -1)
-
-    def _best(self, table: BidTable, worth: FloatArray, cost: FloatArray, bids: IntArray) -> Quote:
         bid = int(bids[np.lexsort((cost[bids], cost[bids] - worth[bids]))[0]])
         nodes = table.node[table.entries(bid)].tolist()
         names = tuple(self.cluster.columns.names[node] for node in nodes)
@@ -237,7 +233,7 @@ def _coarse(
     packing: Packing, worth: FloatArray, parts: list[Part], exact: list[FloatArray]
 ) -> tuple[list[FloatArray], float]:
     """Return the prices with as few different values as the bound allows, and the bound they prove."""
-    least = _NOTHING * float(worth.max(initial=0.0))
+    least = _NOTHING * max((_dearest(*one) for one in zip(parts, exact, strict=True)), default=0.0)
     best = _bound(packing, worth, exact)
     for levels in _LEVELS:
         rounded = [_rounded(part, price, levels, least) for part, price in zip(parts, exact, strict=True)]
@@ -248,13 +244,18 @@ def _coarse(
 
 
 def _rounded(part: Part, price: FloatArray, levels: int, least: float) -> FloatArray:
-    highest = float(price.max(initial=0.0))
-    if highest * int(part.capacity.max(initial=0)) <= least:
+    if _dearest(part, price) <= least:
         return np.zeros_like(price)
-    unit = 1 / _MIB_IN_GIB if part.what == "memory" else 1.0
+    highest = float(price.max())
+    unit = 1 / MIB_IN_GIB if part.what == "memory" else 1.0
     step, digits = _round_number(highest / unit / levels)
     rounded: FloatArray = np.round(np.round(price / unit / step) * step, digits) * unit
     return rounded
+
+
+def _dearest(part: Part, price: FloatArray) -> float:
+    """Return what all there is of a capacity costs where that is most."""
+    return float((part.capacity * price).max(initial=0.0))
 
 
 def _round_number(value: float) -> tuple[float, int]:
