@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from ..cluster.errors import AwardError
-from .counts import NEVER, REPORT_EVERY
-from .events import Event, EventKind, EventQueue, run_events
-from .policy import Policy
+from .general import simulate_general
+from .stepping import NEVER, Policy, StoppedRun, stopped_by, wakes_of
 from .workload import Requests, Workload
 
 
@@ -22,6 +21,8 @@ class _State(IntEnum):
 class CheckedPolicy:
     """A policy whose answers are checked: start once, never before submission, never over capacity.
 
+    A job that the policy stopped may start once more.
+
     Raises:
         AwardError: an answer, or an event given to the policy, breaks a rule; names the job and the time.
 
@@ -33,6 +34,12 @@ class CheckedPolicy:
         self._state = [_State.UNKNOWN] * len(requests)
         self._free = requests.processors
         self._now: float = NEVER
+        self.wakes = wakes_of(policy)
+
+    @property
+    def stopped(self) -> Sequence[int] | None:
+        """The jobs that the last step stopped."""
+        return stopped_by(self._policy)
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Check the events, ask the policy and check its answer."""
@@ -48,6 +55,9 @@ class CheckedPolicy:
             if self._requests.submit[job] != now:
                 raise AwardError(f"job {job} arrives at {now:g}, not at its submission")
         started = self._policy.step(now, ended, arrived)
+        for job in self.stopped or ():
+            self._move(job, _State.RUNNING, _State.WAITING)
+            self._free += size[job]
         for job in started:
             if state[job] is not _State.WAITING:
                 raise AwardError(f"job {job} starts at {now:g} while {state[job].name.lower()}")
@@ -63,34 +73,11 @@ class CheckedPolicy:
         self._state[job] = after
 
 
-class _CountsSystem:
-    """The counts-only machine under the general loop."""
-
-    def __init__(self, workload: Workload, policy: Policy, progress: Callable[[int], None] | None) -> None:
-        self._progress = progress
-        self._run = workload.run
-        self._policy = CheckedPolicy(policy, workload.requests)
-        self._ended: list[int] = []
-        self._arrived: list[int] = []
-        self.starts: list[float] = [NEVER] * len(workload)
-
-    def handle(self, event: Event) -> None:
-        if event.kind is EventKind.END:
-            self._ended.append(event.job)
-            return
-        self._arrived.append(event.job)
-        if self._progress and event.job % REPORT_EVERY == 0:
-            self._progress(event.job)
-
-    def schedule(self, now: float, queue: EventQueue) -> None:
-        for job in self._policy.step(now, self._ended, self._arrived):
-            self.starts[job] = now
-            queue.push(now + self._run[job], EventKind.END, job)
-        self._ended, self._arrived = [], []
-
-
 def simulate_checked(
-    workload: Workload, policy: Policy, progress: Callable[[int], None] | None = None
+    workload: Workload,
+    policy: Policy,
+    progress: Callable[[int], None] | None = None,
+    stopped: list[StoppedRun] | None = None,
 ) -> list[float]:
     """Run a policy over a workload as ``simulate_counts`` does, every rule checked.
 
@@ -98,9 +85,7 @@ def simulate_checked(
         AwardError: the policy broke a rule.
 
     """
-    queue = EventQueue()
-    for job, submit in enumerate(workload.requests.submit):
-        queue.push(submit, EventKind.ARRIVAL, job)
-    system = _CountsSystem(workload, policy, progress)
-    run_events(queue, system)
-    return system.starts
+    starts, gone = simulate_general(workload, CheckedPolicy(policy, workload.requests), progress)
+    if stopped is not None:
+        stopped += gone
+    return starts

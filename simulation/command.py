@@ -87,12 +87,14 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
     from .counts import simulate_counts
     from .policy import make_policy
     from .result import Result
+    from .stepping import StoppedRun, stopped_by
 
     kernel = simulate_checked if options["check"] else simulate_counts
+    stopped: list[StoppedRun] = []
     with _progress(len(jobs)) as progress:
         began = time.perf_counter()
         policy = make_policy(options["policy"], jobs.requests, order=options["order"], options=choice)
-        starts = kernel(jobs, policy, progress)
+        starts = kernel(jobs, policy, progress, stopped)
         seconds = time.perf_counter() - began
     return Result(
         workload=jobs,
@@ -100,6 +102,7 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
         order=options["order"],
         starts=tuple(starts),
         seconds=seconds,
+        stopped=None if stopped_by(policy) is None else tuple(stopped),
     )
 
 

@@ -10,17 +10,16 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
-from .policy import Policy
+from .general import simulate_general
+from .stepping import NEVER, REPORT_EVERY, Policy, StoppedRun, stopped_by, wakes_of
 from .workload import Workload
-
-#: Start time of a job that never started: times count from the first submission, so none is below 0.
-NEVER = -1
-#: Arrivals between two reports of progress.
-REPORT_EVERY = 4096
 
 
 def simulate_counts(
-    workload: Workload, policy: Policy, progress: Callable[[int], None] | None = None
+    workload: Workload,
+    policy: Policy,
+    progress: Callable[[int], None] | None = None,
+    stopped: list[StoppedRun] | None = None,
 ) -> list[float]:
     """Run a policy over a workload and return each job's start, NEVER where it had none.
 
@@ -28,8 +27,21 @@ def simulate_counts(
         workload: the jobs; the machine is as large as its requests say.
         policy: a fresh one; it is trusted (see checked.py for one that is not).
         progress: called now and then with the number of jobs that have arrived.
+        stopped: takes the runs that the policy stopped, in the order in which it did.
 
     """
+    if stopped_by(policy) is not None or wakes_of(policy):
+        starts, gone = simulate_general(workload, policy, progress)
+        if stopped is not None:
+            stopped += gone
+        return starts
+    return _simulate_plain(workload, policy, progress)
+
+
+def _simulate_plain(
+    workload: Workload, policy: Policy, progress: Callable[[int], None] | None
+) -> list[float]:
+    """Run a policy that stops no job and needs no waking."""
     run = workload.run
     # The sentinels at infinity spare both queues a test for emptiness.
     submit = (*workload.requests.submit, inf)

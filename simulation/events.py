@@ -36,20 +36,34 @@ class EventQueue:
     def __init__(self) -> None:
         self._heap: list[Event] = []
         self._pushed = 0
+        # Sequences of cancelled events, never of the first in the heap.
+        self._cancelled: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._heap) - len(self._cancelled)
 
-    def push(self, time: float, kind: EventKind, job: int) -> None:
-        """Add an event; among equals of time and kind, first pushed is first handled."""
+    def push(self, time: float, kind: EventKind, job: int) -> int:
+        """Add an event and return its sequence; of equal time and kind, first pushed is first handled."""
         heappush(self._heap, Event(time, kind, self._pushed, job))
         self._pushed += 1
+        return self._pushed - 1
+
+    def cancel(self, sequence: int) -> None:
+        """Let an event that is still to come not happen."""
+        self._cancelled.add(sequence)
+        self._drop_cancelled()
+
+    def _drop_cancelled(self) -> None:
+        while self._heap and self._heap[0].sequence in self._cancelled:
+            self._cancelled.remove(heappop(self._heap).sequence)
 
     def pop_simultaneous(self) -> list[Event]:
         """Remove and return all events of the earliest time stamp, in order."""
         events = [heappop(self._heap)]
+        self._drop_cancelled()
         while self._heap and self._heap[0].time == events[0].time:
             events.append(heappop(self._heap))
+            self._drop_cancelled()
         return events
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from .counts import NEVER
+from .stepping import NEVER
 from .workload import Workload
 
 #: Runs of processors: first number and how many.

@@ -10,36 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
 
 from ..cluster.errors import OptionError
+from .adaptive import Adaptive, Factory
 from .conservative import Conservative
 from .easy import Easy
 from .fcfs import Fcfs
 from .lookahead import Lookahead
 from .orderings import MULTIFACTOR, STATIC_KEYS, Multifactor, MultifactorWeights, Resort
 from .partitioned import CLASS_LIMITS_S, Partitioned
+from .renumbered import Renumbered, taken
 from .reservations import Reservations
 from .selective import Selective
 from .slack import Slack
+from .speculative import Speculative
+from .stepping import Policy, stopped_by, wakes_of
 from .workload import Requests
-
-T = TypeVar("T")
-
-
-class Policy(Protocol):
-    """A policy over a counts-only machine."""
-
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
-        """Return the jobs to start now, in the order in which they were chosen.
-
-        Args:
-            now: seconds after the first submission.
-            ended: the jobs that ended now; their processors are free.
-            arrived: the jobs submitted now, by rising number.
-
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +40,12 @@ class PolicyOptions:
         slack: by how much policy ``slack`` may put the head off, as a multiple of its estimate.
         expansion_factor: from which on a job has a reservation in policy ``selective``.
         class_limits_s: the longest estimates of the classes of policy ``partitioned`` but the last.
+        candidates: the policies between which policy ``adaptive`` chooses, the first to begin with.
+        adapt_every: submissions between two of its comparisons.
+        adapt_window: how many of the last submitted jobs it simulates.
+        speculation: the share of its estimate that a job must have until the shadow time, to start on the bet
+            that it ends by then (policy ``speculative``).
+        stops: how often a job may be stopped after a lost bet.
 
     """
 
@@ -63,6 +55,11 @@ class PolicyOptions:
     slack: float = 0.5
     expansion_factor: float = 2.0
     class_limits_s: tuple[float, ...] = CLASS_LIMITS_S
+    candidates: tuple[str, ...] = ("easy", "conservative", "lookahead")
+    adapt_every: int = 100
+    adapt_window: int = 200
+    speculation: float = 0.5
+    stops: int = 1
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
 
 
@@ -78,7 +75,25 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] 
     "slack": lambda requests, resort, options: Slack(requests, resort, options.slack),
     "selective": lambda requests, resort, options: Selective(requests, resort, options.expansion_factor),
     "partitioned": lambda requests, resort, options: Partitioned(requests, resort, options.class_limits_s),
+    "adaptive": lambda requests, resort, options: Adaptive(
+        requests, resort, _candidates(options), every=options.adapt_every, window=options.adapt_window
+    ),
+    "speculative": lambda requests, resort, options: Speculative(
+        requests, resort, share=options.speculation, stops=options.stops
+    ),
 }
+
+#: Policies between which ``adaptive`` may choose: they stop no job, and each can take over at any time.
+CANDIDATES = (
+    "fcfs",
+    "easy",
+    "conservative",
+    "reservations",
+    "lookahead",
+    "slack",
+    "selective",
+    "partitioned",
+)
 
 #: Names of the orders of the waiting queue.
 ORDERS: tuple[str, ...] = (*STATIC_KEYS, MULTIFACTOR)
@@ -105,7 +120,20 @@ def make_policy(
     if order == "fcfs":
         return factory(requests, None, options)
     job_at = queue_order(requests, order)
-    return _Renumbered(factory(_taken(requests, job_at), None, options), job_at)
+    return Renumbered(factory(taken(requests, job_at), None, options), job_at)
+
+
+def _candidates(options: PolicyOptions) -> dict[str, Factory]:
+    for name in options.candidates:
+        if name not in CANDIDATES:
+            raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}")
+    if len(set(options.candidates)) < len(options.candidates):
+        raise OptionError(f"--candidates {','.join(options.candidates)}: one is named twice")
+
+    def candidate(name: str) -> Factory:
+        return lambda requests, resort: POLICIES[name](requests, resort, options)
+
+    return {name: candidate(name) for name in options.candidates}
 
 
 def queue_order(requests: Requests, order: str) -> list[int]:
@@ -114,51 +142,24 @@ def queue_order(requests: Requests, order: str) -> list[int]:
     return sorted(range(len(requests)), key=keys.__getitem__)
 
 
-def _taken(requests: Requests, jobs: Sequence[int]) -> Requests:
-    def take(column: Sequence[T]) -> tuple[T, ...]:
-        return tuple(map(column.__getitem__, jobs))
-
-    return Requests(
-        processors=requests.processors,
-        submit=take(requests.submit),
-        size=take(requests.size),
-        estimate=take(requests.estimate),
-        user=take(requests.user),
-        weight=take(requests.weight),
-    )
-
-
-class _Renumbered:
-    """A policy that sees the jobs numbered by their place in the queue's order.
-
-    Where the order of any two jobs never changes, a queue sorted by number is a queue in order, and every
-    policy needs to know one order only.
-
-    """
-
-    def __init__(self, policy: Policy, job_at: Sequence[int]) -> None:
-        self._policy = policy
-        self._job_at = job_at
-        self._place = sorted(range(len(job_at)), key=job_at.__getitem__)
-
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
-        """Translate the events into places and the places that start into jobs."""
-        place, job_at = self._place, self._job_at
-        started = self._policy.step(now, [place[job] for job in ended], sorted(place[job] for job in arrived))
-        return [job_at[number] for number in started]
-
-
 class _Prioritised:
     """A policy whose queue is sorted again before each pass; it keeps the users' usage up to date."""
 
     def __init__(self, policy: Policy, priorities: Multifactor) -> None:
         self._policy = policy
         self._priorities = priorities
+        self.wakes = wakes_of(policy)
+
+    @property
+    def stopped(self) -> Sequence[int] | None:
+        """The jobs that the last step stopped."""
+        return stopped_by(self._policy)
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Charge users for what ended, let the policy choose, charge for what starts."""
         self._priorities.changed(now, ended, -1)
         started = self._policy.step(now, ended, arrived)
+        self._priorities.changed(now, self.stopped or (), -1)
         self._priorities.changed(now, started, +1)
         return started
 

@@ -22,6 +22,8 @@ POLICIES = (
     "slack",
     "selective",
     "partitioned",
+    "adaptive",
+    "speculative",
 )
 ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
 
@@ -92,6 +94,54 @@ _TOLD = (
             help="For policy partitioned: longest estimates but the last class's; default 100,1000,10000.",
         ),
     ),
+    _Told(
+        "adaptive",
+        "candidates",
+        click.option(
+            "--candidates",
+            metavar="POLICY,…",
+            help="Between which policy adaptive chooses; default easy,conservative,lookahead.",
+        ),
+    ),
+    _Told(
+        "adaptive",
+        "adapt_every",
+        click.option(
+            "--adapt-every",
+            type=click.IntRange(1),
+            metavar="JOBS",
+            help="For policy adaptive: submissions between two comparisons; default 100.",
+        ),
+    ),
+    _Told(
+        "adaptive",
+        "adapt_window",
+        click.option(
+            "--adapt-window",
+            type=click.IntRange(1),
+            metavar="JOBS",
+            help="For policy adaptive: how many of the last submitted jobs it simulates; default 200.",
+        ),
+    ),
+    _Told(
+        "speculative",
+        "speculation",
+        click.option(
+            "--speculation",
+            type=click.FloatRange(0, 1, min_open=True),
+            metavar="SHARE",
+            help="For policy speculative: share of a job's estimate that it bets to end in; default 0.5.",
+        ),
+    ),
+    _Told(
+        "speculative",
+        "stops",
+        click.option(
+            "--stops",
+            type=click.IntRange(1),
+            help="For policy speculative: how often a job may be stopped after a lost bet; default 1.",
+        ),
+    ),
 )
 
 
@@ -123,14 +173,26 @@ def policy_options(command: F) -> F:
 
 def check_policy_options(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored."""
-    needed: list[tuple[str, str, tuple[str, ...]]] = [
-        (told.member, "policy", (told.policy,)) for told in _TOLD
-    ]
-    needed += [("multifactor", "order", ("multifactor",)), ("queue_weights", "order", ("weight", "smith"))]
-    for option, where, values in needed:
-        if options[option] is not None and options[where] not in values:
-            name = f"--{option.removesuffix('_s').replace('_', '-')}"
-            raise OptionError(f"{name} needs --{where} {' or '.join(values)}, not {options[where]}")
+    for told in _TOLD:
+        _refuse_ignored(options, told.member, "policy", _policies_told(told, options))
+    _refuse_ignored(options, "multifactor", "order", ("multifactor",))
+    _refuse_ignored(options, "queue_weights", "order", ("weight", "smith"))
+
+
+def _policies_told(told: _Told, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the policies that an option is for; a candidate of ``adaptive`` is told what is for it."""
+    is_candidate = told.policy in _names(options["candidates"] or "")
+    return (told.policy, "adaptive") if is_candidate else (told.policy,)
+
+
+def _refuse_ignored(options: dict[str, Any], member: str, needed: str, values: tuple[str, ...]) -> None:
+    if options[member] is not None and options[needed] not in values:
+        name = f"--{member.removesuffix('_s').replace('_', '-')}"
+        raise OptionError(f"{name} needs --{needed} {' or '.join(values)}, not {options[needed]}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
 
 
 def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
@@ -151,10 +213,13 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     }
     if "class_limits_s" in told:
         told["class_limits_s"] = class_limits(told["class_limits_s"])
+    if "candidates" in told:
+        told["candidates"] = _names(told["candidates"])
     if options["multifactor"] is not None:
         told["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
     choice = PolicyOptions(**told)
-    settings = {one.member: getattr(choice, one.member) for one in _TOLD if one.policy == options["policy"]}
+    policies = {options["policy"], *(choice.candidates if options["policy"] == "adaptive" else ())}
+    settings = {one.member: getattr(choice, one.member) for one in _TOLD if one.policy in policies}
     if options["order"] == "multifactor":
         settings["multifactor"] = asdict(choice.multifactor)
     return choice, settings

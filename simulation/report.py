@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from math import fsum
 from typing import Any
 
 import numpy as np
 
 from ..formats.swf import Field, SwfLog, number_text
-from .counts import NEVER
 from .metrics import metrics
 from .placement import place_lowest_first
 from .result import Result
+from .stepping import NEVER
 
 FORMAT = "aucsched-simulation/1"
 
@@ -43,9 +44,19 @@ def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
         "rows": workload.rows,
         "dropped": {reason.value: count for reason, count in workload.dropped.items()},
         "killed_at_estimate": len(workload.killed),
+        **_stopped(result),
         "seconds": round(result.seconds, 6),
         "metrics": metrics(result),
     }
+
+
+def _stopped(result: Result) -> dict[str, float]:
+    """Return how many runs the policy stopped, and what they had used for nothing."""
+    if result.stopped is None:
+        return {}
+    size = result.workload.requests.size
+    lost = fsum(size[job] * (end - start) for job, start, end in result.stopped)
+    return {"stopped_runs": len(result.stopped), "stopped_processor_s": lost}
 
 
 def to_json(document: Mapping[str, Any]) -> str:
@@ -85,6 +96,7 @@ def to_text(result: Result, name: str) -> str:
     lines.append("")
     for label, (metric, unit) in _ROWS.items():
         lines.append(f"{label:<22}{_shown(values[metric]):>16} {unit}".rstrip())
+    lines += [f"{name.replace('_', ' '):<22}{_shown(value):>16}" for name, value in _stopped(result).items()]
     rate = len(workload) / result.seconds if result.seconds else 0
     lines.append(f"{'simulated in':<22}{result.seconds:>16.3f} s ({rate:,.0f} jobs/s)")
     return "\n".join(lines) + "\n"

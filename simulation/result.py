@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .counts import NEVER
+from .stepping import NEVER, StoppedRun
 from .workload import Workload
 
 Column = NDArray[np.float64]
@@ -25,6 +25,7 @@ class Result:
         order: the queue order's name.
         starts: by job, seconds after the first submission; NEVER where it had none.
         seconds: wall time of the simulation itself, without reading and writing.
+        stopped: the runs that the policy stopped before their end; None for one that never does.
     """
 
     workload: Workload
@@ -32,6 +33,7 @@ class Result:
     order: str
     starts: tuple[float, ...]
     seconds: float
+    stopped: tuple[StoppedRun, ...] | None = None
 
     @cached_property
     def started(self) -> NDArray[np.intp]:
@@ -109,11 +111,13 @@ class Timeline:
 def _timeline(result: Result) -> Timeline:
     requests = result.workload.requests
     submit = np.asarray(requests.submit, dtype=np.float64)
-    moments = np.concatenate([submit, result.start, result.end])
+    stopped = np.array(result.stopped or (), dtype=np.float64).reshape(-1, 3)
+    stopped_size = np.array([requests.size[job] for job, _, _ in result.stopped or ()], dtype=np.float64)
+    moments = np.concatenate([submit, result.start, result.end, stopped[:, 1], stopped[:, 2]])
     times, place = np.unique(moments, return_inverse=True)
-    still = np.zeros(len(result.start))
-    used = np.concatenate([np.zeros(len(submit)), result.size, -result.size])
-    waiting = np.concatenate([np.ones(len(submit)), still - 1, still])
+    still, again = np.zeros(len(result.start)), np.ones(len(stopped))
+    used = np.concatenate([np.zeros(len(submit)), result.size, -result.size, stopped_size, -stopped_size])
+    waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -again, again])
     return Timeline(
         times=times,
         used=np.cumsum(np.bincount(place, weights=used)),

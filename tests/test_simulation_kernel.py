@@ -8,10 +8,11 @@ import pytest
 
 from aucsched.cluster.errors import AwardError
 from aucsched.simulation.checked import CheckedPolicy, simulate_checked
-from aucsched.simulation.counts import NEVER, simulate_counts
+from aucsched.simulation.counts import simulate_counts
 from aucsched.simulation.events import Event, EventKind, EventQueue, run_events
 from aucsched.simulation.placement import place_lowest_first
 from aucsched.simulation.policy import make_policy
+from aucsched.simulation.stepping import NEVER, StoppedRun
 from aucsched.simulation.workload import Requests, Workload
 
 
@@ -104,6 +105,50 @@ def test_answers_that_break_a_rule_are_refused(answers: list[list[int]], message
         simulate_checked(SIMULTANEOUS, Toy(*answers))
 
 
+class Stopping(Toy):
+    """A toy that takes jobs off the machine too, step by step."""
+
+    def __init__(self, *answers: tuple[Sequence[int], Sequence[int]]) -> None:
+        super().__init__(*(started for started, _ in answers))
+        self._stops = [list(stopped) for _, stopped in answers]
+        self.stopped: Sequence[int] = ()
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Stop what the list says too."""
+        self.stopped = self._stops.pop(0) if self._stops else ()
+        return super().step(now, ended, arrived)
+
+
+@pytest.mark.parametrize("simulate", [simulate_counts, simulate_checked])
+def test_a_stopped_job_waits_again_and_its_old_end_never_comes(simulate: object) -> None:
+    jobs = workload_of((0, 10, 3), (2, 5, 4), (30, 1, 1))
+    toy = Stopping(([0], []), ([1], [0]), ([0], []))
+    stopped: list[StoppedRun] = []
+    starts = simulate(jobs, toy, None, stopped)  # type: ignore[operator]
+    assert starts == [7, 2, NEVER]
+    assert stopped == [StoppedRun(0, 0, 2)]
+    # Nothing is told at 10, where the stopped run would have ended.
+    assert toy.told == [(0, [], [0]), (2, [], [1]), (7, [1], []), (17, [0], []), (30, [], [2])]
+
+
+def test_only_running_jobs_can_be_stopped() -> None:
+    jobs = workload_of((0, 10, 3), (2, 5, 4))
+    with pytest.raises(AwardError, match="job 1 becomes waiting while waiting"):
+        simulate_checked(jobs, Stopping(([0], []), ([], [1])))
+    with pytest.raises(AwardError, match="3 processors are given twice at 2"):
+        simulate_checked(jobs, Stopping(([0], []), ([1], [])))
+
+
+@pytest.mark.parametrize("simulate", [simulate_counts, simulate_checked])
+def test_a_policy_is_asked_when_it_wanted_to_wake(simulate: object) -> None:
+    class Waking(Toy):
+        wakes = (0, 4, 10, 12)
+
+    toy = Waking([0], [], [1])
+    assert simulate(workload_of((0, 10, 2), (1, 1, 2)), toy) == [0, 4]  # type: ignore[operator]
+    assert [now for now, _, _ in toy.told] == [0, 1, 4, 5, 10, 12]
+
+
 def test_events_that_break_a_rule_are_refused() -> None:
     def checked() -> CheckedPolicy:
         return CheckedPolicy(Toy([0]), SIMULTANEOUS.requests)
@@ -131,6 +176,17 @@ def test_events_are_ordered_by_time_kind_and_sequence() -> None:
     assert len(queue) == 5
     assert [event.job for event in queue.pop_simultaneous()] == [3]
     assert [event.job for event in queue.pop_simultaneous()] == [2, 1, 1, 0]
+
+
+def test_cancelled_events_do_not_happen() -> None:
+    queue = EventQueue()
+    first, _, third, fourth = (queue.push(time, EventKind.END, job) for job, time in enumerate((1, 2, 2, 3)))
+    queue.cancel(third)
+    queue.cancel(first)
+    assert len(queue) == 2
+    assert [event.job for event in queue.pop_simultaneous()] == [1]
+    queue.cancel(fourth)
+    assert not queue
 
 
 def test_events_caused_by_a_pass_come_in_a_later_round_of_their_time() -> None:

@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.formats.swf import Field, read_swf, swf_text
-from aucsched.simulation.counts import NEVER, simulate_counts
+from aucsched.simulation.counts import simulate_counts
 from aucsched.simulation.describe import describe
 from aucsched.simulation.metrics import metrics
 from aucsched.simulation.policy import make_policy
 from aucsched.simulation.report import batsim_csv, jobs_csv, simulated_log, to_document, to_text
 from aucsched.simulation.result import Result
+from aucsched.simulation.stepping import NEVER
 from aucsched.simulation.workload import Workload, workload_from_swf
 
 SMALL = Path(__file__).parent / "fixtures" / "swf" / "small.swf"

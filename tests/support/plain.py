@@ -65,21 +65,26 @@ def plain(
     return starts
 
 
-def plain_fcfs(
-    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
-) -> list[float]:
+Choose = Callable[[float, int, list[int], dict[int, float]], list[int]]
+
+
+def choose_fcfs(jobs: Sequence[J]) -> Choose:
     def choose(_: float, free: int, queue: list[int], __: dict[int, float]) -> list[int]:
         count = 0
         while count < len(queue) and sum(jobs[job].size for job in queue[: count + 1]) <= free:
             count += 1
         return queue[:count]
 
-    return plain(jobs, processors, choose, **order)
+    return choose
 
 
-def plain_easy(
+def plain_fcfs(
     jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
 ) -> list[float]:
+    return plain(jobs, processors, choose_fcfs(jobs), **order)
+
+
+def choose_easy(jobs: Sequence[J]) -> Choose:
     """EASY word for word as the data's reading of traces has it."""
 
     def choose(now: float, free: int, queue: list[int], running: dict[int, float]) -> list[int]:
@@ -111,7 +116,13 @@ def plain_easy(
             started.append(job)
         return started
 
-    return plain(jobs, processors, choose, **order)
+    return choose
+
+
+def plain_easy(
+    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
+) -> list[float]:
+    return plain(jobs, processors, choose_easy(jobs), **order)
 
 
 def earliest(jobs: Sequence[J], processors: int, held: dict[int, float], job: int, now: float) -> float:

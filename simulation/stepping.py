@@ -1,0 +1,54 @@
+"""What policies over a counts-only machine and the kernels that ask them say to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+#: Start time of a job that never started: times count from the first submission, so none is below 0.
+NEVER = -1
+#: Arrivals between two reports of progress.
+REPORT_EVERY = 4096
+
+
+class Policy(Protocol):
+    """A policy over a counts-only machine.
+
+    It may ask for more than a plain kernel does:
+
+    - ``stopped``, where it has such a member: the jobs that the last step took off the machine before it
+      started others. They wait again, and run from the beginning when they start.
+    - ``wakes``: rising times at which it wants a step though nothing happens.
+
+    """
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Return the jobs to start now, in the order in which they were chosen.
+
+        Args:
+            now: seconds after the first submission.
+            ended: the jobs that ended now; their processors are free.
+            arrived: the jobs submitted now, by rising number.
+
+        """
+        ...
+
+
+class StoppedRun(NamedTuple):
+    """A run that the policy stopped; times in seconds."""
+
+    job: int
+    start: float
+    end: float
+
+
+def stopped_by(policy: Policy) -> Sequence[int] | None:
+    """Return the jobs that a policy's last step stopped; None for one that never stops any."""
+    stopped: Sequence[int] | None = getattr(policy, "stopped", None)
+    return stopped
+
+
+def wakes_of(policy: Policy) -> Sequence[float]:
+    """Return the times at which a policy wants a step though nothing happens."""
+    wakes: Sequence[float] = getattr(policy, "wakes", ())
+    return wakes
