@@ -41,14 +41,20 @@ def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generato
 
     if not runs:
         return
-    # What it would log, errors say.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _silence()
     try:
         client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise OptionError(f"--dask {address}: no scheduler answers there") from error
     with client:
         yield from _rows(client, subject, runs)
+
+
+def _silence() -> None:
+    """Keep Dask's log off standard error: what went wrong, the one line of an error says."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
@@ -63,7 +69,7 @@ def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, 
         name = f"aucsched-{turn}"
         told = (subject.kind, subject.digest, held)
         futures = {client.submit(_row, *told, run, key=f"{name}-{run.number}"): run for run in runs}
-    for future in as_completed(futures):
+    for future in as_completed(futures, loop=client.loop):
         run = futures.pop(future)
         try:
             row: Row = future.result()

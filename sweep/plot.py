@@ -150,6 +150,7 @@ def _draw_column(
     here = [row for row in rows if all(row[name] == value for name, value in named.items())]
     for axes, measure in zip(column, measures, strict=True):
         axes.set_visible(True)
+        axes.tick_params(labelbottom=axes is column[-1])
         _draw_panel(axes, layout, measure, here, _best(measure, rows))
     column[0].set_title(
         ", ".join(f"{_NAMES.get(name, name)} {value}" for name, value in named.items()), fontsize=8
@@ -185,9 +186,11 @@ def _draw_panel(axes: Axes, layout: Layout, measure: Measure, rows: Sequence[Row
                 drawn.append((at, mean, mean - min(figures), max(figures) - mean))
         if drawn:
             places, means, low, high = zip(*drawn, strict=True)
+            # Where lines coincide, those drawn first show as a rim.
+            width = 1 + 0.7 * (len(among) - 1 - place)
             axes.errorbar(
-                places, means, (low, high), color=_color(place, len(among)), label=str(one), linewidth=1,
-                linestyle="-" if is_number else "", marker="o", markersize=2.5, elinewidth=0.7, capsize=1.5,
+                places, means, (low, high), color=_color(place, len(among)), label=str(one), linewidth=width,
+                linestyle="-" if is_number else "", marker="o", markersize=2 + width, capsize=1.5,
             )  # fmt: skip
     _mark_values(axes, values)
 

@@ -1,0 +1,139 @@
+"""The same sweep on a Dask cluster of separate processes, one of them killed while it works."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.run import aucsched
+from support.sweeps import GRID, lasting, small
+
+from aucsched.cli import run
+
+pytest.importorskip("distributed")
+
+#: No warning goes by unseen in any process; Dask's own configuration stays out of the home directory.
+ENVIRONMENT = os.environ | {"PYTHONWARNINGS": "error"}
+
+
+class Cluster:
+    """A scheduler and workers without nannies, each a process of one thread, on a port of this machine."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder, self._stack = folder, stack
+        self.environment = ENVIRONMENT | {"DASK_CONFIG": str(folder), "DASK_TEMPORARY_DIRECTORY": str(folder)}
+        self._log = folder / "scheduler.log"
+        scheduler = ("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
+        self.scheduler = self._start(self._log, *scheduler)
+        self.address = self._address()
+        self.workers = [self._add_worker(), self._add_worker()]
+
+    def wait_for_clients(self, count: int) -> None:
+        """Wait until so many clients have come since the beginning."""
+        deadline = time.monotonic() + 60
+        while self._log.read_text().count("Receive client connection") < count:
+            assert time.monotonic() < deadline, self._log.read_text()
+            time.sleep(0.02)
+
+    def _add_worker(self) -> subprocess.Popen[bytes]:
+        log = self._folder / f"worker-{time.monotonic_ns()}.log"
+        return self._start(log, "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+    def _start(self, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dask", *arguments]
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                command, stdout=file, stderr=subprocess.STDOUT, env=self.environment, cwd=self._folder
+            )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return process
+
+    def _address(self) -> str:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = re.search(r"Scheduler at: +(tcp://\S+)", self._log.read_text())
+            if found:
+                return found[1]
+            assert self.scheduler.poll() is None, self._log.read_text()
+            time.sleep(0.02)
+        raise AssertionError(self._log.read_text())
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        yield Cluster(tmp_path_factory.mktemp("dask"), stack)
+
+
+def started(cluster: Cluster, source: Path, out: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "aucsched", "sweep", source, *GRID, "--dask", cluster.address, "-o", out]
+    return subprocess.Popen(
+        list(map(str, command)), stderr=subprocess.PIPE, text=True, env=cluster.environment
+    )
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    source, here, there = small(tmp_path), tmp_path / "here.csv", tmp_path / "there.csv"
+    assert aucsched("sweep", source, *GRID, "--workers", "1", "-o", here).returncode == 0
+    journal = tmp_path / "there.csv.journal"
+
+    def wait_for(rows: int, process: subprocess.Popen[str]) -> None:
+        while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") <= rows):
+            time.sleep(0.002)
+
+    # The sweep itself is killed, then goes on, and a worker is killed under it.
+    with started(cluster, source, there) as process:
+        wait_for(3, process)
+        process.kill()
+    with started(cluster, source, there) as process:
+        wait_for(8, process)
+        cluster.workers[0].send_signal(signal.SIGKILL)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert re.fullmatch(r"note: \d+ of 24 runs are done already\n", err)
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert lasting(there) == lasting(here)
+
+    # Nobody is left at work, then the scheduler goes.
+    cluster.workers[1].kill()
+    with started(cluster, source, tmp_path / "lost.csv") as process:
+        cluster.wait_for_clients(3)
+        cluster.scheduler.kill()
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert err.startswith("aucsched: AucschedError: the Dask cluster failed: ")
+    assert err.count("\n") == 1
+
+
+def test_no_scheduler_at_the_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aucsched.sweep.dask_cluster._PATIENCE", "500ms")
+    for address in ("tcp://127.0.0.1:1", "nonsense:nonsense"):
+        arguments = [str(small(tmp_path)), "--dask", address, "-o", str(tmp_path / "x.csv")]
+        assert run(["sweep", *arguments]) == 2
+        assert capsys.readouterr().err == f"aucsched: --dask {address}: no scheduler answers there\n"
+
+
+def test_dask_is_refused_without_its_extra(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aucsched.sweep.dask_cluster.find_spec", lambda _: None)
+    assert (
+        run(["sweep", str(small(tmp_path)), "--dask", "tcp://127.0.0.1:1", "-o", str(tmp_path / "x.csv")])
+        == 2
+    )
+    said = "aucsched: --dask needs distributed: pip install 'aucsched[dask]'\n"
+    assert capsys.readouterr().err == said
