@@ -13,21 +13,33 @@ processors, and by induction such an end is an event: no start waits for a timer
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..runtime.profile import Profile
+from .advance import Advance
 from .orderings import Resort
 from .workload import Requests
 
 
 class Conservative:
-    """Conservative backfilling over a queue sorted by job number, or by ``resort``."""
+    """Conservative backfilling over a queue sorted by job number, or by ``resort``.
 
-    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
+    Args:
+        requests: the jobs.
+        resort: sorts jobs before they are given reservations.
+        advance: what no job may use; who passes any must ask for a step at the end of each.
+
+    """
+
+    def __init__(
+        self, requests: Requests, resort: Resort | None = None, advance: Iterable[Advance] = ()
+    ) -> None:
         self._size = requests.size
         self._estimate = requests.estimate
         self._resort = resort
         self._profile = Profile(0, requests.processors)
+        for one in advance:
+            self._profile.add(one.start_s, one.end_s, -one.processors)
         self._queue: list[int] = []
         # Where a waiting job's reservation begins, and where a running job began.
         self._start_of: dict[int, float] = {}
@@ -45,9 +57,13 @@ class Conservative:
             start = self._profile.earliest(self._size[job], self._estimate[job])
             self._reserve(job, start)
             insort(queue, job)
-        started = [job for job in queue if self._start_of[job] <= now]
+        return self._due(now)
+
+    def _due(self, now: float) -> list[int]:
+        """Return the jobs whose reservations have come; they leave the queue."""
+        started = [job for job in self._queue if self._start_of[job] <= now]
         if started:
-            self._queue = [job for job in queue if self._start_of[job] > now]
+            self._queue = [job for job in self._queue if self._start_of[job] > now]
         return started
 
     def _in_order(self, now: float, arrived: Sequence[int]) -> Sequence[int]:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 
 from ..cluster.errors import OptionError
 from .adaptive import Adaptive, Factory
+from .advance import Advance
 from .conservative import Conservative
 from .easy import Easy
 from .fcfs import Fcfs
 from .lookahead import Lookahead
 from .orderings import MULTIFACTOR, STATIC_KEYS, Multifactor, MultifactorWeights, Resort
 from .partitioned import CLASS_LIMITS_S, Partitioned
+from .planning import Planning
 from .renumbered import Renumbered, taken
 from .reservations import Reservations
 from .selective import Selective
@@ -46,6 +48,8 @@ class PolicyOptions:
         speculation: the share of its estimate that a job must have until the shadow time, to start on the bet
             that it ends by then (policy ``speculative``).
         stops: how often a job may be stopped after a lost bet.
+        advance: the advance reservations beside which policy ``planning`` plans.
+        replan: ``keep`` its planned starts or ``rebuild`` the plan on every change.
 
     """
 
@@ -60,6 +64,8 @@ class PolicyOptions:
     adapt_window: int = 200
     speculation: float = 0.5
     stops: int = 1
+    advance: tuple[Advance, ...] = ()
+    replan: str = "keep"
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
 
 
@@ -81,6 +87,7 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] 
     "speculative": lambda requests, resort, options: Speculative(
         requests, resort, share=options.speculation, stops=options.stops
     ),
+    "planning": lambda requests, resort, options: Planning(requests, resort, options.advance, options.replan),
 }
 
 #: Policies between which ``adaptive`` may choose: they stop no job, and each can take over at any time.

@@ -24,6 +24,7 @@ POLICIES = (
     "partitioned",
     "adaptive",
     "speculative",
+    "planning",
 )
 ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
 
@@ -142,6 +143,25 @@ _TOLD = (
             help="For policy speculative: how often a job may be stopped after a lost bet; default 1.",
         ),
     ),
+    _Told(
+        "planning",
+        "advance",
+        click.option(
+            "--advance",
+            multiple=True,
+            metavar="START,DURATION,PROCESSORS|FILE",
+            help="For policy planning: keep processors free, in seconds after the first submission.",
+        ),
+    ),
+    _Told(
+        "planning",
+        "replan",
+        click.option(
+            "--replan",
+            type=click.Choice(["keep", "rebuild"]),
+            help="For policy planning: never plan a job later than before (default), or from the beginning.",
+        ),
+    ),
 )
 
 
@@ -186,7 +206,7 @@ def _policies_told(told: _Told, options: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _refuse_ignored(options: dict[str, Any], member: str, needed: str, values: tuple[str, ...]) -> None:
-    if options[member] is not None and options[needed] not in values:
+    if options[member] not in {None, ()} and options[needed] not in values:
         name = f"--{member.removesuffix('_s').replace('_', '-')}"
         raise OptionError(f"{name} needs --{needed} {' or '.join(values)}, not {options[needed]}")
 
@@ -204,15 +224,18 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     """
     from dataclasses import asdict
 
+    from .advance import read_advance
     from .orderings import MultifactorWeights
     from .partitioned import class_limits
     from .policy import PolicyOptions
 
     told: dict[str, Any] = {
-        one.member: options[one.member] for one in _TOLD if options[one.member] is not None
+        one.member: options[one.member] for one in _TOLD if options[one.member] not in {None, ()}
     }
     if "class_limits_s" in told:
         told["class_limits_s"] = class_limits(told["class_limits_s"])
+    if "advance" in told:
+        told["advance"] = read_advance(told["advance"])
     if "candidates" in told:
         told["candidates"] = _names(told["candidates"])
     if options["multifactor"] is not None:
@@ -220,6 +243,8 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     choice = PolicyOptions(**told)
     policies = {options["policy"], *(choice.candidates if options["policy"] == "adaptive" else ())}
     settings = {one.member: getattr(choice, one.member) for one in _TOLD if one.policy in policies}
+    if "advance" in settings:
+        settings["advance"] = [asdict(one) for one in choice.advance]
     if options["order"] == "multifactor":
         settings["multifactor"] = asdict(choice.multifactor)
     return choice, settings

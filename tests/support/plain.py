@@ -45,12 +45,13 @@ def plain(
     processors: int,
     choose: Callable[[float, int, list[int], dict[int, float]], list[int]],
     key: Callable[[float, int], tuple[float | Fraction, ...]] = lambda _, job: (job,),
+    also_at: Sequence[float] = (),
 ) -> list[float]:
     """Run a rule the slow way: at each time stamp all ends, all arrivals, one pass over the sorted queue."""
     starts = [math.inf] * len(jobs)
     queue: list[int] = []
     running: dict[int, float] = {}
-    times = {job.submit for job in jobs}
+    times: set[float] = {*(job.submit for job in jobs), *also_at}
     while times:
         now = min(times)
         times.remove(now)
