@@ -40,11 +40,17 @@ def workload_of(jobs: Sequence[J], processors: int) -> Workload:
     )
 
 
+#: What a rule is asked: now, free processors, the queue, running jobs' starts; it returns who starts.
+Choose = Callable[[float, int, list[int], dict[int, float]], list[int]]
+#: What the queue is sorted by, at a time.
+Key = Callable[[float, int], tuple[float | Fraction, ...]]
+
+
 def plain(
     jobs: Sequence[J],
     processors: int,
-    choose: Callable[[float, int, list[int], dict[int, float]], list[int]],
-    key: Callable[[float, int], tuple[float | Fraction, ...]] = lambda _, job: (job,),
+    choose: Choose,
+    key: Key = lambda _, job: (job,),
     also_at: Sequence[float] = (),
 ) -> list[float]:
     """Run a rule the slow way: at each time stamp all ends, all arrivals, one pass over the sorted queue."""
@@ -66,9 +72,6 @@ def plain(
     return starts
 
 
-Choose = Callable[[float, int, list[int], dict[int, float]], list[int]]
-
-
 def choose_fcfs(jobs: Sequence[J]) -> Choose:
     def choose(_: float, free: int, queue: list[int], __: dict[int, float]) -> list[int]:
         count = 0
@@ -79,10 +82,8 @@ def choose_fcfs(jobs: Sequence[J]) -> Choose:
     return choose
 
 
-def plain_fcfs(
-    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
-) -> list[float]:
-    return plain(jobs, processors, choose_fcfs(jobs), **order)
+def plain_fcfs(jobs: Sequence[J], processors: int, key: Key = lambda _, job: (job,)) -> list[float]:
+    return plain(jobs, processors, choose_fcfs(jobs), key)
 
 
 def choose_easy(jobs: Sequence[J]) -> Choose:
@@ -120,10 +121,8 @@ def choose_easy(jobs: Sequence[J]) -> Choose:
     return choose
 
 
-def plain_easy(
-    jobs: Sequence[J], processors: int, **order: Callable[..., tuple[float | Fraction, ...]]
-) -> list[float]:
-    return plain(jobs, processors, choose_easy(jobs), **order)
+def plain_easy(jobs: Sequence[J], processors: int, key: Key = lambda _, job: (job,)) -> list[float]:
+    return plain(jobs, processors, choose_easy(jobs), key)
 
 
 def earliest(jobs: Sequence[J], processors: int, held: dict[int, float], job: int, now: float) -> float:
