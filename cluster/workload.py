@@ -12,6 +12,14 @@ from .jobs import Job
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 
+#: Slurm's basic priority of the first job submitted.
+FIRST_PRIORITY = 4_294_901_760
+
+
+def basic_priority(rank: int) -> int:
+    """Return Slurm's basic priority (priority/basic) of the job submitted after ``rank`` others."""
+    return FIRST_PRIORITY - rank
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivingJob:

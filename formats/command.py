@@ -68,7 +68,7 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     sources, notes = collect(SlurmFiles(**files))
     made, notes = import_slurm(sources, time=moment, schedule_held=held == "schedule", notes=notes)
     save_snapshot(made, output)
-    _tell(notes.summary())
+    tell(notes.summary())
 
 
 def parse_time(text: str) -> float:
@@ -89,6 +89,7 @@ def parse_time(text: str) -> float:
     return seconds
 
 
-def _tell(lines: Iterable[str]) -> None:
+def tell(lines: Iterable[str]) -> None:
+    """Print notes on stderr, a line each."""
     for line in lines:
         click.echo(f"note: {' '.join(line.split())}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
@@ -18,6 +19,7 @@ _ITEM = rf"[\w.-]*(?:{_RANGES}[\w.-]*)*"
 _HOSTLIST = re.compile(rf"{_ITEM}(?:,{_ITEM})*", re.ASCII)
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _GROUP = re.compile(r"\[([^\]]*)\]")
+_DIGITS = re.compile(r"\d+")
 _COMMA = re.compile(r",(?![^\[]*\])")
 
 
@@ -73,12 +75,16 @@ def _length(part: str, item: str, path: str) -> int:
 
 def fold(names: Sequence[str]) -> list[str]:
     """Return hostlists that expand to ``names`` in the same order, as few as runs of numbers allow."""
+    groups = (list(group) for _, group in groupby(names, key=lambda name: _DIGITS.sub("#", name)))
+    return [item for group in groups for item in _fold_alike(group)]
+
+
+def _fold_alike(names: list[str]) -> list[str]:
+    """Fold names that differ in numbers only; they stay as they are where that would change their order."""
     if len(names) < 2:  # noqa: PLR2004 - a pair is the least that folds
-        return list(names)
-    folded = str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
-    if expand(folded) == tuple(names):
-        return [folded]
-    return list(names)
+        return names
+    folded = str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
+    return [folded] if expand(folded) == tuple(names) else names
 
 
 def join(names: Iterable[str]) -> str:

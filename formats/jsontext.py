@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,23 +41,6 @@ def decode(text: bytes, as_type: type[T]) -> T:
         raise _explained(str(error), text) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(text, error) from error
-
-
-def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
-    """Read a file and return what ``parse`` makes of it; ``-`` reads standard input.
-
-    Raises:
-        InputError: the file cannot be read, or ``parse`` refuses it; names the file.
-    """
-    name = str(path)
-    try:
-        text = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=name) from error
-    try:
-        return parse(text)
-    except InputError as error:
-        raise error.in_file("standard input" if name == "-" else name) from error
 
 
 class _RepeatError(ValueError):

@@ -21,7 +21,8 @@ from .from_wire import (
     seconds,
 )
 from .hostlist import expand
-from .jsontext import decode, read_document
+from .jsontext import decode
+from .reading import read_document
 
 
 def load_snapshot(path: str | Path) -> Snapshot:

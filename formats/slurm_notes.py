@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-#: So many notes of one kind are printed; the rest are counted, and stand in the snapshot's notes.
+#: So many notes of one kind are printed; the rest are counted, and stand in the file's notes.
 SHOWN = 3
 
 
@@ -31,4 +31,4 @@ class Notes:
         for kind, texts in seen.items():
             yield from texts[:SHOWN]
             if len(texts) > SHOWN:
-                yield f"{kind}: {len(texts) - SHOWN} more, all in the snapshot's notes"
+                yield f"{kind}: {len(texts) - SHOWN} more, all in the file's notes"

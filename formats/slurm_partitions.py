@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..cluster.errors import InputError
@@ -40,8 +40,19 @@ def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tup
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a partition stands twice.
     """
+    return settle_partitions(_json(content) if is_json(content) else _text(content), nodes, notes)
+
+
+def settle_partitions(
+    read: Iterable[tuple[PartitionFigures, str]], nodes: Collection[str], notes: Notes
+) -> tuple[PartitionFigures, ...]:
+    """Return partitions fitted to the cluster's nodes; ``read`` gives each with its place.
+
+    Raises:
+        InputError: a partition stands twice.
+    """
     found: dict[str, PartitionFigures] = {}
-    for figures, path in _json(content) if is_json(content) else _text(content):
+    for figures, path in read:
         name = figures.partition.name
         if name in found:
             raise InputError(f"partition {name!r} stands twice", path=path)
@@ -86,22 +97,26 @@ def _made(
 
 def _text(content: bytes) -> Iterator[tuple[PartitionFigures, str]]:
     for entry in paragraphs(content.decode(errors="replace"), "PartitionName"):
-        sharing = entry.text("OverSubscribe") or entry.text("Shared")
-        partition = _made(
-            entry.pairs["PartitionName"],
-            entry.text("Nodes"),
-            entry.text("State"),
-            entry.count("MaxNodes"),
-            entry.duration("MaxTime"),
-            entry.path,
-        )
-        figures = PartitionFigures(
-            partition=partition,
-            exclusive=sharing == "EXCLUSIVE",
-            tier=entry.count("PriorityTier") or 0,
-            ignored=tuple(_ignored_in(entry, sharing)),
-        )
-        yield figures, entry.path
+        yield partition_of(entry), entry.path
+
+
+def partition_of(entry: Paragraph) -> PartitionFigures:
+    """Return the partition that ``scontrol show partition`` prints as an entry."""
+    sharing = entry.text("OverSubscribe") or entry.text("Shared")
+    partition = _made(
+        entry.pairs["PartitionName"],
+        entry.text("Nodes"),
+        entry.text("State"),
+        entry.count("MaxNodes"),
+        entry.duration("MaxTime"),
+        entry.path,
+    )
+    return PartitionFigures(
+        partition=partition,
+        exclusive=sharing == "EXCLUSIVE",
+        tier=entry.count("PriorityTier") or 0,
+        ignored=tuple(_ignored_in(entry, sharing)),
+    )
 
 
 def _ignored_in(entry: Paragraph, sharing: str) -> Iterator[str]:

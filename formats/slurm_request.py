@@ -237,9 +237,17 @@ def _switches(job: _Reading) -> int | None:
 
 def _features(job: _Reading) -> frozenset[str]:
     text = job.record.text("features")
-    if text and not _FEATURES.fullmatch(text):
+    features = plain_features(text)
+    if features is None:
         job.unsupported.append(f"the constraint {text}")
         return frozenset()
+    return features
+
+
+def plain_features(text: str) -> frozenset[str] | None:
+    """Return the features that ``--constraint`` asks for together, None where it is more than that."""
+    if text and not _FEATURES.fullmatch(text):
+        return None
     return frozenset(filter(None, text.split("&")))
 
 
@@ -268,12 +276,18 @@ def _names(job: _Reading, member: str) -> tuple[str, ...]:
 
 def _licenses(job: _Reading) -> dict[str, int]:
     text = job.record.text("licenses")
+    counts, reason = plain_licenses(text, job.site.licenses)
+    if reason:
+        job.unsupported.append(f"the licences {text}, {reason}")
+    return counts
+
+
+def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], str]:
+    """Return the counts by name that ``--licenses`` asks for, or none of them and what else it is."""
     counts: dict[str, int] = {}
     for item in filter(None, text.split(",")):
         match = _LICENSE.fullmatch(item)
-        if match is None or match["name"] not in job.site.licenses or int(match["count"] or 1) < 1:
-            reason = "whose totals are not known" if match else "which are no plain counts"
-            job.unsupported.append(f"the licences {text}, {reason}")
-            return {}
+        if match is None or match["name"] not in known or int(match["count"] or 1) < 1:
+            return {}, "whose totals are not known" if match else "which are no plain counts"
         counts[match["name"]] = counts.get(match["name"], 0) + int(match["count"] or 1)
-    return counts
+    return counts, ""

@@ -13,8 +13,22 @@ from ..cluster.errors import InputError
 _PAIR = re.compile(r"(?P<key>[A-Za-z][\w/]*)=(?P<value>.*?)(?=\s+[A-Za-z][\w/]*=|\s*\Z)", re.DOTALL)
 _NOTHING = {"", "(null)", "N/A", "n/a", "NONE"}
 _NO_LIMIT = {"UNLIMITED", "INFINITE"}
-_TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?:(?P<hours>\d{1,9}):)?(?P<minutes>\d{1,9}):(?P<seconds>\d\d)")
+#: 30, 30:00 (minutes first), 1:30:00; and with days 1-12, 1-12:30, 1-12:30:00 (hours first).
+_TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})")
 _EPOCH = re.compile(r"\d{1,11}")
+
+
+def duration_s(text: str) -> int | None:
+    """Return a time limit as Slurm writes and reads it in seconds, None where it is none."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    parts = [int(part) for part in match["parts"].split(":")]
+    # Without days one or two parts begin with minutes, with days any number begins with hours.
+    if match["days"] is None and len(parts) < 3:  # noqa: PLR2004 - hours, minutes, seconds
+        parts = [0, *parts]
+    hours, minutes, seconds = (*parts, 0, 0)[:3]
+    return ((int(match["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +61,10 @@ class Paragraph:
         value = self.text(key)
         if not value or value in _NO_LIMIT:
             return None
-        match = _TIME.fullmatch(value)
-        if match is None:
+        seconds = duration_s(value)
+        if seconds is None:
             raise self.unknown(key, "a duration as Slurm writes it")
-        days, hours, minutes, seconds = (int(match[name] or 0) for name in _TIME.groupindex)
-        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+        return seconds
 
     def moment(self, key: str) -> float:
         """Return a time in seconds since the epoch; one without a zone is this machine's local time."""

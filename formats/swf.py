@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import sys
-import zlib
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,12 +20,12 @@ from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from .binary import write_bytes
+from .reading import read_document, unpacked
 
 #: Fields of a row.
 WIDTH = 18
 #: A log may leave out the fields after the requested time, if it does so in every row.
 NARROWEST = 9
-_GZIP = b"\x1f\x8b"
 _HEADER = re.compile(r"^\s*([A-Za-z][\w ]*?)\s*:\s*(.*?)\s*$")
 #: ``1,024`` too: headers are written by people.
 _LEADING_INTEGER = re.compile(r"^\s*([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
@@ -95,16 +93,7 @@ def read_swf(path: str | Path) -> SwfLog:
     Raises:
         InputError: the file cannot be read, is cut short or is no SWF; names the file and the line.
     """
-    name = str(path)
-    shown = "standard input" if name == "-" else name
-    try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=name) from error
-    try:
-        return unpack_swf(content)
-    except InputError as error:
-        raise error.in_file(shown) from error
+    return read_document(path, unpack_swf)
 
 
 def unpack_swf(content: bytes) -> SwfLog:
@@ -113,10 +102,7 @@ def unpack_swf(content: bytes) -> SwfLog:
     Raises:
         InputError: it is cut short or no SWF; names the line.
     """
-    try:
-        return parse_swf(gzip.decompress(content) if content.startswith(_GZIP) else content)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError("the gzip file is cut short or damaged") from error
+    return parse_swf(unpacked(content))
 
 
 def parse_swf(content: bytes) -> SwfLog:

@@ -10,7 +10,8 @@ from ..cluster.nodes import License
 from ..cluster.workload import ArrivingJob, ClusterWorkload
 from . import wire, workload_wire
 from .from_wire import build_job, build_license, build_nodes, build_partition, build_switches, each
-from .jsontext import decode, read_document
+from .jsontext import decode
+from .reading import read_document
 from .to_wire import (
     document_text,
     job_members,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..formats.slurm_events_command import slurm_events
 from .shared_command import (
     OUTPUT,
     format_option,
@@ -24,8 +25,8 @@ def workload() -> None:
     """Look at workloads and make them."""
 
 
-for _generator in GENERATORS:
-    workload.add_command(_generator)
+for _command in (*GENERATORS, slurm_events):
+    workload.add_command(_command)
 
 
 @workload.command(short_help="Print what a log holds.")

@@ -9,13 +9,11 @@ from random import Random
 from typing import TypeVar
 
 from ..cluster.jobs import Job, Request
-from ..cluster.workload import ArrivingJob, ClusterWorkload
+from ..cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from .workload_clusters import EvenCluster
 
 T = TypeVar("T")
 
-#: Slurm's basic priority of the first job submitted; each later one's is one less.
-FIRST_PRIORITY = 4_294_901_760
 #: Arrivals are spread over this share of the theoretical run time where the papers say nothing (SPEC 1.11).
 ARRIVAL_SHARE = 0.25
 #: Run times in the thesis's own workloads, seconds, uniform between the two (section 7.3.2).
@@ -99,7 +97,7 @@ def make_workload(
 def _arriving(rank: int, arrival_s: float, draft: Draft) -> ArrivingJob:
     job = Job(
         id=str(rank + 1),
-        priority=FIRST_PRIORITY - rank,
+        priority=basic_priority(rank),
         request=draft.request,
         time_limit_s=draft.run_time_s,
     )

@@ -93,7 +93,7 @@ def test_repeated_notes_are_counted(tmp_path: Path) -> None:
         output,
     )
     said = result.stderr.decode().splitlines()
-    assert "note: not expressible: 20 more, all in the snapshot's notes" in said
+    assert "note: not expressible: 20 more, all in the file's notes" in said
     notes = load_snapshot(output).notes
     assert sum("not expressible" in note for note in notes) == 23
     assert len(said) < len(notes)
