@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf, isinf
 
 from ..cluster.errors import OptionError
 
@@ -60,8 +61,26 @@ def _name(text: str) -> str:
     return text
 
 
-def _integer(name: str, text: str) -> Axis:
-    return Axis(name=name, metavar="N,…", read=int, what="an integer", help=text)
+def _integer(name: str, text: str, least: int | None = None) -> Axis:
+    def read(value: str) -> int:
+        number = int(value)
+        if least is not None and number < least:
+            raise ValueError
+        return number
+
+    what = "an integer" if least is None else f"an integer of at least {least}"
+    return Axis(name=name, metavar="N,…", read=read, what=what, help=text)
+
+
+def _number(name: str, text: str, low: float, high: float = inf, metavar: str = "X,…") -> Axis:
+    def read(value: str) -> float:
+        number = float(value)
+        if not low <= number <= high or isinf(number):
+            raise ValueError
+        return number
+
+    what = f"a number of at least {low:g}" if high == inf else f"a number from {low:g} to {high:g}"
+    return Axis(name=name, metavar=metavar, read=read, what=what, help=text)
 
 
 def _named(name: str, text: str) -> Axis:
@@ -72,8 +91,15 @@ def _named(name: str, text: str) -> Axis:
 _AXES = (
     _named("policy", "Of the simulation (WORKLOAD only)."),
     _named("order", "Of the waiting queue (SWF logs only)."),
-    _integer("reservations", "For policy reservations."),
-    _integer("processors", "The machine's size (SWF logs only); default: the log's header."),
+    _integer("processors", "The machine's size (SWF logs only); default: the log's header.", 1),
+    _integer("reservations", "For policy reservations.", 1),
+    _integer("lookahead_depth", "For policy lookahead.", 1),
+    _number("slack", "For policy slack.", 0),
+    _number("expansion_factor", "For policy selective.", 1),
+    _integer("adapt_every", "For policy adaptive.", 1),
+    _integer("adapt_window", "For policy adaptive.", 1),
+    _number("speculation", "For policy speculative.", 0, 1),
+    _integer("stops", "For policy speculative.", 1),
     _named("preset", "paper, plugin."),
     _named("model", "ipsched, aucsched1, aucsched2, aucsched3 (SNAPSHOT only)."),
     _named("strategy", "exact, anytime."),
@@ -85,12 +111,8 @@ _AXES = (
     _integer("window", "Jobs of highest priority that take part."),
     _integer("max_bids", "Bids of all jobs together."),
     _integer("max_bids_per_job", "Bids of one job."),
-    Axis(
-        name="time_limit_s",
-        metavar="SECONDS,…",
-        read=float,
-        what="a number of seconds",
-        help="Of each solve. Rows then depend on the machine's speed.",
+    _number(
+        "time_limit_s", "Of each solve. Rows then depend on the machine's speed.", 0, metavar="SECONDS,…"
     ),
     _integer("work_limit", "Steps instead of seconds: the same rows everywhere."),
 )

@@ -11,13 +11,18 @@ from pathlib import Path
 from ..cluster.errors import OptionError
 from ..formats.binary import write_bytes
 from ..formats.write import write_text
-from .axes import Row, Value
+from .axes import AXES, Row, Value
 
 SUFFIXES = (".csv", ".parquet")
 
 #: Columns in front of all others, and behind them.
 _FIRST = ("run", "input", "input_sha256")
 _LAST = ("aucsched", "highspy", "python")
+#: What a run is told, as far as its kind reads it.
+_TOLD = (
+    *AXES,
+    *("candidates", "class_limits_s", "lookahead_ties", "multifactor", "bid_order", "repeat", "seed"),
+)
 #: Columns that hold whole numbers or texts also where every value is missing; what is not named here holds
 #: floats unless its values say otherwise.
 _WHOLE = frozenset(
@@ -46,9 +51,10 @@ def columns_of(rows: Iterable[Row]) -> list[str]:
     """Return the columns of all rows: the input's, the options, the result's, seconds, versions."""
     seen = dict.fromkeys(name for row in rows for name in row)
     seconds = [name for name in seen if name.startswith("seconds")]
-    framed = {*_FIRST, *_LAST, *seconds, "error"}
-    middle = [name for name in seen if name not in framed]
-    return [*_FIRST, *middle, "error", *seconds, *_LAST]
+    told = [name for name in _TOLD if name in seen]
+    framed = {*_FIRST, *told, *_LAST, *seconds, "error"}
+    result = [name for name in seen if name not in framed]
+    return [*_FIRST, *told, *result, "error", *seconds, *_LAST]
 
 
 def type_of(name: str, rows: Iterable[Row]) -> type[int | float | str]:

@@ -3,51 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
-from ..cluster.errors import OptionError
 from ..formats.swf import SwfLog, unpack_swf
 from ..simulation.counts import simulate_counts
 from ..simulation.metrics import metrics
 from ..simulation.policy import PolicyOptions, make_policy
+from ..simulation.policy_command import check_policy_options, read_policy_options
 from ..simulation.result import Result
+from ..simulation.stepping import StoppedRun, stopped_by
 from ..simulation.workload import Requests, machine_size, workload_from_swf
 from .axes import Row, Value
 from .kinds import Kind
 
 _NO_JOBS = Requests(processors=1, submit=(), size=(), estimate=(), user=(), weight=())
+_TOLD = tuple(entry.name for entry in fields(PolicyOptions))
 
 
 def _resolve(log: SwfLog, options: Mapping[str, Value]) -> Row:
     """Return everything that the simulation is told, defaults included."""
-    policy, order = str(options.get("policy", "easy")), str(options.get("order", "fcfs"))
-    make_policy(policy, _NO_JOBS, order=order)
-    reserving = policy == "reservations"
-    if "reservations" in options and not reserving:
-        raise OptionError(f"--reservations needs --policy reservations, not {policy}")
-    reservations, processors = _count(options, "reservations"), _count(options, "processors")
+    told = _told(options)
+    check_policy_options(told)
+    choice, settings = read_policy_options(told)
+    make_policy(told["policy"], _NO_JOBS, order=told["order"], options=choice)
+    processors = options.get("processors")
     return {
-        "policy": policy,
-        "order": order,
-        "reservations": (reservations or PolicyOptions().reservations) if reserving else None,
-        "processors": machine_size(log, processors),
+        "policy": told["policy"],
+        "order": told["order"],
+        **{name: _text(value) for name, value in settings.items()},
+        "processors": machine_size(log, None if processors is None else int(processors)),
         "repeat": options["repeat"],
     }
 
 
-def _count(options: Mapping[str, Value], name: str) -> int | None:
-    """Return an option that counts, None where it is not given."""
-    value = options.get(name)
-    if value is not None and int(value) < 1:
-        raise OptionError(f"--{name}: {value} is below 1")
-    return None if value is None else int(value)
+def _told(options: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the options as ``aucsched simulate`` gets them: None where one is not given."""
+    given: dict[str, Any] = {name: options.get(name) for name in (*_TOLD, "queue_weights")}
+    return {**given, "policy": options.get("policy", "easy"), "order": options.get("order", "fcfs")}
+
+
+def _text(value: Any) -> Value:
+    """Return a setting as it is given on the command line."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={number:g}" for name, number in value.items())
+    if isinstance(value, (tuple, list)):
+        return ",".join(f"{part:g}" if isinstance(part, float) else str(part) for part in value)
+    plain: Value = value
+    return plain
 
 
 def _run(log: SwfLog, options: Row) -> Row:
-    jobs = workload_from_swf(log, processors=_count(options, "processors"))
-    choice = PolicyOptions(reservations=_count(options, "reservations") or PolicyOptions().reservations)
-    policy, order = str(options["policy"]), str(options["order"])
-    starts = simulate_counts(jobs, make_policy(policy, jobs.requests, order=order, options=choice))
-    result = Result(workload=jobs, policy=policy, order=order, starts=tuple(starts), seconds=0.0)
+    told = _told(options)
+    choice, _ = read_policy_options(told)
+    jobs = workload_from_swf(log, processors=int(str(options["processors"])))
+    policy = make_policy(told["policy"], jobs.requests, order=told["order"], options=choice)
+    stopped: list[StoppedRun] = []
+    starts = simulate_counts(jobs, policy, None, stopped)
+    result = Result(
+        workload=jobs,
+        policy=told["policy"],
+        order=told["order"],
+        starts=tuple(starts),
+        seconds=0.0,
+        stopped=None if stopped_by(policy) is None else tuple(stopped),
+    )
     return {
         "status": "done",
         "jobs": len(jobs),
@@ -60,7 +80,10 @@ def _run(log: SwfLog, options: Row) -> Row:
 TRACE = Kind(
     name="trace",
     title="an SWF log",
-    axes=("policy", "order", "reservations", "processors"),
+    axes=(
+        *("policy", "order", "processors", "reservations", "lookahead_depth", "slack", "expansion_factor"),
+        *("adapt_every", "adapt_window", "speculation", "stops"),
+    ),
     has_seeds=False,
     load=unpack_swf,
     resolve=_resolve,

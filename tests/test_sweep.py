@@ -154,7 +154,8 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
         (["--window", "25,25"], "--window 25,25: 25 stands twice"),
         (["--window", "25,"], "--window 25,: '' is not an integer"),
         (["--window", "0"], "window: 0 is below 1"),
-        (["--time-limit", "nan"], "time_limit_s: nan is not a positive number of seconds"),
+        (["--time-limit", "nan"], "--time-limit nan: 'nan' is not a number of at least 0"),
+        (["--time-limit", "1,0"], "time_limit_s: 0.0 is not a positive number of seconds"),
         (
             ["--model", "aucsched9"],
             "model: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",
@@ -193,7 +194,9 @@ def test_refused_over_a_snapshot(
         (["--policy", "fast"], "policy 'fast' is none of"),
         (["--order", "fast"], "order 'fast' is none of"),
         (["--reservations", "3"], "--reservations needs --policy reservations, not easy"),
-        (["--processors", "0"], "--processors: 0 is below 1"),
+        (["--processors", "0"], "--processors 0: '0' is not an integer of at least 1"),
+        (["--speculation", "1.5"], "--speculation 1.5: '1.5' is not a number from 0 to 1"),
+        (["--stops", "1"], "--stops needs --policy speculative, not easy"),
     ],
 )
 def test_refused_over_a_trace(

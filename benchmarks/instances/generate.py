@@ -63,14 +63,16 @@ _TSUBAME: dict[str, Any] = {
     "per_node": (2, 4, 6, 8, 12),
 }
 
-#: Soner's TSUBAME 2.0 (with fewer bids, and with priorities near each other, where the number of jobs decides
-#: and going by priority is weak), a full tree of 1024 nodes, a Frontier-like machine.
+#: Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of jobs decides and
+#: going by priority is weak, and with 400 jobs waiting, for sweeps over windows), a full tree of 1024 nodes,
+#: a Frontier-like machine.
 KINDS: Mapping[str, Kind] = {
     "tsubame": Kind(**_TSUBAME),
     "tsubame-even": Kind(**_TSUBAME, priorities=(90_000, 100_000)),
     "tsubame-150": Kind(**_TSUBAME, max_bids=150),
     "tsubame-600": Kind(**_TSUBAME, max_bids=600),
     "tsubame-2400": Kind(**_TSUBAME, max_bids=2_400),
+    "tsubame-queue": Kind(**_TSUBAME, window=400, max_bids=25_000),
     "tree1024": Kind(
         nodes=1024,
         cores=16,
