@@ -6,7 +6,7 @@ found by bisection; each probe asks the same machinery that makes the auction's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,18 +152,16 @@ class Forecast:
 
     def _fits(self, job: Job, step: int, *, reservations: bool = True) -> Spot | None:
         """Return where the job could start at a step, None when it fits nowhere."""
-        columns = self._at(step)
-        reader = DemandReader(self._bare(step), columns, honour_reservations=reservations)
+        columns = self.columns_at(step)
+        reader = DemandReader(self.cluster_at(step), columns, honour_reservations=reservations)
         demand = reader.read(job, 0)
-        if not isinstance(demand, Demand):
-            return None
-        return place_alone(demand, columns, self._topology)
+        return place_alone(demand, columns, self._topology) if isinstance(demand, Demand) else None
 
     def at(self, step: int) -> Capacity:
         """Return what is free at a step."""
-        return self._at(step).free
+        return self.columns_at(step).free
 
-    def _bare(self, step: int) -> Snapshot:
+    def cluster_at(self, step: int) -> Snapshot:
         """Return the cluster without jobs, at a step's time: what a request is read against."""
         known = self._snapshot.time is not None or step > 0
         return Snapshot(
@@ -173,7 +171,8 @@ class Forecast:
             reservations=self._snapshot.reservations,
         )
 
-    def _at(self, step: int) -> Columns:
+    def columns_at(self, step: int) -> Columns:
+        """Return the nodes as they will be at a step."""
         free, ended = self._release.by(self.times[step], self._free, self._columns.total)
         takes_jobs = self._columns.takes_jobs | (self._comes_back & ended)
         return replace(
@@ -190,6 +189,21 @@ def place_alone(demand: Demand, columns: Columns, topology: Topology) -> Spot | 
     options = BidOptions(max_bids=1, max_bids_per_job=1)
     table = generate_bids((replace(demand, index=0),), columns, topology, options).table
     return spot_of_bid(table, 0) if len(table) else None
+
+
+def resources_of(demand: Demand, spot: Spot, names: Sequence[str]) -> dict[str, Resources]:
+    """Return what a job holds at a spot, by node name; memory where the job counts it."""
+    counts_memory = bool(demand.memory_per_node or demand.memory_per_unit)
+    memory = spot.held.memory.tolist()
+    gres = {kind: counts.tolist() for kind, counts in spot.held.gres.items() if counts.any()}
+    return {
+        names[node]: Resources(
+            cores=cores,
+            memory_mib=memory[place] if counts_memory else None,
+            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
+        )
+        for place, (node, cores) in enumerate(zip(spot.nodes.tolist(), spot.held.cores.tolist(), strict=True))
+    }
 
 
 def _keep(free: Capacity, spot: Spot) -> None:

@@ -13,10 +13,9 @@ from math import ceil
 from typing import Protocol
 
 from ..auction.check import AwardChecker
-from ..auction.shadow import Spot
+from ..auction.shadow import Spot, resources_of
 from ..bidgen.demand import Demand
 from ..cluster.errors import AwardError
-from ..cluster.nodes import Resources
 from ..cluster.workload import ArrivingJob, ClusterWorkload
 from .events import Event, EventKind, EventQueue, run_events
 from .machine import Machine, Start
@@ -187,7 +186,8 @@ class _NodeSystem:
         if number in self.run.played:
             raise AwardError(f"job {start.demand.job.id} starts twice, again at {now:g}")
         arriving = self._jobs[number]
-        self._checker.check(arriving.job, _held(start, self._machine))
+        held = resources_of(start.demand, start.spot, self._machine.columns.names)
+        self._checker.check(arriving.job, held)
         self._queue.remove(start.demand)
         self._machine.start(start, now)
         run, killed = _run_time(arriving, start.spot)
@@ -210,19 +210,3 @@ def _run_time(arriving: ArrivingJob, spot: Spot) -> tuple[float, bool]:
     )
     run, limit = arriving.run_time_with(fewest, allocated), arriving.job.time_limit_s
     return (run, False) if limit is None or run <= limit else (float(limit), True)
-
-
-def _held(start: Start, machine: Machine) -> dict[str, Resources]:
-    """Return what a start holds by node name, as the independent check reads it."""
-    demand, spot = start.demand, start.spot
-    counts_memory = bool(demand.memory_per_node or demand.memory_per_unit)
-    memory = spot.held.memory.tolist()
-    gres = {kind: counts.tolist() for kind, counts in spot.held.gres.items() if counts.any()}
-    return {
-        machine.columns.names[node]: Resources(
-            cores=cores,
-            memory_mib=memory[place] if counts_memory else None,
-            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
-        )
-        for place, (node, cores) in enumerate(zip(spot.nodes.tolist(), spot.held.cores.tolist(), strict=True))
-    }
