@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def sweep(
         executor: runs them.
         retry_failed: run those again whose row holds an error.
         begun: told once, before the first run.
-        progress: told how many rows there are, after each.
+        progress: told how many rows there are, at the beginning and after each.
 
     Raises:
         InputError: a file cannot be written, is another sweep's, or is in use by one.
@@ -67,6 +68,7 @@ def sweep(
             if not (retry_failed and row["status"] == FAILED)
         }
         begun(Begun(done=len(rows), runs=len(plan.runs), begun_with=journal.begun_with))
+        progress(len(rows))
         tables = _Tables(plan, outputs)
         waiting = [run for run in plan.runs if run.number not in rows]
         with closing(executor(plan.subject, waiting)) as results:
@@ -99,6 +101,10 @@ class _Tables:
         self._outputs = outputs
         self._source: Row = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
         self._not_before = 0.0
+        for output in outputs:
+            # What a kill in the middle of a write left behind.
+            for leftover in output.parent.glob(f".{escape(output.name)}.????????"):
+                leftover.unlink(missing_ok=True)
 
     def refresh(self, rows: Mapping[int, Row]) -> None:
         """Write the rows there are, unless that would take too much of the time."""
