@@ -172,9 +172,9 @@ class _Search:
 
     def _of_one(self) -> Iterator[Change]:
         for kind in self._kinds:
-            change = self._smallest(kind)
-            if change is not None:
-                yield change
+            found = self._smallest(kind)
+            if found is not None:
+                yield found[1]
 
     def _of_two(self) -> Iterator[Change]:
         """Yield the smallest change of every two kinds."""
@@ -184,26 +184,27 @@ class _Search:
                 yield change
 
     def _of_both(self, one: Kind, other: Kind) -> Change | None:
-        """Return the smallest change of two kinds: for some values of one, the best of the other."""
-        best = self._changed((one, one.values[-1]), (other, other.values[-1]))
-        if best is None and one.is_monotone and other.is_monotone:
-            return None
-        for value in _some(one.values, _TRIED):
-            if best is not None and one.share(value) >= best.given_up:
+        """Return the smallest change of two kinds: for values of one the best of the other, and back."""
+        if one.is_monotone and other.is_monotone:
+            most = self._changed((one, one.values[-1]), (other, other.values[-1]))
+            if most is None:
+                return None
+        best: tuple[int, Change] | None = None
+        for value in (each for stop in _some(one.values, _TRIED) for each in (*one.between(stop), stop)):
+            if best is not None and one.share(value) >= best[1].given_up:
                 break
-            change = self._smallest(other, (one, value))
-            if change is not None and (best is None or change.given_up < best.given_up):
-                best = change
-        return best
-
-    def _smallest(self, kind: Kind, *fixed: tuple[Kind, int]) -> Change | None:
-        """Return the smallest change of a kind, beside fixed ones; None when none starts the job."""
-        found = (self._bisected if kind.is_monotone else self._scanned)(kind, *fixed)
-        if found is None:
+            found = self._smallest(other, (one, value))
+            if found is not None and (best is None or found[1].given_up < best[1].given_up):
+                best = found
+        if best is None:
             return None
-        value, change = found
-        finer = self._first(kind, kind.between(value), *fixed)
-        return change if finer is None else finer[1]
+        back = self._smallest(one, (other, best[0]))
+        return best[1] if back is None else min(best[1], back[1], key=lambda change: change.given_up)
+
+    def _smallest(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+        """Return the smallest change of a kind, beside fixed ones, and its value; None when none does."""
+        found = (self._bisected if kind.is_monotone else self._scanned)(kind, *fixed)
+        return None if found is None else self._first(kind, kind.between(found[0]), *fixed) or found
 
     def _bisected(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
         values = kind.values
