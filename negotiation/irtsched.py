@@ -21,9 +21,9 @@ from .events import Disconnect, Event, Leave, Send, Wake
 from .messages import (
     PROTOCOL_VERSION,
     Code,
-    Message,
     FromBatchBase,
     FromRuntime,
+    Message,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
@@ -100,31 +100,40 @@ def step(state: RuntimeState, event: Event | Message, peer: str = "") -> Step:
     Raises:
         ProtocolError: the message may not come now; the state stays as it was.
     """
+    state, messages = _happened(state, event) or _received(state, event)
+    return state, tuple(Send(peer, message) for message in messages)
+
+
+def _happened(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState, Messages] | None:
+    """Return what an event here comes to, None when it is a message."""
     match event:
         case Wake():
-            state, messages = _woken(state, event.time_s)
+            return _woken(state, event.time_s)
         case Disconnect():
-            state, messages = _replace(_void(state), phase=Phase.CLOSED), []
+            return _replace(_void(state), phase=Phase.CLOSED), []
         case Leave():
-            state, messages = _replace(_void(state), phase=Phase.ENDING), [NegotiationEnd(event.text)]
-        case NegotiationStart():
-            state, messages = _started(_told(state, event), event)
-        case RequestResourceOffer():
-            state, messages = _requested(_told(_open(state), event), event)
-        case ResponseResourceOffer():
-            state, messages = _answered(_told(_open(state), event), event)
-        case UrgentJob():
-            state, messages = _urgent(_told(_open(state), event), event)
-        case NegotiationEnd():
-            state = _replace(_void(_open(state)), phase=Phase.CLOSED)
-            messages = [NegotiationEndResponse()]
-        case NegotiationEndResponse():
-            if state.phase is not Phase.ENDING:
-                raise ProtocolError("nobody has ended the negotiation")
-            state, messages = _replace(state, phase=Phase.CLOSED), []
+            return _replace(_void(state), phase=Phase.ENDING), [NegotiationEnd(event.text)]
         case _:
-            raise ProtocolError(f"{type(event).__name__} is no message to a runtime scheduler")
-    return state, tuple(Send(peer, message) for message in messages)
+            return None
+
+
+def _received(state: RuntimeState, message: Event | Message) -> tuple[RuntimeState, Messages]:
+    """Return what a message of the batch scheduler comes to."""
+    match message:
+        case NegotiationStart():
+            return _started(_told(state, message), message)
+        case RequestResourceOffer():
+            return _requested(_told(_open(state), message), message)
+        case ResponseResourceOffer():
+            return _answered(_told(_open(state), message), message)
+        case UrgentJob():
+            return _urgent(_told(_open(state), message), message)
+        case NegotiationEnd():
+            return _replace(_void(_open(state)), phase=Phase.CLOSED), [NegotiationEndResponse()]
+        case NegotiationEndResponse() if state.phase is Phase.ENDING:
+            return _replace(state, phase=Phase.CLOSED), []
+        case _:
+            raise ProtocolError(f"{type(message).__name__} may not come to a runtime scheduler now")
 
 
 # The clock.

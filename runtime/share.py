@@ -9,6 +9,9 @@ from .machine import Machine, Running
 from .shrink import step_size
 from .speedup import speed
 
+#: A node moves between running jobs only for a gain this many times the loss: moving is not free.
+_CLEARLY = 1.05
+
 
 def equipartition(draft: Draft) -> None:
     """Give idle nodes to running malleable jobs and to those that start, one by one to the smallest share."""
@@ -33,13 +36,13 @@ def _share_out(draft: Draft, partition: str) -> None:
         idle -= 1
         if held[name] == room[name]:
             open_jobs.remove(name)
-    for name in held:
-        if held[name] == before[name]:
+    for name, count in held.items():
+        if count == before[name]:
             continue
         if name in draft.starts:
-            draft.resize_start(name, held[name])
+            draft.resize_start(name, count)
         else:
-            draft.resize(name, held[name])
+            draft.resize(name, count)
 
 
 def full_transformation(machine: Machine) -> Machine:
@@ -79,39 +82,62 @@ def _by_speedup(draft: Draft, jobs: list[Running], partition: str, *, movable: l
     """Hand idle nodes to the largest gain; move nodes while a gain is clearly above a loss."""
     if not jobs:
         return
-    names = {job.entry.job: job for job in jobs}
-    idle = draft.idle_in(partition).bit_count()
-    count = dict(draft.count)
-
-    def gain(name: str, at: int) -> float:
-        """Return the work per second that one more node brings, in node-equivalents of its minimum."""
-        job = names[name].entry
-        return speed(job.speedup, at + 1) - speed(job.speedup, at)
-
-    def left(name: str) -> float:
-        return names[name].planned_end_s(count[name], draft.now_s)
-
-    while idle:
-        open_jobs = [name for name in names if count[name] < names[name].entry.max_nodes]
-        if not open_jobs:
+    shares = _Shares(draft, jobs)
+    for _ in range(draft.idle_in(partition).bit_count()):
+        if not shares.grow_best():
             break
-        # Among equal gains the job that would end last: it is the one that others wait for.
-        best = max(open_jobs, key=lambda name: (round(gain(name, count[name]), 9), left(name)))
-        count[best] += 1
-        idle -= 1
     for _ in range(sum(job.count for job in movable)):
-        givers = [j.entry.job for j in movable if count[j.entry.job] > j.entry.min_nodes]
-        takers = [name for name in names if count[name] < names[name].entry.max_nodes]
-        if not givers or not takers:
+        if not shares.move_one(movable):
             break
-        giver = min(givers, key=lambda name: gain(name, count[name] - 1))
-        taker = max(takers, key=lambda name: gain(name, count[name]))
-        if gain(taker, count[taker]) <= 1.05 * gain(giver, count[giver] - 1):
-            break
-        count[giver], count[taker] = count[giver] - 1, count[taker] + 1
-    for name in sorted(names, key=lambda name: count[name] - draft.count[name]):
-        if count[name] != draft.count[name]:
-            draft.resize(name, count[name])
+    shares.apply()
+
+
+class _Shares:
+    """Node counts of running jobs while nodes are handed out among them."""
+
+    def __init__(self, draft: Draft, jobs: list[Running]) -> None:
+        self._draft = draft
+        self._jobs = {job.entry.job: job for job in jobs}
+        self._count = {name: draft.count[name] for name in self._jobs}
+
+    def _gain(self, name: str, at: int) -> float:
+        """Return the speedup that one node more than ``at`` brings."""
+        model = self._jobs[name].entry.speedup
+        return round(speed(model, at + 1) - speed(model, at), 9)
+
+    def _left_s(self, name: str) -> float:
+        return self._jobs[name].planned_end_s(self._count[name], self._draft.now_s)
+
+    def _open(self) -> list[str]:
+        return [name for name, job in self._jobs.items() if self._count[name] < job.entry.max_nodes]
+
+    def grow_best(self) -> bool:
+        """Give a node to the job that gains most; among equals to the one that would end last."""
+        takers = self._open()
+        if takers:
+            best = max(takers, key=lambda name: (self._gain(name, self._count[name]), self._left_s(name)))
+            self._count[best] += 1
+        return bool(takers)
+
+    def move_one(self, movable: list[Running]) -> bool:
+        """Move a node from the smallest loss to the largest gain, where that is clearly larger."""
+        names = [job.entry.job for job in movable if self._count[job.entry.job] > job.entry.min_nodes]
+        takers = self._open()
+        if not names or not takers:
+            return False
+        giver = min(names, key=lambda name: self._gain(name, self._count[name] - 1))
+        taker = max(takers, key=lambda name: self._gain(name, self._count[name]))
+        if self._gain(taker, self._count[taker]) <= _CLEARLY * self._gain(giver, self._count[giver] - 1):
+            return False
+        self._count[giver] -= 1
+        self._count[taker] += 1
+        return True
+
+    def apply(self) -> None:
+        """Resize the jobs: those that give first."""
+        for name in sorted(self._count, key=lambda name: self._count[name] - self._draft.count[name]):
+            if self._count[name] != self._draft.count[name]:
+                self._draft.resize(name, self._count[name])
 
 
 def partial_transformation(machine: Machine, attempts: int) -> Machine:

@@ -51,7 +51,7 @@ def entry_of(  # noqa: PLR0913 - a job's figures
     partition: str = "",
     can_suspend: bool = True,
 ) -> MapEntry:
-    """Return a job whose run time is known at its nominal size; the speedup model converts it to the minimum."""
+    """Return a job whose run time is known at its nominal size; the model converts it to the minimum."""
     least, most = bounds if bounds is not None and kind is not JobKind.RIGID else (size, size)
     slower = relative_speed(speedup, size, least)
     return MapEntry(
