@@ -46,13 +46,14 @@ class WindowSolution:
 class SolveSettings:
     """What an attempt is given: wall time, HiGHS's seed, and the clock that counts the time (seconds).
 
-    ``most_nodes`` limits branch and bound where the time must not decide.
+    ``most_nodes`` and ``most_checks`` (SolverOptions) limit branch and bound where the time must not decide.
     """
 
     time_limit_s: float
     seed: int
     clock: Callable[[], float]
     most_nodes: int | None = None
+    most_checks: int | None = None
 
 
 def solve_lexicographic(
@@ -121,7 +122,13 @@ def exact_sum(weights: list[int], values: FloatArray) -> int:
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:
     extra = {} if settings.most_nodes is None else {"mip_max_nodes": settings.most_nodes}
     left = deadline - settings.clock()
-    return SolverOptions(time_limit_s=left, absolute_gap=gap, seed=settings.seed, extra=extra)
+    return SolverOptions(
+        time_limit_s=left,
+        absolute_gap=gap,
+        seed=settings.seed,
+        most_checks=settings.most_checks,
+        extra=extra,
+    )
 
 
 def _padded(values: FloatArray, columns: int) -> FloatArray:

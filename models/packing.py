@@ -52,11 +52,22 @@ class Packing:
 
     def entries(self, bids: IntArray) -> IntArray:
         """Return the positions of the entries of some bids, one bid after another."""
-        length = self.indptr[bids + 1] - self.indptr[bids]
-        ends = np.cumsum(length)
-        within = np.arange(ends[-1] if len(ends) else 0)
-        places: IntArray = within + np.repeat(self.indptr[bids] - (ends - length), length)
+        return _positions(self.indptr, bids)[0]
+
+    def places(self) -> IntArray:
+        """Return where each bid stands on the machine: its first capacity (they are in node order)."""
+        padded = np.append(self.row, 0)
+        places: IntArray = np.where(np.diff(self.indptr) > 0, padded[self.indptr[:-1]], 0)
         return places
+
+    def by_row(self) -> ByRow:
+        """Return the entries capacity by capacity."""
+        order = np.argsort(self.row, kind="stable")
+        bid = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        counts = np.bincount(self.row, minlength=len(self.capacity))
+        return ByRow(
+            indptr=np.concatenate([[0], np.cumsum(counts)]), bid=bid[order], amount=self.amount[order]
+        )
 
     def fits(self, left: IntArray) -> BoolArray:
         """Return which bids alone would fit into what is left of the capacities, shape (bids,)."""
@@ -98,6 +109,31 @@ class Packing:
             index=all_columns[order],
             value=values[order],
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ByRow:
+    """Who bids on each capacity: row ``r`` is wanted by ``bid[indptr[r]:indptr[r + 1]]``, ``amount`` each."""
+
+    indptr: IntArray
+    bid: IntArray
+    amount: IntArray
+
+    def of(self, row: int) -> tuple[IntArray, IntArray]:
+        """Return the bids on one capacity, and what each wants of it."""
+        mine = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
+        return self.bid[mine], self.amount[mine]
+
+    def entries(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the positions of the entries of some rows, one row after another, and each row's count."""
+        return _positions(self.indptr, rows)
+
+
+def _positions(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    length = indptr[chosen + 1] - indptr[chosen]
+    ends = np.cumsum(length)
+    within = np.arange(ends[-1] if len(ends) else 0)
+    return within + np.repeat(indptr[chosen] - (ends - length), length), length
 
 
 def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:

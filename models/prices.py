@@ -34,7 +34,12 @@ class Prices:
 
 
 def find_prices(
-    packing: Packing, value: FloatArray, target: float, rounds: int, is_over: Callable[[], bool]
+    packing: Packing,
+    value: FloatArray,
+    target: float,
+    rounds: int,
+    is_over: Callable[[], bool],
+    begin: FloatArray | None = None,
 ) -> Prices:
     """Return prices after at most ``rounds`` rounds of subgradient steps (Polyak's, towards ``target``).
 
@@ -44,9 +49,10 @@ def find_prices(
         target: worth of a known award.
         rounds: at most so many.
         is_over: whether to stop now.
+        begin: prices to begin with, shape (rows,); 0 when None.
     """
     capacity = packing.capacity.astype(np.float64)
-    price = np.zeros(len(capacity))
+    price = np.zeros(len(capacity)) if begin is None else begin
     best = Prices(price=price, bound=float("inf"), share=np.zeros(len(value)))
     share = np.zeros(len(value))
     step, since = 1.0, 0
@@ -71,6 +77,22 @@ def find_prices(
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
         price = np.maximum(0.0, price + scaled * move / np.maximum(capacity, 1))
     return Prices(price=best.price, bound=best.bound, share=share)
+
+
+def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[float, FloatArray]:
+    """Return what no award exceeds at some prices, and by how much less it is when a bid has to win.
+
+    Args:
+        packing: bids and capacities.
+        gain: worth of each bid less what it pays, shape (bids,).
+        rest: what all capacities cost together.
+    """
+    if not len(gain):
+        return rest, np.zeros(0)
+    most = np.maximum(np.maximum.reduceat(gain, packing.first), 0.0)
+    count = np.diff(np.append(packing.first, len(gain)))
+    loss: FloatArray = np.repeat(most, count) - gain
+    return float(most.sum()) + rest, loss
 
 
 def _best_bids(packing: Packing, gain: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

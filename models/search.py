@@ -6,42 +6,18 @@ never worse; with the same seed the steps are the same whatever the clock says, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..bidgen.columns import FloatArray, IntArray
 from .packing import Packing
 from .solver import IntegerProgram, SolverOptions, solve
+from .worth import Worth
 
-#: Bids of a neighbourhood, branch-and-bound nodes of its solve, and its longest wall time (s).
+#: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
 _MOST_BIDS = 250
-_NODES = 20
-_LONGEST_S = 0.5
-#: From so many seconds on, only steps count: no clock may decide how a step ends.
-_NO_CLOCK = 1e8
+_NODES, _CHECKS = 20, 12
 #: Sizes of neighbourhoods: winners that are freed.
 _SMALLEST, _LARGEST = 3, 16
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Worth:
-    """What bids are worth.
-
-    Attributes:
-        weights: exact integers, compared as such.
-        value: the same as floats for the solver, scaled so that the largest is near 10⁴.
-        preference: second, not negative.
-    """
-
-    weights: Sequence[int]
-    value: FloatArray
-    preference: FloatArray
-
-    def of(self, bids: IntArray) -> tuple[int, float]:
-        """Return an award's exact sum and its preference."""
-        return sum(self.weights[bid] for bid in bids.tolist()), round(float(self.preference[bids].sum()), 9)
 
 
 class Search:
@@ -54,39 +30,24 @@ class Search:
         self._rng = np.random.default_rng(seed)
         self._size = _SMALLEST + 4
         self._jobs = int(packing.job.max(initial=-1)) + 1
-        # Where each bid stands on the machine: its first capacity row (rows are in node order).
-        has_rows = np.diff(packing.indptr) > 0
-        padded = np.append(packing.row, 0)
-        self._place = np.where(has_rows, padded[packing.indptr[:-1]], 0)
+        self._place = packing.places()
         self.award = np.sort(start)
         self.award = self._filled(self.award)
         self.best = worth.of(self.award)
-        self.steps = 0
 
-    def run(
-        self,
-        steps: int,
-        is_over: Callable[[], bool],
-        left_s: Callable[[], float],
-        patience: int | None = None,
-    ) -> None:
-        """Make at most ``steps`` steps; every fifth betters the preference of the jobs that start.
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the one at hand."""
+        if value > self.best:
+            self.award, self.best = award, value
 
-        ``patience``: stop after so many steps without a better award.
-        """
-        since, last = 0, self.best
-        for _ in range(steps):
-            since, last = (since + 1, last) if self.best == last else (0, self.best)
-            if is_over() or not len(self._packing) or (patience is not None and since > patience):
-                return
-            if self.steps % 5 == 4:  # noqa: PLR2004 - one in five
-                self._prefer(left_s())
-            else:
-                self._improve(left_s())
-            self.steps += 1
+    def guide(self, gain: FloatArray) -> None:
+        """Prefer bids by another gain."""
+        self._gain = gain
 
-    def _improve(self, left_s: float) -> None:
+    def improve(self, left_s: float) -> None:
         """Free winners around a place or in the way of a loser, and auction what is free."""
+        if not len(self._packing):
+            return
         freed = self._around_loser() if self._rng.random() < 0.6 else self._around_place()  # noqa: PLR2004
         kept = np.setdiff1d(self.award, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
@@ -99,8 +60,10 @@ class Search:
         found = self._solved(program, objective, bids, freed, left_s)
         self._accept(kept, found)
 
-    def _prefer(self, left_s: float) -> None:
+    def prefer(self, left_s: float) -> None:
         """Place some of the winners anew, all of them, where they are liked better."""
+        if not len(self._packing):
+            return
         freed = self._around_place()
         kept = np.setdiff1d(self.award, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
@@ -122,8 +85,9 @@ class Search:
         """Return the bids that win a small auction, those freed when nothing better is found."""
         start = np.isin(bids, freed).astype(np.float64)
         options = SolverOptions(
-            time_limit_s=left_s if left_s >= _NO_CLOCK else max(0.01, min(_LONGEST_S, left_s)),
+            time_limit_s=left_s,
             absolute_gap=0.0,
+            most_checks=_CHECKS,
             extra={"mip_max_nodes": _NODES, "mip_max_improving_sols": 40},
         )
         report = solve(program.maximising(objective), options, start)
@@ -210,19 +174,3 @@ class Search:
                 won[packing.job[bid]] = True
                 added.append(bid)
         return np.sort(np.concatenate([award, np.array(added, np.int64)]))
-
-
-def greedy_by(packing: Packing, order: IntArray) -> IntArray:
-    """Return the award that takes bids in an order as they fit, ascending."""
-    left = packing.capacity.copy()
-    won: set[int] = set()
-    award: list[int] = []
-    jobs = packing.job.tolist()
-    for bid in order.tolist():
-        entries = slice(int(packing.indptr[bid]), int(packing.indptr[bid + 1]))
-        rows, amount = packing.row[entries], packing.amount[entries]
-        if jobs[bid] not in won and (left[rows] >= amount).all():
-            left[rows] -= amount
-            won.add(jobs[bid])
-            award.append(bid)
-    return np.sort(np.array(award, np.int64))

@@ -7,6 +7,7 @@ options and warm starts, and turns the bound's sign round when maximising.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from ..cluster.errors import SolverError
 
 __all__ = [
     "IntegerProgram",
+    "LinearReport",
     "LpAffineExpression",
     "LpBinary",
     "LpConstraint",
@@ -44,6 +46,7 @@ __all__ = [
     "LpMaximize",
     "LpProblem",
     "LpVariable",
+    "RelaxedSolver",
     "SolveReport",
     "SolverOptions",
     "SolverStatus",
@@ -120,6 +123,19 @@ class IntegerProgram:
             indptr=np.append(self.indptr, self.indptr[-1] + len(index)),
             index=np.concatenate([self.index, index]),
             value=np.concatenate([self.value, values[index]]),
+        )
+
+    def with_cliques(self, cliques: Sequence[IntArray]) -> IntegerProgram:
+        """Return the program with a further row for each set of columns of which one at most may be 1."""
+        if not cliques:
+            return self
+        return replace(
+            self,
+            row_lower=np.append(self.row_lower, np.full(len(cliques), -np.inf)),
+            row_upper=np.append(self.row_upper, np.ones(len(cliques))),
+            indptr=np.append(self.indptr, self.indptr[-1] + np.cumsum([len(clique) for clique in cliques])),
+            index=np.concatenate([self.index, *cliques]),
+            value=np.append(self.value, np.ones(sum(map(len, cliques)))),
         )
 
     def with_column(self, upper: float, *, is_integer: bool) -> IntegerProgram:
@@ -199,12 +215,15 @@ class SolverOptions:
         time_limit_s: wall time, presolve included.
         absolute_gap: stop once bound − value is at most this; the relative gap is 0.
         seed: HiGHS's random seed.
+        most_checks: stop a branch and bound after HiGHS has asked so often whether to go on: as long on
+            every machine, and finer than nodes, of which the first may take most of the time.
         extra: further HiGHS options by name; an unknown name or a bad value is an error.
     """
 
     time_limit_s: float
     absolute_gap: float = 0.0
     seed: int = 0
+    most_checks: int | None = None
     extra: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
 
@@ -235,8 +254,75 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
         solution = highspy.HighsSolution()
         solution.col_value = start
         _checked(highs.setSolution(solution), "refused the start")
+    if options.most_checks is not None:
+        _stop_after(highs, options.most_checks)
     _checked(highs.run(), "failed")
     return _report(highs, program)
+
+
+def _stop_after(highs: highspy.Highs, checks: int) -> None:
+    left = itertools.count(checks - 1, -1)
+
+    def asked(event: highspy.highs.HighsCallbackEvent) -> None:
+        if next(left) <= 0:
+            event.interrupt()
+
+    highs.cbMipInterrupt.subscribe(asked)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LinearReport:
+    """An optimal relaxed solution: values of the columns, duals of the rows (not negative at upper sides)."""
+
+    objective: float
+    values: FloatArray
+    duals: FloatArray
+
+
+class RelaxedSolver:
+    """HiGHS over a program without its integers; rows may be added, and solving goes on from there."""
+
+    def __init__(self, program: IntegerProgram) -> None:
+        linear = replace(program, is_integer=np.zeros(program.columns, np.bool_))
+        # Dense columns: the interior-point method is several times faster from nothing (SPEC 5a).
+        self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra={"solver": "ipm"}))
+        self.values: FloatArray = np.zeros(program.columns)
+        self.objective = float("inf")
+
+    def solve(self, time_limit_s: float) -> LinearReport | None:
+        """Solve within so many seconds from now; None when that is too short.
+
+        Raises:
+            SolverError: HiGHS fails.
+        """
+        highs = self._highs
+        # HiGHS counts the time of all its runs together.
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(time_limit_s, 0.0))
+        _checked(highs.run(), "failed")
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = highs.getSolution()
+        self.values = np.array(solution.col_value)
+        self.objective = float(highs.getInfo().objective_function_value)
+        return LinearReport(objective=self.objective, values=self.values, duals=np.array(solution.row_dual))
+
+    def add_rows(self, rows: Sequence[IntArray]) -> None:
+        """Add rows that let the columns of each sum to at most 1."""
+        count = np.array([len(row) for row in rows])
+        starts = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int32)
+        index = np.concatenate(rows).astype(np.int32)
+        status = self._highs.addRows(
+            len(rows),
+            np.full(len(rows), -np.inf),
+            np.ones(len(rows)),
+            len(index),
+            starts,
+            index,
+            np.ones(len(index)),
+        )
+        _checked(status, "refused a row")
+        # From a solution at hand the dual simplex needs few steps.
+        _set_values(self._highs, {"solver": "simplex", "presolve": "off"})
 
 
 def prepared(program: IntegerProgram, options: SolverOptions) -> highspy.Highs:
@@ -258,6 +344,10 @@ def _set_options(highs: highspy.Highs, options: SolverOptions) -> None:
         "random_seed": options.seed,
         **options.extra,
     }
+    _set_values(highs, values)
+
+
+def _set_values(highs: highspy.Highs, values: Mapping[str, bool | int | float | str]) -> None:
     for name, value in values.items():
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS does not take the option {name} = {value!r}")

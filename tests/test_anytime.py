@@ -182,7 +182,7 @@ def test_nodes_limit_the_exact_strategy_where_no_clock_may(model: str) -> None:
         "work_limit": 1,
         "on_timeout": "incumbent",
     }
-    cluster = crowded(3)
+    cluster = tiny(3)
     hurried = schedule(cluster, **options, clock=lambda: float(next(ticks)))
     assert hurried.started
     assert replace(hurried, seconds=Seconds(), attempts=()) == replace(
