@@ -171,8 +171,13 @@ class Schedule:
 
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""
-        members = (f'"{name}": {_lines(value)}' for name, value in self.to_document().items())
-        return "{" + ",\n ".join(members) + "}\n"
+        return document_text(self.to_document())
+
+
+def document_text(document: Mapping[str, Any]) -> str:
+    """Return a file's text: a member a line, and an entry a line where a member is a list."""
+    members = (f'"{name}": {_lines(value)}' for name, value in document.items())
+    return "{" + ",\n ".join(members) + "}\n"
 
 
 def _lines(value: Any) -> str:
@@ -186,12 +191,13 @@ def _started(award: Award) -> dict[str, Any]:
     bid = award.bid
     return {
         "job": award.job,
-        "nodes": {name: _amount(use) for name, use in award.nodes.items()},
+        "nodes": {name: amount_document(use) for name, use in award.nodes.items()},
         "bid": {"class": bid.bid_class.value, "level": bid.level, "preference": bid.preference},
     }
 
 
-def _amount(use: Resources) -> dict[str, Any]:
+def amount_document(use: Resources) -> dict[str, Any]:
+    """Return what a job holds on a node as a file has it."""
     amount: dict[str, Any] = {"cores": use.cores}
     if any(use.gres.values()):
         amount["gres"] = {name: count for name, count in use.gres.items() if count}
