@@ -43,6 +43,7 @@ class Mix:
         contiguous: the share of the jobs, 0 to 1, whose nodes must be consecutive.
         divisors: a job of kinds B to E takes its cores over one of these, rounded up, as nodes.
         ranges: C and D are C' and D'.
+        most_whole_nodes: a job asks for the cores of 1 to so many whole nodes.
     """
 
     kinds: Mapping[str, int]
@@ -50,6 +51,7 @@ class Mix:
     contiguous: float
     divisors: tuple[int, ...]
     ranges: bool
+    most_whole_nodes: int = MOST_WHOLE_NODES
 
 
 def draw_jobs(mix: Mix, cluster: EvenCluster, *key: object) -> list[Draft]:
@@ -70,7 +72,7 @@ def draw_jobs(mix: Mix, cluster: EvenCluster, *key: object) -> list[Draft]:
     factors = stream(*key, "factors")
     drafts = []
     for kind, together in zip(kinds, contiguous, strict=True):
-        cores = cluster.cores * sizes.randint(1, MOST_WHOLE_NODES)
+        cores = cluster.cores * sizes.randint(1, mix.most_whole_nodes)
         divisor = divisors.choice(mix.divisors)
         factor = _factor(factors)
         gpus = _RANGES.get(kind) if mix.ranges and kind in _RANGES else _GPUS[kind]
