@@ -91,7 +91,7 @@ def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
 
     def wait_for(rows: int, process: subprocess.Popen[str]) -> None:
         while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") <= rows):
-            time.sleep(0.002)
+            time.sleep(0.01)
 
     # The sweep itself is killed, then goes on, and a worker is killed under it.
     with started(cluster, source, there) as process:
