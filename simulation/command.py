@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +14,7 @@ from .shared_command import (
     format_option,
     output_option,
     processors_option,
+    progress_over,
     read_jobs,
     read_log,
     shown,
@@ -91,7 +89,7 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
 
     kernel = simulate_checked if options["check"] else simulate_counts
     stopped: list[StoppedRun] = []
-    with _progress(len(jobs)) as progress:
+    with progress_over(len(jobs)) as progress:
         began = time.perf_counter()
         policy = make_policy(options["policy"], jobs.requests, order=options["order"], options=choice)
         starts = kernel(jobs, policy, progress, stopped)
@@ -104,21 +102,6 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
         seconds=seconds,
         stopped=None if stopped_by(policy) is None else tuple(stopped),
     )
-
-
-@contextmanager
-def _progress(jobs: int) -> Iterator[Callable[[int], None] | None]:
-    """Give a function that moves a bar on the terminal, None where stderr is none."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("jobs", total=jobs)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:

@@ -3,40 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..formats.drawing import save_figure
 from .chart import count_axis, new_figure, styled, time_unit
+from .gantt import Boxes, draw_jobs, label_waits
 from .placement import place_lowest_first
 from .result import Result
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.cm import ScalarMappable
-
-#: Up to so many jobs are drawn as boxes with edges; more are averaged into an image's cells.
-_BOXES = 600
-#: Cells of that image, at most: about those of the printed page.
-_COLUMNS, _ROWS = 1500, 600
-#: Light to dark, the lightest still apart from the white of idle processors.
-_COLORS = ("#d3e1ee", "#8fb8da", "#3f83ba", "#1b4f86", "#0c2547")
-#: Room that a digit of a job's number takes, in points.
-_DIGIT_PT, _LINE_PT = 3.2, 6.0
-#: Colours darker than this value of the map carry white numbers.
-_DARK = 0.55
-
-
-class _Boxes(NamedTuple):
-    """One box for each run of neighbouring processors that a job holds."""
-
-    job: NDArray[np.int64]
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    first: NDArray[np.float64]
-    last: NDArray[np.float64]
 
 
 def draw_gantt(result: Result, path: Path) -> None:
@@ -44,29 +18,21 @@ def draw_gantt(result: Result, path: Path) -> None:
     with styled():
         figure, axes = new_figure(3.6, 1)
         unit, seconds = time_unit(result.makespan)
-        span, processors = max(result.makespan, 1) / seconds, result.workload.requests.processors
-        axes.set_xlim(0, span)
-        axes.set_ylim(0, processors)
+        axes.set_xlim(0, max(result.makespan, 1) / seconds)
+        axes.set_ylim(0, result.workload.requests.processors)
         axes.set_xlabel(f"Time since the first submission ({unit})")
         axes.set_ylabel("Processors")
         count_axis(axes)
         wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds
-        boxes, colors = _boxes(result, seconds), _colors(wait[result.started])
-        if len(result.started) > _BOXES:
-            _draw_image(axes, boxes, wait, colors, (span, processors))
-        else:
-            _draw_boxes(axes, boxes, wait, colors)
-            figure.draw_without_rendering()  # fixes the axes' size, which says what numbers fit
-            _draw_numbers(axes, boxes, result.workload.ids, colors.to_rgba(wait))
-        if wait.any():
-            bar = figure.colorbar(colors, ax=axes, label=f"Waiting time ({wait_unit})", pad=0.01, aspect=30)
-            bar.ax.yaxis.set_major_formatter("{x:g}")
+        names = [str(number) for number in result.workload.ids]
+        draw_jobs(axes, _boxes(result, seconds), wait, names)
+        label_waits(axes, wait, f"Waiting time ({wait_unit})")
         save_figure(figure, path)
 
 
-def _boxes(result: Result, seconds: float) -> _Boxes:
+def _boxes(result: Result, seconds: float) -> Boxes:
     placed = place_lowest_first(result.workload, result.starts)
     rows = [(job, first, first + count) for job, runs in placed.items() for first, count in runs]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
@@ -74,79 +40,4 @@ def _boxes(result: Result, seconds: float) -> _Boxes:
     start = np.asarray(result.starts, dtype=np.float64)[job]
     end = start + np.asarray(result.workload.run, dtype=np.float64)[job]
     first, last = columns[:, 1].astype(np.float64), columns[:, 2].astype(np.float64)
-    return _Boxes(job, start / seconds, end / seconds, first, last)
-
-
-def _colors(wait: NDArray[np.float64]) -> ScalarMappable:
-    """Return the scale of waiting times: linear up to the median of those who waited, then logarithmic."""
-    from matplotlib.cm import ScalarMappable  # noqa: PLC0415 - the extra may be absent
-    from matplotlib.colors import LinearSegmentedColormap, SymLogNorm  # noqa: PLC0415
-
-    waited = wait[wait > 0]
-    threshold = float(np.median(waited)) if len(waited) else 1.0
-    norm = SymLogNorm(linthresh=threshold, vmin=0, vmax=float(waited.max(initial=threshold)))
-    return ScalarMappable(norm, LinearSegmentedColormap.from_list("wait", _COLORS))
-
-
-def _draw_boxes(axes: Axes, boxes: _Boxes, wait: NDArray[np.float64], colors: ScalarMappable) -> None:
-    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
-
-    left, right, low, high = boxes.start, boxes.end, boxes.first, boxes.last
-    corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
-    faces = colors.to_rgba(wait[boxes.job])
-    # Edges darker than their boxes: of a job narrower than a line its edges are what is seen.
-    edges = faces * (0.6, 0.6, 0.6, 1)
-    axes.add_collection(PolyCollection(list(corners), facecolors=faces, edgecolors=edges, linewidths=0.3))
-
-
-def _draw_numbers(axes: Axes, boxes: _Boxes, ids: tuple[int, ...], colors: NDArray[np.float64]) -> None:
-    """Write a job's number into its largest box, where it fits."""
-    points = 72 / axes.figure.dpi
-    (x0, y0), (x1, y1) = axes.transData.transform([(0, 0), (1, 1)]) * points
-    width, height = (boxes.end - boxes.start) * (x1 - x0), (boxes.last - boxes.first) * (y1 - y0)
-    written: set[int] = set()
-    for box in np.argsort(-width * height, kind="stable").tolist():
-        job = int(boxes.job[box])
-        text = str(ids[job])
-        if job in written or width[box] < _DIGIT_PT * (len(text) + 0.5) or height[box] < _LINE_PT:
-            continue
-        written.add(job)
-        middle = ((boxes.start[box] + boxes.end[box]) / 2, (boxes.first[box] + boxes.last[box]) / 2)
-        color = "white" if colors[job][:3].mean() < _DARK else "#20242a"
-        axes.annotate(text, middle, ha="center", va="center", fontsize=5, color=color)
-
-
-def _draw_image(
-    axes: Axes,
-    boxes: _Boxes,
-    wait: NDArray[np.float64],
-    colors: ScalarMappable,
-    extent: tuple[float, int],
-) -> None:
-    """Draw each cell in the colour of its jobs' mean waiting time, as dense as they fill it.
-
-    Thousands of jobs are narrower than a dot of the page: boxes would hide each other there.
-    """
-    columns, rows = _COLUMNS, min(_ROWS, extent[1])
-    filled, waited = np.zeros((rows, columns)), np.zeros((rows, columns))
-    across = np.stack([boxes.start, boxes.end]).T * (columns / extent[0])
-    up = np.stack([boxes.first, boxes.last]).T * (rows / extent[1])
-    for x, y, value in zip(across.tolist(), up.tolist(), wait[boxes.job].tolist(), strict=True):
-        horizontal, across_cells = _cells(x[0], x[1], columns)
-        vertical, up_cells = _cells(y[0], y[1], rows)
-        part = up_cells[:, None] * across_cells
-        filled[vertical, horizontal] += part
-        waited[vertical, horizontal] += value * part
-    image = colors.to_rgba(waited / np.maximum(filled, 1e-12))
-    image[..., 3] = np.clip(filled, 0, 1)
-    axes.imshow(
-        image, origin="lower", aspect="auto", extent=(0, extent[0], 0, extent[1]), interpolation="none"
-    )
-
-
-def _cells(begin: float, end: float, count: int) -> tuple[slice, NDArray[np.float64]]:
-    """Return the cells that a stretch touches, and how much of each it covers."""
-    first, last = int(begin), min(int(np.ceil(end)), count)
-    edges = np.arange(first, last + 1, dtype=np.float64)
-    edges[0], edges[-1] = begin, end
-    return slice(first, last), np.diff(edges)
+    return Boxes(job, start / seconds, end / seconds, first, last)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,3 +51,18 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
     if any(jobs.dropped.values()):
         click.echo(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}", err=True)
     return jobs
+
+
+@contextmanager
+def progress_over(jobs: int) -> Iterator[Callable[[int], None] | None]:
+    """Give a function that moves a bar on the terminal, None where stderr is none."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("jobs", total=jobs)
+        yield lambda done: bar.update(task, completed=done)
