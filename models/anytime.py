@@ -132,7 +132,8 @@ class _Contest:
         """Make steps until the limits or a proof end it."""
         steps = 10**9 if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
-        if len(self._packing) <= _WHOLE_AT_ONCE:
+        # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
+        if steps and len(self._packing) <= _WHOLE_AT_ONCE:
             self._solve_whole(_FIRST_WHOLE)
         while number < steps and not self._is_finished(since):
             before = self.best
