@@ -1,0 +1,251 @@
+"""Our backfill-slurm beside real Slurm, the same jobs on one cluster: ``python benchmarks/against_slurm.py``.
+
+Needs Debian's slurm-wlm and faketime. A cluster of equal nodes is started on this host (slurm_host.py), its
+clock ten times as fast; the jobs of a workload like table 8.6's mix are submitted as they arrive and sleep
+for their run time under sched/backfill. Then our simulator plays the same jobs, arriving when Slurm says that
+it got them. Printed for both: utilisation, (7.2) over the time from the first submission to the last end.
+
+Slurm's parameters are those of ``_SITE``: it looks at every job of the queue at each of its passes and plans
+every second, more eagerly than by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+
+from slurm_host import SlurmHost, fast_clock, missing, missing_clock, running_host
+
+from aucsched import ArrivingJob, ClusterWorkload
+from aucsched.simulation.machine import Machine
+from aucsched.simulation.node_backfill import Backfill
+from aucsched.simulation.node_kernel import simulate_nodes
+from aucsched.simulation.node_queue import NodeQueue
+from aucsched.simulation.node_select import SwitchFit
+from aucsched.simulation.workload_clusters import EvenCluster
+from aucsched.simulation.workload_drafts import make_workload, stream, theoretical_s, uniform_arrivals
+from aucsched.simulation.workload_kinds import ALL_KINDS, Mix, draw_jobs
+
+_MINUTE_S = 60
+_SITE = """\
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,default_queue_depth=10000,\
+partition_job_depth=10000,bf_interval=1,bf_resolution=1,bf_max_job_test=10000,bf_continue
+PriorityType=priority/basic
+JobCompType=jobcomp/filetxt
+JobCompLoc={{folder}}/log/jobcomp.txt
+MaxJobCount=20000
+MinJobAge=600
+EpilogMsgTime=1
+TreeWidth=65533
+NodeName=DEFAULT CPUs={cores} Sockets=1 CoresPerSocket={cores} RealMemory=1000 Gres=gpu:{gpus}
+NodeName={names} {{common}} Port={ports}
+PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+_GRES = "AutoDetect=off\nName=gpu File={{folder}}/dev/gpu[0-{last}]\n"
+_TIME = "%Y-%m-%dT%H:%M:%S"
+_FIELD = re.compile(r"(\w+)=(\S*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A job as Slurm's log has it, times in seconds of the cluster's clock."""
+
+    submit_s: float
+    start_s: float
+    end_s: float
+    state: str
+
+
+def main() -> None:
+    """Run both and print them side by side."""
+    options = _options()
+    is_kept = options.log is not None and options.log.exists()
+    if not is_kept and (problem := missing() or (missing_clock() if options.speed > 1 else "")):
+        sys.exit(f"against_slurm.py: {problem}")
+    cluster = EvenCluster(nodes=options.nodes)
+    workload = made(cluster, options)
+    print(
+        f"{options.jobs} jobs on {cluster.nodes} nodes of {cluster.cores} cores and {cluster.gpus} GPUs",
+        flush=True,
+    )
+    print("; ".join(workload.notes), flush=True)
+    if is_kept:
+        log = options.log.read_text()
+    else:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+            log = on_slurm(Path(folder) / "host", cluster, workload, options.speed)
+        print(f"Slurm took {time.monotonic() - began:.0f} s at {options.speed} times the clock", flush=True)
+        if options.log is not None:
+            options.log.write_text(log)
+    compare(workload, read_log(log))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=350)
+    parser.add_argument("--nodes", type=int, default=128)
+    parser.add_argument(
+        "--largest", type=int, default=8, help="whole nodes' cores that the largest job asks for"
+    )
+    parser.add_argument("--contiguous", type=float, default=0.0, help="share of the jobs")
+    parser.add_argument("--speed", type=int, default=10, help="of the cluster's clock")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log", type=Path, help="Slurm's job log: read where it is, else written")
+    return parser.parse_args()
+
+
+def made(cluster: EvenCluster, options: argparse.Namespace) -> ClusterWorkload:
+    """Return the workload; limits are whole minutes, as Slurm counts them, and never end a job."""
+    mix = Mix(
+        kinds=ALL_KINDS,
+        jobs=options.jobs,
+        contiguous=options.contiguous,
+        divisors=(4, 8),
+        ranges=False,
+        most_whole_nodes=options.largest,
+    )
+    key = (options.seed, "against slurm")
+    drafts = draw_jobs(mix, cluster, *key)
+    within_s = float(theoretical_s(drafts, cluster)) / 4
+    arrivals = uniform_arrivals(len(drafts), within_s, stream(*key, "arrivals"))
+    workload = make_workload("against-slurm", cluster, list(zip(arrivals, drafts, strict=True)), ())
+    return replace(workload, jobs=tuple(_in_minutes(arriving) for arriving in workload.jobs))
+
+
+def _in_minutes(arriving: ArrivingJob) -> ArrivingJob:
+    limit = (ceil(arriving.run_time_s / _MINUTE_S) + 1) * _MINUTE_S
+    return replace(arriving, job=replace(arriving.job, time_limit_s=limit))
+
+
+def on_slurm(folder: Path, cluster: EvenCluster, workload: ClusterWorkload, speed: int) -> str:
+    """Run the jobs on a real Slurm; return its log of them."""
+    names = tuple(node.name for node in workload.nodes)
+    site = _SITE.format(
+        names=",".join(names),
+        cores=cluster.cores,
+        gpus=cluster.gpus,
+        ports=f"[{{p0}}-{{p{len(names) - 1}}}]",
+    )
+    host = SlurmHost(
+        nodes=names,
+        site=site,
+        gres=_GRES.format(last=cluster.gpus - 1),
+        topology="\n".join(_switches(workload)),
+    )
+    with fast_clock(speed) as clock, running_host(folder, host, clock) as environment:
+        submit(workload.jobs, environment, speed)
+        wait_for(len(workload.jobs), folder, environment)
+        return (folder / "log" / "jobcomp.txt").read_text()
+
+
+def _switches(workload: ClusterWorkload) -> Iterable[str]:
+    for switch in workload.switches or ():
+        below = f"Nodes={','.join(switch.nodes)}" if switch.nodes else f"Switches={','.join(switch.switches)}"
+        yield f"SwitchName={switch.name} {below}"
+    yield ""
+
+
+def submit(jobs: Iterable[ArrivingJob], environment: Mapping[str, str], speed: int) -> None:
+    """Submit each job when it arrives."""
+    began = time.monotonic()
+    for arriving in jobs:
+        time.sleep(max(0.0, began + arriving.arrival_s / speed - time.monotonic()))
+        command = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/tmp", *asked(arriving)]  # noqa: S108
+        script = f"#!/bin/sh\nexec sleep {arriving.run_time_s:g}\n"
+        subprocess.run(command, input=script, text=True, check=True, capture_output=True, env=environment)
+
+
+def asked(arriving: ArrivingJob) -> list[str]:
+    """Return sbatch's options for a job of table 7.3."""
+    request, limit_s = arriving.job.request, arriving.job.time_limit_s
+    assert limit_s is not None
+    options = [f"--job-name={arriving.job.id}", f"--ntasks={request.cores}", f"--time={limit_s // _MINUTE_S}"]
+    if request.nodes is not None:
+        options.append(f"--nodes={request.nodes.minimum}")
+    if "gpu" in request.gres_per_node:
+        options.append(f"--gres=gpu:{request.gres_per_node['gpu'].minimum}")
+    if request.contiguous:
+        options.append("--contiguous")
+    return options
+
+
+def wait_for(count: int, folder: Path, environment: Mapping[str, str]) -> None:
+    """Wait until every job has ended and stands in the log."""
+    log = folder / "log" / "jobcomp.txt"
+    done = 0
+    while done < count:
+        time.sleep(2)
+        done = len(log.read_text().splitlines()) if log.exists() else 0
+        if sys.stderr.isatty():
+            print(f"\r{done} of {count} jobs", end="", file=sys.stderr)
+    subprocess.run(
+        ["squeue", "-h", "-u", getpass.getuser()], check=True, capture_output=True, env=environment
+    )
+
+
+def read_log(text: str) -> dict[str, Ran]:
+    """Return jobcomp's records by job name."""
+    found: dict[str, Ran] = {}
+    for line in text.splitlines():
+        fields = dict(_FIELD.findall(line))
+        times = [
+            time.mktime(time.strptime(fields[key], _TIME)) for key in ("SubmitTime", "StartTime", "EndTime")
+        ]
+        found[fields["Name"]] = Ran(
+            submit_s=times[0], start_s=times[1], end_s=times[2], state=fields["JobState"]
+        )
+    return found
+
+
+def compare(workload: ClusterWorkload, ran: Mapping[str, Ran]) -> None:
+    """Check that Slurm completed every job, play the same jobs, and print both."""
+    lost = [arriving.job.id for arriving in workload.jobs if ran[arriving.job.id].state != "COMPLETED"]
+    assert not lost, f"Slurm did not complete {lost}"
+    began = min(entry.submit_s for entry in ran.values())
+    as_submitted = sorted(
+        (replace(arriving, arrival_s=ran[arriving.job.id].submit_s - began) for arriving in workload.jobs),
+        key=lambda arriving: (arriving.arrival_s, int(arriving.job.id)),
+    )
+    played = replace(workload, jobs=tuple(as_submitted))
+    machine = Machine(played)
+    policy = Backfill(machine, SwitchFit(machine.columns, machine.topology), reservations=1)
+    run = simulate_nodes(played, machine, policy, NodeQueue())
+    assert not run.never, run.never
+    ours_end = max(entry.start_s + entry.run_s for entry in run.played.values())
+    ours_wait = [entry.start_s - played.jobs[number].arrival_s for number, entry in run.played.items()]
+    theirs_end = max(entry.end_s for entry in ran.values()) - began
+    theirs_wait = [entry.start_s - entry.submit_s for entry in ran.values()]
+    late = [entry.end_s - entry.start_s for entry in ran.values()]
+    asked_s = sum(arriving.run_time_s for arriving in workload.jobs)
+    print(f"{'':16}{'utilisation':>12}{'makespan s':>12}{'mean wait s':>12}{'longest s':>12}")
+    figures = {"Slurm": (theirs_end, theirs_wait), "backfill-slurm": (ours_end, ours_wait)}
+    shares = {name: _theoretical_s(workload) / end for name, (end, _) in figures.items()}
+    for name, (end, waits) in figures.items():
+        mean = sum(waits) / len(waits)
+        print(f"{name:16}{shares[name]:12.2%}{end:12.0f}{mean:12.0f}{max(waits):12.0f}")
+    print(f"Slurm's jobs ran {sum(late) / asked_s - 1:.2%} longer than they were told to")
+    print(f"difference {100 * (shares['backfill-slurm'] - shares['Slurm']):+.2f} points")
+
+
+def _theoretical_s(workload: ClusterWorkload) -> float:
+    """Return run time × cores over the cluster's cores (7.2)."""
+    cores = sum(node.total.cores for node in workload.nodes)
+    return sum(arriving.run_time_s * (arriving.job.request.cores or 0) for arriving in workload.jobs) / cores
+
+
+if __name__ == "__main__":
+    main()
