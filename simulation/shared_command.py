@@ -54,8 +54,13 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
 
 
 @contextmanager
-def progress_over(jobs: int) -> Iterator[Callable[[int], None] | None]:
-    """Give a function that moves a bar on the terminal, None where stderr is none."""
+def progress_over(
+    count: int, things: str = "jobs", *, memory_s: float = 30
+) -> Iterator[Callable[[int], None] | None]:
+    """Give a function that moves a bar on the terminal, None where stderr is none.
+
+    The time left follows from the speed of the last ``memory_s`` seconds.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -63,6 +68,7 @@ def progress_over(jobs: int) -> Iterator[Callable[[int], None] | None]:
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("jobs", total=jobs)
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=memory_s) as bar:
+        task = bar.add_task(things, total=count)
         yield lambda done: bar.update(task, completed=done)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ def sweep(source: str, outputs: tuple[Path, ...], plot: Path | None, **options: 
     when the same command is given again: only the runs in flight are lost.
     """
     from ..formats.drawing import check_drawing
+    from ..simulation.shared_command import progress_over
     from .drive import sweep as sweep_plan
     from .plan import make_plan
     from .plot import check_panels, draw_sweep
@@ -65,7 +66,8 @@ def sweep(source: str, outputs: tuple[Path, ...], plot: Path | None, **options: 
     if plot is not None:
         check_panels(plan)
     retry = options["retry_failed"]
-    with _resumable(), _progress(len(plan.runs)) as progress:
+    # Runs may take minutes each: the speed is the whole sweep's.
+    with _resumable(), progress_over(len(plan.runs), "runs", memory_s=inf) as progress:
         rows = sweep_plan(plan, outputs, executor, retry_failed=retry, begun=_say_begun, progress=progress)
     _say_failed(rows)
     if plot is not None:
@@ -118,19 +120,3 @@ def _resumable() -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo("note: the same command goes on where this one stopped", err=True)
         raise click.Abort from None
-
-
-@contextmanager
-def _progress(runs: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that moves a bar on the terminal, and does nothing where stderr is none."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    # Runs may take minutes each: the speed is the whole sweep's, not that of the last seconds.
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=1e9) as bar:
-        task = bar.add_task("runs", total=runs)
-        yield lambda done: bar.update(task, completed=done)

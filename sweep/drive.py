@@ -21,7 +21,7 @@ from .table import write_table
 Executor = Callable[[Subject, Sequence[Run]], Generator[Row, None, None]]
 
 #: Writing the tables while the sweep goes on may take so much of its time.
-_SHARE_FOR_TABLES = 0.05
+_SHARE_FOR_TABLES = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ def sweep(
     executor: Executor,
     *,
     retry_failed: bool = False,
-    begun: Callable[[Begun], None] = lambda _: None,
-    progress: Callable[[int], None] = lambda _: None,
+    begun: Callable[[Begun], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
     """Run what is not done yet, keep each row as it comes, and return all in the grid's order.
 
@@ -67,15 +67,17 @@ def sweep(
             for number, row in journal.rows.items()
             if not (retry_failed and row["status"] == FAILED)
         }
-        begun(Begun(done=len(rows), runs=len(plan.runs), begun_with=journal.begun_with))
-        progress(len(rows))
+        if begun is not None:
+            begun(Begun(done=len(rows), runs=len(plan.runs), begun_with=journal.begun_with))
+        show = progress or (lambda _: None)
+        show(len(rows))
         tables = _Tables(plan, outputs)
         waiting = [run for run in plan.runs if run.number not in rows]
         with closing(executor(plan.subject, waiting)) as results:
             for row in results:
                 journal.add(row)
                 rows[int(str(row["run"]))] = row
-                progress(len(rows))
+                show(len(rows))
                 tables.refresh(rows)
         return tables.write(rows)
 
