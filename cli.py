@@ -29,6 +29,16 @@ COMMANDS = {
         "compare",
         "Set the auction beside first-fit by priority and Slurm's own plan.",
     ),
+    "plan": (
+        "simulation.plan_command",
+        "plan",
+        "Plan a snapshot: when and where each of its jobs will start.",
+    ),
+    "negotiate": (
+        "simulation.negotiate_command",
+        "negotiate",
+        "Run the batch scheduler and the runtime scheduler against each other.",
+    ),
     "schema": (
         "formats.schema_command",
         "schema",

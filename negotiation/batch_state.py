@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from ..cluster.checks import at_least
+from ..cluster.nodes import Switch
 from ..runtime.records import JobReport, JobState, MapEntry
 from ..runtime.settings import MAX_ATTEMPTS
 from .decision import DecisionName, Memory, ThirdOf
@@ -30,6 +31,7 @@ class BatchSettings:
         max_attempts, interval_s: proposed to the runtime scheduler.
         atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
+        switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
     """
 
     mapper: MapperName = "greedy"
@@ -40,6 +42,7 @@ class BatchSettings:
     interval_s: float = 60.0
     atomic: bool = False
     ends_when_done: bool = False
+    switches: tuple[Switch, ...] | None = None
 
     def __post_init__(self) -> None:
         at_least(self.depth, 0, "depth")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..cluster.errors import AucschedError
+from ..runtime.machine import Machine
 from . import ibsched, irtsched
 from .batch_state import BatchState
 from .events import Connect, Event, Send, Wake
@@ -35,11 +36,15 @@ class Pair:
     """A batch scheduler and its runtime schedulers; messages are handed over in the order of sending."""
 
     def __init__(
-        self, batch: BatchState, runtimes: dict[str, RuntimeState], observe: Observer | None = None
+        self,
+        batch: BatchState,
+        runtimes: dict[str, RuntimeState],
+        observe: Observer | None = None,
+        watch: Callable[[Machine], None] | None = None,
     ) -> None:
         self.batch = batch
         self.runtimes = dict(runtimes)
-        self._observe = observe
+        self._observe, self._watch = observe, watch
         self._to_batch: deque[Send] = deque()
         self._to_runtime: deque[Send] = deque()
 
@@ -96,6 +101,8 @@ class Pair:
 
     def _runtime(self, event: Event | Message, peer: str) -> None:
         self.runtimes[peer], sends = irtsched.step(self.runtimes[peer], event, peer)
+        if self._watch is not None:
+            self._watch(self.runtimes[peer].machine)
         for send in sends:
             self._note(send, from_batch=False)
             self._to_batch.append(send)

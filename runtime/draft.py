@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from .machine import Machine, Running, highest, lowest, started
+from .machine import Machine, Running, highest, lowest, nearest, started
 from .records import MapEntry
 
 
@@ -60,14 +60,14 @@ class Draft:
         return job.planned_end_s(job.pace if count == job.count else count, self.now_s)
 
     def resize(self, job: str, count: int) -> None:
-        """Give a running job another size: it gives its last nodes, or takes the first idle ones."""
+        """Give a running job another size: it gives its last nodes, or takes idle ones near its own."""
         held, change = self.nodes[job], count - self.count[job]
         if change < 0:
             given = highest(held, -change)
             self.nodes[job] = held & ~given
             self.idle |= given
         else:
-            taken = lowest(self.idle_in(self._part[job]), change)
+            taken = nearest(self.idle_in(self._part[job]), held, change)
             self.nodes[job] = held | taken
             self.idle &= ~taken
         self.count[job] = self.nodes[job].bit_count()
@@ -83,7 +83,7 @@ class Draft:
     def resize_start(self, job: str, count: int) -> None:
         """Give a job that would start more nodes."""
         entry, nodes = self.starts[job]
-        taken = lowest(self.idle_in(entry.partition), count - nodes.bit_count())
+        taken = nearest(self.idle_in(entry.partition), nodes, count - nodes.bit_count())
         self.idle &= ~taken
         self.starts[job] = (entry, nodes | taken)
 

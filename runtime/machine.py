@@ -187,6 +187,29 @@ def highest(nodes: int, count: int) -> int:
     return nodes & ~lowest(nodes, nodes.bit_count() - count)
 
 
+def nearest(nodes: int, held: int, count: int) -> int:
+    """Return ``count`` nodes of a set that stand next to those held: neighbours first, on either side."""
+    if nodes.bit_count() <= count:
+        return nodes
+    taken = 0
+    first, last = (held & -held).bit_length() - 1, held.bit_length() - 1
+    for _ in range(count):
+        inside = nodes & ((1 << max(last + 1, 0)) - 1) & ~((1 << max(first, 0)) - 1)
+        below, above = nodes & ((1 << max(first, 0)) - 1), nodes >> (last + 1)
+        up = (above & -above).bit_length() + last if above else None
+        down = below.bit_length() - 1 if below else None
+        if inside:
+            place = (inside & -inside).bit_length() - 1
+        elif down is None or (up is not None and up - last <= first - down):
+            place = up if up is not None else 0
+        else:
+            place = down
+        first, last = min(first, place) if first >= 0 else place, max(last, place)
+        taken |= 1 << place
+        nodes &= ~(1 << place)
+    return taken
+
+
 def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = False) -> Running:
     """Return a job as it starts; ``at_minimum``: accounted at ``min_nodes`` until its first periodic step."""
     count = nodes.bit_count()

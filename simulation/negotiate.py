@@ -1,4 +1,4 @@
-"""Workloads for the negotiating schedulers: the thesis's ESP experiment (Nagendra, 7.3), and workload files."""
+"""The jobs of the thesis's experiment (Nagendra, 7.3): ESP, a share of it malleable or moldable."""
 
 from __future__ import annotations
 
