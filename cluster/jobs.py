@@ -157,6 +157,19 @@ class Request:
         return JobType.CORES if self.nodes is None else JobType.NODES_AND_CORES
 
     @property
+    def fewest_cores(self) -> int:
+        """The cores asked for, at the fewest nodes (R_j^cpu)."""
+        if self.cores is not None:
+            return self.cores
+        return (self.nodes.minimum if self.nodes else 1) * (self.cores_per_node or 1)
+
+    @property
+    def fewest_nodes(self) -> int:
+        """The fewest nodes asked for, 1 for job type 1."""
+        span = self.node_counts
+        return 1 if span is None else span.minimum
+
+    @property
     def node_counts(self) -> Span | None:
         """The node counts the job may get, None for job type 1."""
         if self.cores_per_node is not None and self.cores is not None:

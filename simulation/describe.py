@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..formats.swf import SwfLog
 from .workload import Workload
 
-FORMAT = "aucsched-workload/1"
+FORMAT = "aucsched-description/1"
 
 _HOUR_S = 3600
 _QUANTILES = {"min": 0, "p25": 25, "median": 50, "p75": 75, "p95": 95, "max": 100}
@@ -55,15 +55,16 @@ def describe(workload: Workload, log: SwfLog) -> dict[str, Any]:
             "killed": len(workload.killed) / len(workload),
             "estimate_is_run": float((run == estimate).mean()),
         },
-        "size": _distribution(size),
-        "run_s": _distribution(run),
-        "estimate_s": _distribution(estimate),
-        "run_over_estimate": _distribution(run / estimate),
-        "gap_s": _distribution(np.diff(submit)) if len(workload) > 1 else None,
+        "size": distribution(size),
+        "run_s": distribution(run),
+        "estimate_s": distribution(estimate),
+        "run_over_estimate": distribution(run / estimate),
+        "gap_s": distribution(np.diff(submit)) if len(workload) > 1 else None,
     }
 
 
-def _distribution(values: NDArray[Any]) -> dict[str, float]:
+def distribution(values: NDArray[Any]) -> dict[str, float]:
+    """Return mean, standard deviation and quantiles; there is at least one value."""
     columns = np.asarray(values, dtype=np.float64)
     mean = fsum(columns.tolist()) / len(columns)
     quantiles = {name: float(np.percentile(columns, share)) for name, share in _QUANTILES.items()}
@@ -85,10 +86,16 @@ def description_text(description: Mapping[str, Any], name: str) -> str:
     lines.append(f"{description['users']} users, {days:.1f} days of submissions, offered load {shown}")
     lines += ["", "share of jobs"]
     lines += [f"  {label:<18}{description['shares'][key]:>9.1%}" for label, key in _SHARES.items()]
+    members = ("size", "run_s", "estimate_s", "run_over_estimate", "gap_s")
+    return "\n".join([*lines, "", *distribution_lines(description, members)]) + "\n"
+
+
+def distribution_lines(description: Mapping[str, Any], members: Sequence[str]) -> list[str]:
+    """Return a table of the members that are distributions, a line each; those that are None have none."""
     columns = ("mean", "std", *_QUANTILES)
-    lines += ["", f"{'':<20}" + "".join(f"{column:>11}" for column in columns)]
-    for label in ("size", "run_s", "estimate_s", "run_over_estimate", "gap_s"):
+    lines = [f"{'':<20}" + "".join(f"{column:>11}" for column in columns)]
+    for label in members:
         if description[label]:
             values = (f"{description[label][column]:>11.4g}" for column in columns)
             lines.append(f"{label:<20}" + "".join(values))
-    return "\n".join(lines) + "\n"
+    return lines

@@ -174,7 +174,7 @@ def test_describe_prints_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert "computer: A made-up machine" in capsys.readouterr().out
     assert run(["workload", "describe", SMALL, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["format"] == "aucsched-workload/1"
+    assert document["format"] == "aucsched-description/1"
     assert document["jobs"] == 5
 
 
