@@ -18,7 +18,7 @@ def place_lowest_first(workload: Workload, starts: Sequence[float]) -> dict[int,
     A schedule that never uses more processors than there are can always be numbered so. Nothing in a
     simulation depends on the numbers; jobs that start together take theirs in order of submission.
     """
-    free = _FreeRuns(workload.requests.processors)
+    free = FreeRuns(workload.requests.processors)
     # Ends come before starts at one time.
     events: list[tuple[float, int, int]] = []
     for job, start in enumerate(starts):
@@ -33,7 +33,7 @@ def place_lowest_first(workload: Workload, starts: Sequence[float]) -> dict[int,
     return placed
 
 
-class _FreeRuns:
+class FreeRuns:
     """Free processors as sorted runs that never touch."""
 
     def __init__(self, processors: int) -> None:
@@ -41,6 +41,7 @@ class _FreeRuns:
         self._count = [processors]
 
     def take(self, wanted: int) -> Runs:
+        """Return the lowest free numbers, so many; there are as many."""
         taken: list[tuple[int, int]] = []
         whole = 0
         while wanted >= self._count[whole]:
@@ -57,6 +58,7 @@ class _FreeRuns:
         return tuple(taken)
 
     def give(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Free numbers that were taken."""
         for first, count in runs:
             place = bisect_left(self._first, first)
             self._first.insert(place, first)
