@@ -27,11 +27,6 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 @snapshot_argument
 @auction_options
 @click.option(
-    "--reserve",
-    type=int,
-    help="Reserve for so many of the first blocked jobs: what would delay them does not start; default: 0.",
-)
-@click.option(
     "--preference-table",
     type=click.Choice(["corrected", "printed"]),
     help="Constants of AUCSCHED2's preference: table 5.2 corrected (default) or as printed.",

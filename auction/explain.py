@@ -149,7 +149,10 @@ def _groups(snapshot: Snapshot, job: Job, step: Step, room: Room, others: list[A
     eligible, unreserved = _eligible(demand), _eligible(open_to_all)
     before = _usable(demand, columns.free, columns)
     after = _usable(demand, room.columns.free, columns)
-    yield from _named("free for it", after, columns)
+    kept = after & ~_usable(demand, _beside(room, job), columns)
+    yield from _named("free for it", after & ~kept, columns)
+    blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job))
+    yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
     taken = set(_names(before & ~after, columns))
     holders = tuple(one.job for one in others if taken & one.nodes.keys())
     yield from _named("taken by jobs that start now", before & ~after, columns, holders)
@@ -191,6 +194,14 @@ def _usable(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
     ]
     mask: BoolArray = np.any(masks, axis=0)
     return mask
+
+
+def _beside(room: Room, job: Job) -> Capacity:
+    """Return what is free for the job: on nodes of reservations that it would run into, only their room."""
+    free = room.columns.free
+    for guard in room.guards:
+        free = free.capped(guard.nodes, guard.room) if guard.outlasts(job) else free
+    return free
 
 
 def _names(mask: BoolArray, columns: Columns) -> tuple[str, ...]:

@@ -22,8 +22,9 @@ from .words import asked, counted, duration, figure, listed, number, percent, sh
 FORMAT = "aucsched-explanation/1"
 
 #: More bids than these are counted, not listed; and so many changes are told.
-_BIDS = 12
-_CHANGES = 3
+_BIDS, _CHANGES = 12, 3
+#: A gain up to this share of the worth is none: prices are rounded.
+_EVEN = 0.005
 
 
 def render_explanation(found: Explanation, now: float | None, console: Console) -> None:
@@ -76,15 +77,17 @@ def _outcome(found: Explanation) -> tuple[str, str]:
 
 def _price(found: Explanation, quote: Quote) -> tuple[str, str]:
     """Return what the job pays, or its best bid would have cost, against what it is worth."""
-    worth, gap = figure(quote.worth), figure(abs(quote.gain))
+    cost, worth, gap = figure(quote.price), figure(quote.worth), figure(abs(quote.gain))
+    is_even = abs(quote.gain) <= _EVEN * quote.worth
     if found.award is not None:
-        gain = f"gains {gap}" if quote.gain >= 0 else f"loses {gap}"
-        return "pays", f"about {figure(quote.price)} at the nodes' prices, of its {worth}: it {gain}"
-    where = f"its best bid, on {shortened(quote.nodes)}, would cost about {figure(quote.price)}"
+        gain = "all it is worth" if is_even else f"{'gains' if quote.gain > 0 else 'loses'} {gap}"
+        return "pays", f"about {cost} at the nodes' prices, of its {worth}: {gain}"
+    where = f"its best bid, on {shortened(quote.nodes)}, would cost about {cost}"
+    if is_even:
+        return "price", f"{where}: what it is worth, {worth}"
     if quote.gain < 0:
         return "price", f"{where}: {gap} more than its {worth}"
-    beside = f"{gap} less than its {worth}" if quote.gain else f"just its {worth}"
-    return "price", f"{where}, {beside}: prices are an estimate, as bids are whole"
+    return "price", f"{where}, {gap} less than its {worth}: prices are an estimate, as bids are whole"
 
 
 def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:

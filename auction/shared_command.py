@@ -61,6 +61,11 @@ _AUCTION = (
         type=click.Choice(["priority", "priority_cores"]),
         help="What a started job is worth; default: priority.",
     ),
+    click.option(
+        "--reserve",
+        type=int,
+        help="Reserve for so many of the first blocked jobs: nothing that delays them starts; default: 0.",
+    ),
     click.option("--seed", type=int, help="The solver's random seed; default: 0."),
 )
 _OUTPUT = (

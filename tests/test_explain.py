@@ -122,6 +122,42 @@ def test_when_it_could_start_at_the_latest_alone_and_after_the_award() -> None:
     assert (found.after_award.time, found.after_award.nodes) == (NOW + 300, ("n1", "n2"))
 
 
+def test_a_reservation_for_a_blocked_job_is_in_the_way() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 4, "cores_per_node": 3, "time_limit_s": 600},
+        {"nodes": 2, "cores_per_node": 2, "time_limit_s": 600},
+        {"nodes": 1, "cores_per_node": 1, "time_limit_s": 600, "priority": 1},
+    ]
+    running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": NOW + 100}]
+    cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
+    assert told(cluster, "J2").award is not None
+    found = told(cluster, "J2", reserve=1)
+    assert found.refusal is not None
+    assert found.refusal.reason is Reason.RESERVATION
+    assert groups(found)["kept for jobs that --reserve names"] == (("n2", "n3", "n4"), ("J1",))
+    assert found.changes is not None
+    assert [change.words for change in found.changes][1:] == [
+        ("a time limit of 1 min 40 s instead of 10 min",)
+    ]
+    head = told(cluster, "J1", reserve=1)
+    assert head.reserved is not None
+    assert (head.reserved.time, head.reserved.nodes) == (NOW + 100, ("n1", "n2", "n3", "n4"))
+    assert told(cluster, "J1").reserved is None
+
+
+def test_a_bid_that_would_delay_a_reservation_says_so() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 4, "cores": 12, "time_limit_s": 600, "min_cores_per_node": 3},
+        *({"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"} for _ in range(2)),
+    ]
+    running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": NOW + 100}]
+    cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
+    found = told(cluster, "J3", reserve=1)
+    assert [(lack.what, lack.nodes, lack.held_by) for bid in found.bids for lack in bid.lacks] == [
+        ("room beside the reservation", ("n2",), ("J1",))
+    ]
+
+
 def test_licences_are_a_lack_without_nodes() -> None:
     jobs = [{"cores": 1, "licenses": {"matlab": 2}}, {"cores": 1, "licenses": {"matlab": 1}}]
     cluster = snapshot(NODES, jobs, licenses={"matlab": {"total": 2, "free": 2}})
@@ -155,9 +191,9 @@ def test_jobs_that_make_no_bid_have_a_clear_statement(job: dict[str, Any], reaso
 @settings(max_examples=15, deadline=None)
 def test_an_explanation_agrees_with_the_schedule(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster, model=model, time_limit_s=60)
-    for job in cluster.jobs:
-        found = told(cluster, job.id, model=model, time_limit_s=60)
+    result = schedule(cluster, model=model, work_limit=50)
+    for job in cluster.jobs[:5]:
+        found = told(cluster, job.id, model=model, work_limit=50)
         started = {award.job: award for award in result.started}
         assert (found.award is None) is (job.id not in started)
         assert (found.award is None) is (found.refusal is not None)
@@ -217,6 +253,25 @@ def test_the_command_explains_a_real_queue() -> None:
     assert answer["waits"]["reason"] == "no_fit"
     assert answer["latest_start"]["alone"]["time"] > NOW
     assert answer["expected_start_time"] == 1_795_169_669
+
+
+def test_explain_and_compare_take_reservations() -> None:
+    jobs = [{"nodes": 2, "cores_per_node": 8, "time_limit_s": 60}, {"cores": 8, "time_limit_s": 60}]
+    nodes = [{"name": "n[1-2]", "cores": 8}]
+    running = [{"id": "R", "nodes": {"n1": {"cores": 8}}, "end_time": NOW + 10}]
+    text = json.dumps(document(nodes, jobs, running=running))
+    plain, reserved = (
+        aucsched("explain", "-", "J2", *given, stdin=text).stdout for given in ((), ("--reserve", "1"))
+    )
+    assert "starts" in plain
+    assert "reservation: it would delay job J1" in reserved
+    assert "reserved" in aucsched("explain", "-", "J1", "--reserve", "1", stdin=text).stdout
+    plain, reserved = (
+        json.loads(aucsched("compare", "-", "--format", "json", *given, stdin=text).stdout)
+        for given in ((), ("--reserve", "1"))
+    )
+    assert [plain["totals"]["auction"]["jobs"], reserved["totals"]["auction"]["jobs"]] == [1, 0]
+    assert "reserve: -1 is below 0" in refused("compare", "-", "--reserve", "-1", stdin=text)
 
 
 def test_ipsched_has_no_bids_and_says_so() -> None:
