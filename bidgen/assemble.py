@@ -264,8 +264,11 @@ class Assembler:
         total = self._of_bids([group.demand.units or 0 for group in self._groups])
         mode = np.repeat(self._draft.mode, self._draft.length)
         for wanted, fill in ((PACK, pack), (EVEN, even)):
-            if (mode == wanted).any():
-                units = np.where(mode == wanted, fill(self._units, self._indptr, least, total), units)
+            bids = np.flatnonzero(self._draft.mode == wanted)
+            if len(bids):
+                entries = mode == wanted
+                indptr = np.concatenate([[0], np.cumsum(self._draft.length[bids])])
+                units[entries] = fill(self._units[entries], indptr, least[bids], total[bids])
         return np.where(mode == WHOLE, self._columns.total.cores[self._node], units * unit)
 
     def _memory(self, cores: IntArray) -> IntArray:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
 import numpy as np
 
 from .columns import IntArray
@@ -20,9 +24,38 @@ def spread(count: int, most: int, stagger: int) -> IntArray:
     most = min(count, most)
     if most == 0:
         return np.zeros(0, np.int64)
-    even = (np.arange(most) * count) // most
-    visit = np.argsort(np.argsort((np.arange(most) * _GOLDEN) % 1.0))
-    return (even[visit] + stagger) % count
+    return (_visits(most) * count // most + stagger) % count
+
+
+@lru_cache(maxsize=1024)
+def _visits(most: int) -> IntArray:
+    """Return the numbers 0 to ``most`` − 1, any beginning of them nearly evenly apart."""
+    visits: IntArray = np.argsort(np.argsort((np.arange(most) * _GOLDEN) % 1.0))
+    visits.flags.writeable = False
+    return visits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranked:
+    """The windows of each level, lowest first, and their places from the tightest nodeset on."""
+
+    windows: Windows
+    members: tuple[IntArray, ...]
+    tight: tuple[IntArray, ...]
+
+
+def _ranked(field: Field, windows: Windows) -> _Ranked:
+    """Rank windows; jobs that ask alike share windows, and their ranks."""
+    # The ranks hold the windows, so that no others can have their identity.
+    key = ("ranked", id(windows))
+    if key not in field.windows:
+        levels = np.unique(windows.level)
+        members = tuple(np.flatnonzero(windows.level == level) for level in levels)
+        last = windows.start + windows.length - 1
+        left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
+        tight = tuple(np.argsort(left[places], kind="stable") for places in members)
+        field.windows[key] = _Ranked(windows, members, tight)
+    return cast(_Ranked, field.windows[key])
 
 
 def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Windows:
@@ -31,29 +64,29 @@ def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Wi
     Low levels stand first but do not crowd out higher ones; within a level windows in the tightest
     nodesets, which leave the least behind, alternate with windows spread over the cluster.
     """
+    ranked = _ranked(field, windows)
     places: list[IntArray] = []
     weights: list[IntArray] = []
-    for above, level in enumerate(np.unique(windows.level)):
-        members = np.flatnonzero(windows.level == level)
-        picked = members[_tight_and_spread(field, windows.only(members), most, stagger)]
+    for above, (members, tight) in enumerate(zip(ranked.members, ranked.tight, strict=True)):
+        picked = members[_tight_and_spread(tight, most, stagger)]
         places.append(picked)
         weights.append(np.arange(len(picked)) * (above + 1))
     if not places:
         return windows
+    if len(places) == 1:
+        return windows.only(places[0][:most])
     by_weight = np.argsort(np.concatenate(weights), kind="stable")[:most]
     return windows.only(np.concatenate(places)[by_weight])
 
 
-def _tight_and_spread(field: Field, windows: Windows, most: int, stagger: int) -> IntArray:
-    if len(windows) <= 1:
-        return np.arange(len(windows))
-    apart = spread(len(windows), most, stagger)
-    last = windows.start + windows.length - 1
-    left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
-    tight = np.argsort(left, kind="stable")[: (most + 1) // 2]
+def _tight_and_spread(tight: IntArray, most: int, stagger: int) -> IntArray:
+    count = len(tight)
+    if count <= 1:
+        return np.arange(count)
+    apart = spread(count, most, stagger)
+    tightest = tight[: (most + 1) // 2][: len(apart)]
     both = np.full(2 * len(apart), -1, np.int64)
     both[0::2] = apart
-    both[1 : 2 * len(tight) : 2] = tight[: len(apart)]
-    both = both[both >= 0]
-    _, first = np.unique(both, return_index=True)
-    return both[np.sort(first)]
+    both[1 : 2 * len(tightest) : 2] = tightest
+    # A few dozen at most: Python's own set of keys is faster than sorting them.
+    return np.array([place for place in dict.fromkeys(both.tolist()) if place >= 0], np.int64)

@@ -27,7 +27,15 @@ from .last_resort import last_resort
 from .nodesets import general_nodesets
 from .required import required_sets
 from .table import BidTable
-from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+from .windows import (
+    Rules,
+    Windows,
+    by_class,
+    fewest_windows,
+    fixed_windows,
+    node_counts,
+    whole_nodesets,
+)
 
 #: How the caps are dealt and the classes ordered.
 BID_ORDERS = ("spec", "figure-4.5")
@@ -346,21 +354,19 @@ class _Family:
 
     def _fewest(self, *, backward: bool) -> Windows:
         windows = fewest_windows(self.field, self.demand, self.choice, self.rules, backward=backward)
-        return windows.only(windows.length <= self.variant.max_nodes)
+        fits = windows.length <= self.variant.max_nodes
+        # The same windows again, not a copy, so that what is known of them is found.
+        return windows if fits.all() else windows.only(fits)
 
     def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> Draft:
         best = order_windows(self.field, windows, self.most, self.stagger)
         return self.pool.draft(self.field, best, self.group, mode, backward=backward)
 
     def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[Phase, Draft]]:
-        inner = windows.contiguous & ~windows.aligned
-        for phase, mask in (
-            (Phase.ALIGNED, windows.contiguous & windows.aligned),
-            (Phase.INNER, inner),
-            (Phase.JOINED, ~windows.contiguous),
-        ):
-            if mask.any():
-                yield phase, self._drafted(windows.only(mask), mode)
+        phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
+        for phase, part in zip(phases, by_class(self.field, windows), strict=True):
+            if len(part):
+                yield phase, self._drafted(part, mode)
 
     def _spread(self, fewest: Windows) -> Iterator[Windows]:
         """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
@@ -372,21 +378,13 @@ class _Family:
             if length <= most:
                 yield self._fixed(length)
         for length in self._whole_lengths(most):
-            windows = self._fixed(length)
-            yield windows.only(self._is_whole(windows))
+            yield whole_nodesets(self.field, self._fixed(length))
 
     def _whole_lengths(self, most: int) -> list[int]:
         """Return the sizes of nodesets and of all usable nodes, largest first, a few of them."""
         runs = self.field.run_last - self.field.run_first + 1
         lengths = np.unique(np.append(runs, len(self.field)))
         return [int(length) for length in lengths[lengths <= most][::-1][:4]]
-
-    def _is_whole(self, windows: Windows) -> BoolArray:
-        last = windows.start + windows.length - 1
-        whole: BoolArray = (self.field.run_first[windows.start] == windows.start) & (
-            self.field.run_last[last] == last
-        )
-        return whole
 
 
 def _count(kept: dict[Phase, list[Draft]]) -> int:

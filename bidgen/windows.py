@@ -80,6 +80,30 @@ def fewest_windows(
     return cast(Windows, field.windows[key])
 
 
+def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]:
+    """Return windows of class A, B and C."""
+    key = ("by class", id(windows))
+    if key not in field.windows:
+        parts = (
+            windows.only(windows.contiguous & windows.aligned),
+            windows.only(windows.contiguous & ~windows.aligned),
+            windows.only(~windows.contiguous),
+        )
+        # Kept beside its parts: no others can have its identity while it lives.
+        field.windows[key] = (windows, parts)
+    return cast(tuple[Windows, tuple[Windows, Windows, Windows]], field.windows[key])[1]
+
+
+def whole_nodesets(field: Field, windows: Windows) -> Windows:
+    """Return the windows that begin and end where nodesets do."""
+    key = ("whole", id(windows))
+    if key not in field.windows:
+        last = _ends(windows)
+        mask = (field.run_first[windows.start] == windows.start) & (field.run_last[last] == last)
+        field.windows[key] = (windows, windows.only(mask))
+    return cast(tuple[Windows, Windows], field.windows[key])[1]
+
+
 def _asked(demand: Demand, choice: GresChoice) -> tuple[object, ...]:
     """Return everything that windows of one field depend on beside their length."""
     own = (demand.units, demand.contiguous, demand.max_switches, demand.required.tobytes())
