@@ -128,9 +128,9 @@ def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path) -> None:
         for place, point in enumerate(points):
             top = place // across * len(measures)
             _draw_column(grid[top : top + len(measures), place % across], layout, measures, point, good)
-            if place % across == 0:
-                for axes, measure in zip(grid[top:, 0], measures, strict=False):
-                    axes.set_ylabel(measure.label)
+            for axes, measure in zip(grid[top:, place % across], measures, strict=False):
+                axes.tick_params(labelleft=place % across == 0)
+                axes.set_ylabel(measure.label if place % across == 0 else "")
         for first in range(len(measures)):
             of_one = grid[first :: len(measures)].flat
             _share_heights([axes for axes in of_one if axes.get_visible()])
@@ -152,9 +152,8 @@ def _draw_column(
         axes.set_visible(True)
         axes.tick_params(labelbottom=axes is column[-1])
         _draw_panel(axes, layout, measure, here, _best(measure, rows))
-    column[0].set_title(
-        ", ".join(f"{_NAMES.get(name, name)} {value}" for name, value in named.items()), fontsize=8
-    )
+    titles = (f"{_NAMES.get(name, name)} {value}" for name, value in named.items())
+    column[0].set_title("\n".join(titles), fontsize=7)
     column[-1].set_xlabel(_NAMES.get(layout.across[0], layout.across[0]))
 
 
@@ -189,8 +188,9 @@ def _draw_panel(axes: Axes, layout: Layout, measure: Measure, rows: Sequence[Row
             # Where lines coincide, those drawn first show as a rim.
             width = 1 + 0.7 * (len(among) - 1 - place)
             axes.errorbar(
-                places, means, (low, high), color=_color(place, len(among)), label=str(one), linewidth=width,
-                linestyle="-" if is_number else "", marker="o", markersize=2 + width, capsize=1.5,
+                places, means, (low, high), color=_color(place, len(among)), label=str(one),
+                linewidth=width, linestyle="-" if is_number else "", marker="o", markersize=2 + width,
+                capsize=1.5, clip_on=False,
             )  # fmt: skip
     _mark_values(axes, values)
 
@@ -240,7 +240,7 @@ def _share_heights(panels: Sequence[Axes]) -> None:
             axes.set_ylim(low / 1.2, high * 1.2)
         else:
             room = 0.06 * (high - low or abs(high) or 1.0)
-            axes.set_ylim(low - room, high + room)
+            axes.set_ylim(max(0.0, low - room) if low >= 0 else low - room, high + room)
         axes.grid(axis="y", linewidth=0.3, color="#d5d8dc")
 
 

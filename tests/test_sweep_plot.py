@@ -68,7 +68,7 @@ def test_the_panels_show_the_means_of_the_rows(tmp_path: Path, monkeypatch: pyte
     (figure,) = drawn
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert len(panels) == 6 * 3
-    first = next(axes for axes in panels if axes.get_title() == "model aucsched2, steps 1")
+    first = next(axes for axes in panels if axes.get_title() == "model aucsched2\nsteps 1")
     bars = [one for one in first.containers if isinstance(one, ErrorbarContainer)]
     lines = {one.get_label(): one.lines[0] for one in bars}
     assert set(lines) == {"20", "60"}
