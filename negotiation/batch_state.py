@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from ..cluster.checks import at_least
+from ..cluster.errors import OptionError
 from ..cluster.nodes import Switch
 from ..runtime.records import JobReport, JobState, MapEntry
 from ..runtime.settings import MAX_ATTEMPTS
@@ -31,6 +32,7 @@ class BatchSettings:
         max_attempts, interval_s: proposed to the runtime scheduler.
         atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
+        patience_s: mapper "auction": how long a job waits before no other may delay it.
         switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
     """
 
@@ -42,10 +44,13 @@ class BatchSettings:
     interval_s: float = 60.0
     atomic: bool = False
     ends_when_done: bool = False
+    patience_s: float = 3600.0
     switches: tuple[Switch, ...] | None = None
 
     def __post_init__(self) -> None:
         at_least(self.depth, 0, "depth")
+        if not 0 <= self.patience_s < float("inf"):
+            raise OptionError(f"patience {self.patience_s:g} is below 0 s")
         at_least(self.max_attempts, 1, "max_attempts")
 
 
@@ -89,6 +94,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
         away: jobs that run or are suspended.
         done: jobs that ended, with their last report.
         sessions: by runtime scheduler.
+        came_s: when each job came.
         arrivals: jobs to come, by time; ``arrived`` of them have come.
         now_s: the latest time that a runtime scheduler has told.
         lost_node_s: work that kills have lost.
@@ -100,6 +106,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
     away: dict[str, Away] = {}
     done: dict[str, JobReport] = {}
     sessions: dict[str, Session] = {}
+    came_s: dict[str, float] = {}
     arrivals: tuple[Arrival, ...] = ()
     arrived: int = 0
     now_s: float = 0.0

@@ -6,7 +6,7 @@ be sent. Whoever drives it owns the connection, the journal and the clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 import msgspec
@@ -92,6 +92,8 @@ def _submitted(state: BatchState, event: Submit) -> Step:
         if state.knows(job.job):
             raise InputError(f"{job.job!r} is queued or was", path="job")
     had_queue = bool(state.queue)
+    came_s = {**state.came_s, **{job.job: state.now_s for job in event.jobs}}
+    state = _replace(state, came_s=came_s)
     return _pursue(_with_jobs(state, event.jobs, urgent=event.urgent), had_queue=had_queue)
 
 
@@ -177,6 +179,9 @@ def _answered(state: BatchState, message: ResourceOffer, peer: str, entries: lis
         queue=[(entry, _range(entry, settings.max_attempts, relaxed)) for entry in entries],
         offered=_as_offered(state, message, session, peer, later),
         depth=settings.depth,
+        switches=settings.switches,
+        came_s=state.came_s,
+        patience_s=settings.patience_s,
     )
     slots = MAPPERS[settings.mapper](request)
     code = DECISIONS[settings.decision](request, slots, session.memory, settings.third_of)
@@ -254,7 +259,7 @@ def _with_queue(state: BatchState, queue: dict[str, MapEntry]) -> BatchState:
     return _replace(state, queue=dict(sorted(queue.items(), key=lambda item: -item[1].priority)))
 
 
-def _with_jobs(state: BatchState, jobs: Iterable[MapEntry], *, urgent: bool) -> BatchState:
+def _with_jobs(state: BatchState, jobs: Sequence[MapEntry], *, urgent: bool) -> BatchState:
     """Return the state with jobs that have come; urgent ones wait to be sent."""
     if urgent:
         return _replace(state, urgent={**state.urgent, **{job.job: ("", job) for job in jobs}})
@@ -270,7 +275,8 @@ def _arrived(state: BatchState) -> tuple[BatchState, bool]:
     if arrived == state.arrived:
         return state, had_queue
     come = state.arrivals[state.arrived : arrived]
-    state = _replace(state, arrived=arrived)
+    came_s = {**state.came_s, **{entry.job.job: entry.time_s for entry in come}}
+    state = _replace(state, arrived=arrived, came_s=came_s)
     state = _with_jobs(state, [entry.job for entry in come if entry.urgent], urgent=True)
     return _with_jobs(state, [entry.job for entry in come if not entry.urgent], urgent=False), had_queue
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from ..cluster.nodes import Switch
 from ..runtime.machine import lowest
 from ..runtime.records import JobReport, MapEntry, NodeCount
 
@@ -133,11 +134,17 @@ class Request:
         queue: jobs, highest priority first, with the range that each stands at.
         offered: the offer.
         depth: how many unmapped jobs may be forwarded.
+        switches: the nodes' tree, None where they stand in a row.
+        came_s: when each job came.
+        patience_s: how long a job waits before it is guarded (mapper "auction").
     """
 
     queue: Sequence[tuple[MapEntry, NodeCount]]
     offered: Offered
     depth: int
+    switches: tuple[Switch, ...] | None = None
+    came_s: Mapping[str, float] = field(default_factory=dict)
+    patience_s: float = 0.0
 
 
 class Mapper(Protocol):

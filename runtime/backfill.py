@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from .draft import Draft
 from .machine import DIGITS
@@ -56,7 +57,9 @@ def plan(draft: Draft, entries: Sequence[MapEntry], wanted: dict[str, int]) -> l
     """
     profiles = profiles_of(draft)
     _reserve_suspended(draft, profiles)
-    reserved = []
+    reserved: list[Planned] = []
+    # Reservations only take nodes away: a job like one before it cannot start before that one.
+    tried: dict[tuple[str, int, float], float] = {}
     for entry in entries:
         profile = profiles.get(entry.partition)
         if entry.job in draft.starts or profile is None:
@@ -66,7 +69,7 @@ def plan(draft: Draft, entries: Sequence[MapEntry], wanted: dict[str, int]) -> l
             profile.add(draft.now_s, draft.now_s + run_time_s(entry, count), -count)
             draft.start(entry, count, wanted.get(entry.job, 0))
         else:
-            reserved.append(_reserve(profile, entry))
+            reserved.append(_reserve(profile, entry, tried))
     return reserved
 
 
@@ -84,12 +87,14 @@ def _count_now(profile: Profile, entry: MapEntry) -> int:
     return 0
 
 
-def _reserve(profile: Profile, entry: MapEntry) -> Planned:
+def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:
     """Reserve the first time at which a job's least negotiated count is free."""
     count = entry.node_count.min
     seconds = run_time_s(entry, count)
-    start = profile.earliest(count, seconds)
-    end = round(start + seconds, DIGITS) if start < float("inf") else start
+    like = (entry.partition, count, seconds)
+    start = profile.earliest(count, seconds, after=tried.get(like, -inf))
+    tried[like] = start
+    end = round(start + seconds, DIGITS) if start < inf else start
     profile.add(start, end, -count)
     return Planned(entry=entry, start_s=start, end_s=end, count=count)
 

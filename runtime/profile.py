@@ -62,18 +62,28 @@ class Profile:
         if 0 < place < len(self.free) and self.free[place] == self.free[place - 1]:
             del self.times[place], self.free[place]
 
-    def earliest(self, size: int, duration: float, *, before: float = inf, latest: float = inf) -> float:
+    def earliest(
+        self,
+        size: int,
+        duration: float,
+        *,
+        after: float = -inf,
+        before: float = inf,
+        latest: float = inf,
+    ) -> float:
         """Return the first time from which ``size`` processors stay free for a duration.
 
         Args:
             size: processors.
             duration: seconds.
+            after: no earlier time is tried.
             before: the search ends here: from then on the processors count as free.
             latest: only times before this one are tried; when none will do, ``before`` is returned.
         """
         times, free = self.times, self.free
         start: float | None = None
-        for place, time in enumerate(times):
+        for place in range(max(bisect_right(times, after) - 1, 0), len(times)):
+            time = times[place]
             if time >= before:
                 break
             if start is None:
@@ -84,7 +94,7 @@ class Profile:
             if free[place] < size:
                 start = None
             elif start is None:
-                start = time
+                start = max(time, after)
         return before if start is None else start
 
     def most(self, until: float) -> int:
