@@ -19,7 +19,7 @@ class Kind:
     Attributes:
         values: what the changed part could be instead, the smallest change first.
         is_monotone: a job that fits with one of the values fits with all that come after it.
-        between: the values between one of ``values`` and the one before it, where ``values`` leaves some out.
+        between: tells the values between one of ``values`` and the one before it; None where there are none.
         apply: makes the changed job of a job and a value.
         share: the share of what was asked for that a value gives up, 0 to 1.
     """
@@ -27,8 +27,12 @@ class Kind:
     values: Sequence[int]
     apply: Callable[[Job, int], Job]
     share: Callable[[int], float]
-    between: Callable[[int], Sequence[int]] = lambda _: ()
+    between: Callable[[int], Sequence[int]] | None = None
     is_monotone: bool = True
+
+    def finer(self, value: int) -> Sequence[int]:
+        """Return the values between one of ``values`` and the one before it."""
+        return () if self.between is None else self.between(value)
 
 
 def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: int) -> list[Kind]:
@@ -146,7 +150,9 @@ def _fewer_cores(request: Request, asked: int) -> Kind:
         asked,
         range((asked - 1) // stride * stride, lowest - 1, -stride),
         apply,
-        between=lambda value: range(min(asked - step, value + stride - step), value, -step),
+        between=None
+        if stride == step
+        else lambda value: range(min(asked - step, value + stride - step), value, -step),
         # Each of the nodes that are required, or needed for gres, takes a task.
         is_monotone=nodes is not None or not (request.required_nodes or request.gres_total),
     )

@@ -6,6 +6,7 @@ by a bid of the auction, on what is free beside the award. What is found would s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -190,21 +191,21 @@ class _Search:
             if most is None:
                 return None
         best: tuple[int, Change] | None = None
-        for value in (each for stop in _some(one.values, _TRIED) for each in (*one.between(stop), stop)):
+        for value in (each for stop in _some(one.values, _TRIED) for each in (*one.finer(stop), stop)):
             if best is not None and one.share(value) >= best[1].given_up:
                 break
-            found = self._smallest(other, (one, value))
-            if found is not None and (best is None or found[1].given_up < best[1].given_up):
-                best = found
+            best = _less(self._smallest(_better(other, one.share(value), best), (one, value)), best)
         if best is None:
             return None
-        back = self._smallest(one, (other, best[0]))
-        return best[1] if back is None else min(best[1], back[1], key=lambda change: change.given_up)
+        back = self._smallest(_better(one, other.share(best[0]), best), (other, best[0]))
+        return min(best[1], (back or best)[1], key=lambda change: change.given_up)
 
     def _smallest(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
         """Return the smallest change of a kind, beside fixed ones, and its value; None when none does."""
+        if not len(kind.values):
+            return None
         found = (self._bisected if kind.is_monotone else self._scanned)(kind, *fixed)
-        return None if found is None else self._first(kind, kind.between(found[0]), *fixed) or found
+        return None if found is None else self._first(kind, kind.finer(found[0]), *fixed) or found
 
     def _bisected(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
         values = kind.values
@@ -255,6 +256,28 @@ class _Search:
             job=job,
             nodes=nodes,
         )
+
+
+_Found = tuple[int, Change]
+
+
+def _less(found: _Found | None, best: _Found | None) -> _Found | None:
+    """Return the smaller of two changes, the second of equals."""
+    if found is None or best is None:
+        return found or best
+    return min(best, found, key=lambda one: one[1].given_up)
+
+
+def _better(kind: Kind, fixed: float, best: _Found | None) -> Kind:
+    """Return a kind without the values that beside a share given up already are no better than ``best``.
+
+    The first of those stays where a value between it and the one before may be better.
+    """
+    if best is None or fixed >= 1:
+        return kind
+    most = 1 - (1 - best[1].given_up) / (1 - fixed)
+    end = bisect_left(kind.values, most, key=kind.share) + (kind.between is not None)
+    return replace(kind, values=kind.values[:end])
 
 
 def _some(values: Sequence[int], most: int) -> list[int]:

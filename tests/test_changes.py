@@ -273,7 +273,7 @@ def test_the_smallest_change_of_every_kind_is_found(seed: int) -> None:
 
 
 def every(kind: Kind) -> list[int]:
-    return [value for stop in kind.values for value in (*kind.between(stop), stop)]
+    return [value for stop in kind.values for value in (*kind.finer(stop), stop)]
 
 
 def assert_two_kinds(rest: Snapshot, job: Job, found: tuple[Change, ...]) -> None:
