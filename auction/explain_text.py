@@ -96,7 +96,10 @@ def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
         return
     label = "would start"
     if not changes:
-        yield label, "beside the jobs that start: by no change of one or two parts of its request"
+        yield (
+            label,
+            "by no change of one or two parts of its request: too little is free beside the jobs that start",
+        )
     for change in changes[:_CHANGES]:
         where = f"on {shortened(change.nodes)}, free beside the jobs that start"
         if change.words:
