@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import InputError, OptionError
+from ..formats.alibaba_command import alibaba
 from ..formats.slurm_events_command import slurm_events
 from .shared_command import (
     OUTPUT,
@@ -26,7 +27,7 @@ def workload() -> None:
     """Look at workloads and make them."""
 
 
-for _command in (*GENERATORS, slurm_events):
+for _command in (*GENERATORS, slurm_events, alibaba):
     workload.add_command(_command)
 
 
