@@ -1,0 +1,289 @@
+"""Algorithm 5 in parts: steps, classes, dependencies, holders, decisions, shares, urgent room."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from support.negotiation import check_machine, machine, malleable, moldable, rigid
+
+from aucsched.cluster.errors import InputError
+from aucsched.runtime.backfill import plan
+from aucsched.runtime.dependencies import update_dependencies
+from aucsched.runtime.draft import Draft
+from aucsched.runtime.machine import (
+    Machine,
+    advanced,
+    empty_machine,
+    highest,
+    lowest,
+    nearest,
+    places,
+    started,
+)
+from aucsched.runtime.records import MapEntry
+from aucsched.runtime.settings import RuntimeSettings
+from aucsched.runtime.share import full_transformation, partial_transformation
+from aucsched.runtime.shrink import Shrinking, shrunk_count, step_size
+from aucsched.runtime.transform import transform
+from aucsched.runtime.urgent import resumed, start_urgent
+
+
+def running(state: Machine, *jobs: tuple[MapEntry, int], **marks: str) -> Machine:
+    """Return the machine with jobs started on so many nodes each; ``name=waiting`` marks whom it grew for."""
+    draft = Draft(state)
+    for entry, count in jobs:
+        draft.start(entry, count)
+    after = draft.committed()
+    records = {
+        name: msgspec.structs.replace(job, grown_for=marks.get(name, job.grown_for))
+        for name, job in after.running.items()
+    }
+    return msgspec.structs.replace(after, running=records)
+
+
+def counts(state: Machine) -> dict[str, int]:
+    return {name: job.count for name, job in state.running.items()}
+
+
+def test_a_step_is_at_least_one_and_the_last_attempt_reaches_the_minimum() -> None:
+    assert [step_size(span, 5) for span in (0, 1, 4, 5, 6, 12, 14)] == [1, 1, 1, 1, 2, 3, 3]
+    assert [shrunk_count(16, 4, attempt, 5) for attempt in range(1, 6)] == [13, 10, 7, 4, 4]
+    assert [shrunk_count(2, 1, attempt, 5) for attempt in range(1, 6)] == [1, 1, 1, 1, 1]
+    for count in range(1, 40):
+        for least in range(1, count + 1):
+            for attempts in range(1, 9):
+                assert shrunk_count(count, least, attempts, attempts) == least
+
+
+def test_node_sets() -> None:
+    nodes = 0b1011_0110
+    assert places(nodes) == [1, 2, 4, 5, 7]
+    assert lowest(nodes, 2) == 0b110
+    assert highest(nodes, 2) == 0b1010_0000
+    assert lowest(nodes, 9) == nodes
+    assert nearest(0b1100_0011, 0b0011_0000, 2) == 0b1100_0000
+    assert nearest(0b1000_0101, 0b0001_0000, 1) == 0b0100
+
+
+def test_work_done_follows_each_change_of_size() -> None:
+    state = running(machine(8), (malleable("m", 2, 8, 100), 2))
+    state, ended = advanced(state, 10.0)
+    assert ended == ()
+    draft = Draft(state)
+    draft.resize("m", 8)
+    state = draft.committed()
+    # 90 s of two nodes are left: 22.5 s of eight.
+    assert state.running["m"].end_s == 32.5
+    state, _ = advanced(state, 20.0)
+    draft = Draft(state)
+    draft.resize("m", 4)
+    state = draft.committed()
+    assert state.running["m"].end_s == 45.0
+    state, ended = advanced(state, 45.0)
+    assert ended == ("m",)
+    assert state.done["m"].node_s == pytest.approx(200)
+    assert state.idle.bit_count() == 8
+
+
+def test_expected_ends_follow_the_speedup_model() -> None:
+    state = running(machine(8), (malleable("m", 1, 8, 100, speedup="amdahl:0.5"), 1))
+    draft = Draft(state)
+    draft.resize("m", 8)
+    assert draft.committed().running["m"].end_s == pytest.approx(100 * (0.5 + 0.5 / 8))
+
+
+def test_the_plan_delays_no_job_before_another() -> None:
+    state = running(machine(4), (rigid("r", 3, 100), 3))
+    wide, short, long = rigid("w", 4, 50), rigid("s", 1, 100), rigid("l", 1, 101)
+    draft = Draft(state)
+    reserved = plan(draft, [wide, long, short], {})
+    assert list(draft.starts) == ["s"]
+    assert [(one.entry.job, one.start_s, one.end_s) for one in reserved] == [("w", 100, 150), ("l", 150, 251)]
+
+
+def test_all_jobs_that_end_together_are_dependencies_or_one_of_them() -> None:
+    first, second = malleable("a", 2, 3, 100), malleable("b", 1, 4, 100)
+    state = running(machine(3), (first, 2), (second, 1))
+    for mode, holders in (("all", {"a": "w", "b": "w"}), ("one", {"a": "w"})):
+        draft = Draft(state)
+        reserved = plan(draft, [rigid("w", 3, 10)], {})
+        update_dependencies(draft, reserved, mode)  # type: ignore[arg-type]
+        assert draft.holds_for == holders
+
+
+def test_a_dependency_is_cleared_once_its_job_starts() -> None:
+    state = running(machine(4), (malleable("a", 1, 4, 100), 2), a="w")
+    draft = Draft(state)
+    reserved = plan(draft, [rigid("w", 2, 10)], {})
+    update_dependencies(draft, reserved, "all")
+    assert draft.grown_for == {}
+    assert draft.committed().running["a"].grown_for == ""
+
+
+def test_shrinking_goes_by_class_then_by_rising_priority() -> None:
+    jobs = [
+        (malleable("other", 1, 4, 100, priority=1), 4),
+        (malleable("none-high", 1, 4, 100, priority=5), 4),
+        (malleable("none-low", 1, 4, 100, priority=2), 4),
+        (malleable("own", 1, 4, 100, priority=9), 4),
+    ]
+    state = running(machine(16), *jobs, other="x", own="w")
+    order = []
+    for need in range(1, 13):
+        draft = Draft(state)
+        assert Shrinking(draft, 5, 5).take("", need, "w") == need
+        order.append(min((draft.count[name], name) for name in draft.count if draft.count[name] < 4)[1])
+        shrunk = [name for name in ("own", "none-low", "none-high", "other") if draft.count[name] < 4]
+        assert shrunk == ["own", "none-low", "none-high", "other"][: -(-need // 3)]
+    # For a holder's expansion its own class gives nothing.
+    draft = Draft(state)
+    assert Shrinking(draft, 5, 5).take("", 12, "w", spare=("own",)) == 9
+    assert draft.count["own"] == 4
+
+
+def test_an_attempt_takes_no_more_than_its_steps() -> None:
+    state = running(machine(16), (malleable("m", 4, 16, 100), 16))
+    given = [Shrinking(Draft(state), attempt, 5).can_give("") for attempt in range(1, 6)]
+    assert given == [3, 6, 9, 12, 12]
+
+
+def test_a_reserved_job_starts_on_what_running_ones_give() -> None:
+    state = running(machine(8), (malleable("m", 2, 8, 100), 8))
+    settings = RuntimeSettings()
+    assert transform(state, [rigid("w", 5, 10)], settings, attempt=1).started == ()
+    done = transform(state, [rigid("w", 5, 10)], settings, attempt=3)
+    assert done.started == ("w",)
+    assert counts(done.machine) == {"m": 3, "w": 5}
+    assert counts(state) == {"m": 8}  # the state at the beginning stays what it is
+    check_machine(done.machine)
+
+
+def test_a_holder_is_expanded_so_that_its_waiting_job_starts_earlier() -> None:
+    # h ends first and w waits for it; x gives nodes to h.
+    holder, other = malleable("h", 2, 6, 90), malleable("x", 1, 4, 300)
+    state = running(machine(8), (holder, 3), (other, 3), (rigid("r", 2, 60), 2))
+    done = transform(state, [rigid("w", 8, 10)], RuntimeSettings(), attempt=5)
+    assert done.reservations[0].node_count == 0
+    holders = [name for name, job in done.machine.running.items() if job.holds_for == "w"]
+    grown = [name for name, job in done.machine.running.items() if job.grown_for == "w"]
+    assert holders == grown == ["x"] or holders == ["h"]
+    check_machine(done.machine)
+
+
+def test_the_runtime_scheduler_rejects_while_something_could_use_idle_nodes() -> None:
+    settings = RuntimeSettings()
+    # One of two jobs starts: rejected up to half the attempts, then not.
+    both = [rigid("a", 3, 10), rigid("b", 4, 10)]
+    assert not transform(machine(4), both, settings, attempt=2).is_accepted
+    assert transform(machine(4), both, settings, attempt=3).is_accepted
+    # An idle node that a rigid load cannot use is no reason: the paper's bare rule would say no.
+    assert transform(machine(4), [rigid("a", 2, 10), rigid("c", 1, 10)], settings, attempt=1).is_accepted
+    # One that a running malleable job could use is.
+    state = running(machine(4), (malleable("m", 1, 4, 50), 1))
+    done = transform(state, [rigid("a", 1, 10), rigid("b", 1, 10)], settings, attempt=1)
+    assert not done.is_accepted
+    assert transform(state, [rigid("a", 1, 10), rigid("b", 1, 10)], settings, attempt=5).is_accepted
+
+
+def test_after_its_own_rejection_it_rejects_until_more_jobs_start() -> None:
+    jobs = [rigid("a", 2, 10), rigid("b", 2, 10)]
+    settings = RuntimeSettings()
+    assert transform(machine(4), jobs, settings, attempt=2, rejected_with=1).is_accepted
+    assert not transform(machine(4), jobs, settings, attempt=2, rejected_with=2).is_accepted
+    assert transform(machine(4), jobs, settings, attempt=5, rejected_with=2).is_accepted
+
+
+def test_idle_nodes_are_shared_equally_among_malleable_jobs() -> None:
+    jobs = [(malleable("a", 1, 8, 100), 1), (malleable("b", 1, 3, 100), 2), (moldable("c", 1, 8, 100), 1)]
+    state = running(machine(12), *jobs)
+    done = transform(state, [malleable("n", 1, 4, 100)], RuntimeSettings(), attempt=5)
+    assert done.idle.bit_count() == 12 - 4 - 4  # offered before they are shared
+    assert counts(done.machine) == {"a": 4, "b": 3, "c": 1, "n": 4}
+
+
+def test_a_full_transformation_prefers_holders_then_speedup() -> None:
+    flat, steep = malleable("flat", 1, 8, 100, speedup="amdahl:0.5"), malleable("steep", 1, 8, 100)
+    state = running(machine(8), (flat, 3), (steep, 1))
+    assert counts(full_transformation(state)) == {"flat": 1, "steep": 7}
+    held = {
+        name: msgspec.structs.replace(job, holds_for="w") if name == "flat" else job
+        for name, job in state.running.items()
+    }
+    holding = msgspec.structs.replace(state, running=held)
+    assert counts(full_transformation(holding)) == {"flat": 7, "steep": 1}
+
+
+def test_a_partial_transformation_only_shrinks_by_one_step_to_the_equal_share() -> None:
+    state = running(
+        machine(16), (malleable("a", 1, 12, 100), 12), (malleable("b", 1, 8, 100), 2), (rigid("r", 2, 9), 2)
+    )
+    after = partial_transformation(state, 5)
+    assert counts(after) == {"a": 9, "b": 2, "r": 2}
+    assert counts(partial_transformation(after, 5)) == {"a": 7, "b": 2, "r": 2}
+
+
+def test_room_for_urgent_jobs_by_shrinking_then_by_the_lowest_priorities() -> None:
+    jobs = [
+        (malleable("m", 1, 6, 100, priority=3), 6),
+        (rigid("low", 4, 100, priority=1), 4),
+        (rigid("mid", 4, 100, priority=2), 4),
+        (rigid("high", 2, 100, priority=9), 2),
+    ]
+    state = running(machine(16), *jobs)
+    made = start_urgent(state, rigid("z", 5, 10), "suspend")
+    assert (made.is_started, made.shrunk, made.suspended) == (True, ("m",), ())
+    made = start_urgent(state, rigid("z", 9, 10), "suspend")
+    assert (made.shrunk, made.suspended, made.killed) == (("m",), ("low",), ())
+    check_machine(made.machine)
+    made = start_urgent(state, rigid("z", 16, 10), "kill")
+    assert (made.suspended, made.killed) == ((), ("low", "mid", "m", "high"))
+    assert [loss.job for loss in made.losses] == ["low", "mid", "m", "high"]
+    assert not start_urgent(state, rigid("z", 9, 10), "shrink").is_started
+    assert start_urgent(state, rigid("z", 17, 10), "kill").machine is state
+    fixed = rigid("low", 4, 100, priority=1, can_suspend=False)
+    state = running(machine(6), (fixed, 4))
+    assert not start_urgent(state, rigid("z", 3, 10), "suspend").is_started
+    # Nobody takes nodes from an urgent job.
+    first = start_urgent(machine(4), rigid("y", 3, 10), "kill").machine
+    assert not start_urgent(first, rigid("z", 3, 10), "kill").is_started
+
+
+def test_suspended_jobs_wait_for_their_nodes_and_go_on_in_order() -> None:
+    state = running(machine(8), (rigid("a", 4, 100), 4), (malleable("m", 1, 4, 400), 4))
+    state, _ = advanced(state, 25.0)
+    state = start_urgent(state, rigid("z", 8, 10), "suspend").machine
+    assert resumed(state)[1] == ()
+    state, _ = advanced(state, 35.0)
+    state, back = resumed(state)
+    assert set(back) == {"a", "m"}
+    assert state.running["a"].end_s == 110.0
+    assert state.running["m"].held_s == 25.0
+
+
+def test_partitions_do_not_share_nodes() -> None:
+    names = ("a1", "a2", "b1", "b2")
+    state = empty_machine(names, {"a": names[:2], "b": names[2:]})
+    jobs = [
+        rigid("x", 2, 10, partition="a"),
+        rigid("y", 1, 10, partition="a"),
+        rigid("z", 2, 10, partition="b"),
+    ]
+    done = transform(state, jobs, RuntimeSettings(), attempt=5)
+    assert done.started == ("x", "z")
+    assert done.machine.names_of(done.machine.running["z"].nodes) == ("b1", "b2")
+    assert [entry.start_s for entry in done.reservations] == [0, 10, 0]
+    with pytest.raises(InputError, match="shares nodes"):
+        empty_machine(names, {"a": names[:2], "b": names[1:]})
+    with pytest.raises(InputError, match="is no node"):
+        empty_machine(names, {"a": ("c1",)})
+
+
+def test_a_job_larger_than_its_partition_gets_no_promise() -> None:
+    done = transform(machine(4), [rigid("x", 5, 10)], RuntimeSettings(), attempt=5)
+    assert done.reservations == ()
+
+
+def test_a_new_job_may_be_accounted_at_its_minimum_until_the_first_step() -> None:
+    entry = malleable("m", 2, 8, 100)
+    assert started(entry, 0b1111, 0.0, at_minimum=True).end_s == 100
+    assert started(entry, 0b1111, 0.0).end_s == 50
