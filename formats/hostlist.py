@@ -42,7 +42,7 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
         raise InputError(f"{_short(text)} holds {count} names, above the limit of {LIMIT}", path=path)
     try:
         names = tuple(name for item in items for name in _expand_item(item))
-    except NodeSetParseError as error:
+    except (NodeSetParseError, AssertionError) as error:  # it asserts that numbers span less than 10⁹
         raise InputError(f"{_short(text)} is not a hostlist: {error}", path=path) from error
     # Within an item ClusterShell drops what ranges repeat, so the count tells.
     if len(set(names)) < count:

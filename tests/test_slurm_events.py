@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.run import aucsched, refused
 
 from aucsched import ArrivingJob, ClusterWorkload, InputError, Span, load_workload
 from aucsched.cluster.nodes import NodeState
+from aucsched.formats.slurm_conf import fit_gres, parse_slurm_conf
 from aucsched.formats.slurm_events import import_events
 from aucsched.formats.slurm_notes import Notes
 from aucsched.formats.slurm_sbatch import parse_sbatch, words_of
+from aucsched.formats.slurm_submission import SubmissionReader
 from aucsched.formats.slurm_text import duration_s
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "ub"
@@ -370,6 +375,33 @@ def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
         "workload", "slurm-events", tmp_path / "cut.gz", "--conf", tmp_path / "none", "-o", target
     )
     assert not target.exists()
+
+
+def test_numbers_too_far_apart_in_a_hostlist_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 1 --nodelist: 'n\[0-1\]0{12}' is not a hostlist"):
+        one(tmp_path, "-w n[0-1]" + "0" * 12)
+
+
+LINE = (
+    "-dt 10.5 -e submit_batch_job | -sim-walltime 84.5 --uid=ann -J a -N 1-3 -n 8 -t 3-00:00:00 -p batch "
+    "--mem=5G --gres=gpu:a100:2 -C old&ib --exclusive=user -L matlab:2 --switches=2@1 -w n01 -c 2 --gpus=3 run.sh\n"
+)
+
+
+@given(st.sampled_from([LINE, CONF, GRES]), st.data())
+@settings(max_examples=300, deadline=None)
+def test_spoilt_files_are_read_or_refused_and_nothing_else(text: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(text)))
+    cut = data.draw(st.integers(0, 12))
+    spoilt = text[:place] + data.draw(st.text(" -=:,|&*@[]'\"\\0159aGné", max_size=8)) + text[place + cut :]
+    notes = Notes()
+    site_text = spoilt if text == CONF else CONF
+    with contextlib.suppress(InputError):
+        conf = fit_gres(parse_slurm_conf(site_text, notes), spoilt if text == GRES else GRES, notes)
+        reader = SubmissionReader(conf=conf)
+        for line in (spoilt if text == LINE else LINE).splitlines():
+            words = words_of(line.partition("-sim-walltime 84.5")[2], "line 1")
+            reader.read(parse_sbatch(words, "line 1"), "a", 1, "line 1")
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real week is not part of the project")
