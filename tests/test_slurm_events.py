@@ -384,7 +384,8 @@ def test_numbers_too_far_apart_in_a_hostlist_are_refused(tmp_path: Path) -> None
 
 LINE = (
     "-dt 10.5 -e submit_batch_job | -sim-walltime 84.5 --uid=ann -J a -N 1-3 -n 8 -t 3-00:00:00 -p batch "
-    "--mem=5G --gres=gpu:a100:2 -C old&ib --exclusive=user -L matlab:2 --switches=2@1 -w n01 -c 2 --gpus=3 run.sh\n"
+    "--mem=5G --gres=gpu:a100:2 -C old&ib --exclusive=user -L matlab:2 "
+    "--switches=2@1 -w n01 -c 2 --gpus=3 run.sh\n"
 )
 
 
