@@ -42,7 +42,7 @@ COMMANDS = {
     "schema": (
         "formats.schema_command",
         "schema",
-        "Print the JSON Schema of a snapshot, workload or schedule.",
+        "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     ),
     "completion": ("formats.completion_command", "completion", "Print the completion script of a shell."),
     "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),

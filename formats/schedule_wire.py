@@ -1,4 +1,4 @@
-"""The schedule file's members and their JSON types (DESIGN: schedule file): what its schema is made from."""
+"""The schedule and plan files' members and their JSON types: what their schemas are made from."""
 
 from __future__ import annotations
 
@@ -105,3 +105,23 @@ class ScheduleWire(_Wire):
     window: WindowWire
     sizes: SizesWire
     seconds: SecondsWire
+
+
+class PlannedWire(_Wire):
+    """A job with its planned start and end, and what it will hold on each node; null: it never ends."""
+
+    job: _Name
+    start: _Seconds
+    end: _Seconds | None
+    nodes: Annotated[dict[_Name, UseWire], msgspec.Meta(min_length=1)]
+
+
+class PlanWire(_Wire):
+    """When and where each job will start; every pending job stands in exactly one of the two lists."""
+
+    format: Literal["aucsched-plan/1"]
+    time: _Seconds
+    planned: list[PlannedWire]
+    unplanned: list[PendingWire]
+    overdue: list[_Name]
+    endless: list[_Name]

@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of the snapshot, workload and schedule files, made from the types that hold them.
+"""JSON Schemas (2020-12) of the snapshot, workload, schedule and plan files, made from the types that hold them.
 
 Types, members and defaults come from the wire types; ranges, texts and the rules between members of one
 object are added here. What needs the whole file (names that exist, running jobs that fit) only reading tells.
@@ -16,7 +16,7 @@ from ..cluster.checks import LARGEST_COUNT
 from ..cluster.jobs import JobKind
 from ..cluster.nodes import NodeState, PartitionState
 from . import wire, workload_wire
-from .schedule_wire import ScheduleWire
+from .schedule_wire import PlanWire, ScheduleWire
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SUFFIX = "Wire"
@@ -143,11 +143,17 @@ def schedule_schema() -> Json:
     return _generated(ScheduleWire, "aucsched schedule", "Who starts where, who waits and why.")
 
 
+def plan_schema() -> Json:
+    """Return the schema of a plan file (``aucsched-plan/1``)."""
+    return _generated(PlanWire, "aucsched plan", "When and where each job of a snapshot will start.")
+
+
 #: The schemas by the file they are of.
 SCHEMAS: Mapping[str, Callable[[], Json]] = {
     "snapshot": snapshot_schema,
     "workload": workload_schema,
     "schedule": schedule_schema,
+    "plan": plan_schema,
 }
 
 

@@ -7,11 +7,13 @@ import click
 
 @click.command()
 @click.argument(
-    "name", metavar="snapshot|workload|schedule", type=click.Choice(["snapshot", "workload", "schedule"])
+    "name",
+    metavar="snapshot|workload|schedule|plan",
+    type=click.Choice(["snapshot", "workload", "schedule", "plan"]),
 )
 @click.option("-o", "--output", default="-", help="File to write instead of standard output.")
 def schema(name: str, output: str) -> None:
-    """Print the JSON Schema (2020-12) of a snapshot, a workload or a schedule file."""
+    """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
     from .schema import schema_json
     from .write import write_text
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from random_snapshots import random_snapshot
 from support.build import document, snapshot
 from support.plain import J, earliest
@@ -19,6 +20,7 @@ from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native import parse_snapshot
+from aucsched.formats.schema import plan_schema
 
 NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "emulated-1408-full.json"
@@ -181,6 +183,7 @@ def test_a_plan_of_any_snapshot_never_gives_anything_twice(seed: int) -> None:
     """Cores, memory, gres and licences at every start, whatever jobs ask for."""
     cluster = random_snapshot(seed)
     found = make_plan(cluster)
+    Draft202012Validator(plan_schema()).validate(json.loads(found.to_json()))
     assert sorted([one.job for one in found.planned] + [one.job for one in found.unplanned]) == sorted(
         job.id for job in cluster.jobs
     )
@@ -307,6 +310,7 @@ def test_the_command_prints_writes_and_draws(tmp_path: Path, capsys: pytest.Capt
     first = written["planned"][0]
     assert first["end"] > first["start"] >= written["time"]
     assert all(use["cores"] for use in first["nodes"].values())
+    Draft202012Validator(plan_schema()).validate(written)
     assert chart.read_text().count("<path") > 60
     same = out.read_bytes(), chart.read_bytes()
     assert run(arguments) == 0
