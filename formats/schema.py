@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) of the snapshot, workload, schedule and plan files, made from the types that hold them.
+"""JSON Schemas (2020-12) of the snapshot, workload, schedule and plan files, made from their types.
 
 Types, members and defaults come from the wire types; ranges, texts and the rules between members of one
 object are added here. What needs the whole file (names that exist, running jobs that fit) only reading tells.
