@@ -18,7 +18,7 @@ from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from .lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic
 from .packing import Packing
 from .prices import Prices, find_prices
-from .relaxation import Relaxation, Relaxed
+from .relaxation import Relaxation, Relaxed, relaxed_entries
 from .repacking import Repacking, greedy_by
 from .search import Search
 from .solver import SolverStatus
@@ -206,7 +206,7 @@ class _Contest:
             target = float(value[self.award].sum())
             over = self._over(_FOR_PRICES)
             self._priced(find_prices(self._packing, value, target, _MORE_ROUNDS, over, self._price))
-        entries = len(self._packing.row) + len(self._packing)
+        entries = relaxed_entries(self._packing)
         after = number - _BETTER_PRICES - entries // _RELAX_ENTRIES - 1
         if after == 0:
             self._relax(entries)

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from .cliques import MOST_BIDS, exclusions, violated_cliques
+from .differences import as_differences
 from .packing import Packing
 from .prices import lagrangian_bound
-from .solver import RelaxedSolver
+from .solver import LinearReport, RelaxedSolver
 
 #: A round of cuts that lowers the bound by less than this share is the last.
 _PROGRESS = 2e-5
@@ -37,6 +38,13 @@ class Relaxed:
     loss: FloatArray
 
 
+def relaxed_entries(packing: Packing) -> int:
+    """Return about how many entries the relaxation's program has."""
+    bids = len(packing)
+    plain = len(packing.row) + bids
+    return plain if bids <= MOST_BIDS else min(plain, 6 * bids + 2 * packing.rows)
+
+
 class Relaxation:
     """The relaxation of a whole window; each round of cuts goes on from the last solution."""
 
@@ -46,14 +54,21 @@ class Relaxation:
         self.cliques: list[IntArray] = []
         self.is_done = False
         self._excludes: BoolArray | None = None
-        program = packing.program(np.arange(len(packing)), packing.capacity)
-        self._solver = RelaxedSolver(program.maximising(value))
+        program = packing.program(np.arange(len(packing)), packing.capacity).maximising(value)
         self._jobs = program.rows - len(packing.capacity)
+        self._rows = program.rows
+        self.has_differences = False
+        if len(packing) > MOST_BIDS:
+            # The interior-point method is faster on differences; the simplex, which cliques call for, is not.
+            differences = as_differences(program, self._jobs)
+            self.has_differences = differences.nonzeros < program.nonzeros
+            program = differences if self.has_differences else program
+        self._solver = RelaxedSolver(program)
 
     def solve(self, time_limit_s: float) -> Relaxed | None:
         """Solve within the time; None when that is too short."""
         solved = self._solver.solve(time_limit_s)
-        return None if solved is None else self._relaxed(solved.duals)
+        return None if solved is None else self._relaxed(solved)
 
     def tighten(self, time_limit_s: float) -> Relaxed | None:
         """Add the cliques that the last solution violates and solve again; None when there are none."""
@@ -62,7 +77,7 @@ class Relaxation:
             return None
         if self._excludes is None:
             self._excludes = exclusions(self._packing)
-        cliques = violated_cliques(self._excludes, self._solver.values)
+        cliques = violated_cliques(self._excludes, self._solver.values[: len(self._packing)])
         if not cliques:
             self.is_done = True
             return None
@@ -73,14 +88,15 @@ class Relaxation:
         self.is_done = relaxed is None or before - self._solver.objective < _PROGRESS * abs(before)
         return relaxed
 
-    def _relaxed(self, duals: FloatArray) -> Relaxed:
+    def _relaxed(self, solved: LinearReport) -> Relaxed:
         packing = self._packing
-        duals = np.maximum(duals, 0.0)
-        price = duals[self._jobs : self._jobs + len(packing.capacity)]
+        of_clique = np.maximum(solved.duals[self._rows :], 0.0)
+        of_loads, of_rows = solved.reduced[len(packing) :], solved.duals[self._jobs : self._rows]
+        price = np.maximum(of_loads if self.has_differences else of_rows, 0.0)
         paid = np.zeros(len(packing))
-        for clique, dual in zip(self.cliques, duals[self._jobs + len(packing.capacity) :], strict=True):
+        for clique, dual in zip(self.cliques, of_clique, strict=True):
             paid[clique] += dual
         gain = self._value - packing.cost(price) - paid
-        rest = float(packing.capacity @ price + duals[self._jobs + len(packing.capacity) :].sum())
+        rest = float(packing.capacity @ price + of_clique.sum())
         bound, loss = lagrangian_bound(packing, gain, rest)
         return Relaxed(bound=bound, price=price, gain=gain, loss=loss)

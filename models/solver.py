@@ -272,10 +272,16 @@ def _stop_after(highs: highspy.Highs, checks: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LinearReport:
-    """An optimal relaxed solution: values of the columns, duals of the rows (not negative at upper sides)."""
+    """An optimal relaxed solution; duals are not negative where an upper side binds.
+
+    Attributes:
+        values, reduced: of the columns, and the duals of their bounds, shape (columns,).
+        duals: of the rows, shape (rows,).
+    """
 
     objective: float
     values: FloatArray
+    reduced: FloatArray
     duals: FloatArray
 
 
@@ -304,7 +310,12 @@ class RelaxedSolver:
         solution = highs.getSolution()
         self.values = np.array(solution.col_value)
         self.objective = float(highs.getInfo().objective_function_value)
-        return LinearReport(objective=self.objective, values=self.values, duals=np.array(solution.row_dual))
+        return LinearReport(
+            objective=self.objective,
+            values=self.values,
+            reduced=np.array(solution.col_dual),
+            duals=np.array(solution.row_dual),
+        )
 
     def add_rows(self, rows: Sequence[IntArray]) -> None:
         """Add rows that let the columns of each sum to at most 1."""
