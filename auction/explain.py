@@ -151,7 +151,7 @@ def _groups(snapshot: Snapshot, job: Job, step: Step, room: Room, others: list[A
     after = _usable(demand, room.columns.free, columns)
     kept = after & ~_usable(demand, _beside(room, job), columns)
     yield from _named("free for it", after & ~kept, columns)
-    blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job))
+    blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job) and kept[guard.nodes].any())
     yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
     taken = set(_names(before & ~after, columns))
     holders = tuple(one.job for one in others if taken & one.nodes.keys())

@@ -32,6 +32,8 @@ def render_overview(found: Overview, console: Console) -> None:
         title = "What one of each costs on the nodes that are bid for"
         console.print(Text(), _titled(title), _price_table(found.groups), sep="\n")
     for job, groups in found.rooms.items():
+        if not any(any(group.prices.values()) for group in groups):
+            continue
         title = f"And besides, where job {job} has a reservation, for jobs that would outlast its start"
         console.print(Text(), _titled(title), _price_table(groups), sep="\n")
     waiting = [(one.job, one.quote) for one in found.jobs if not one.starts and one.quote is not None]
