@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, columns_of
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, columns_of, nothing_held
 from ..bidgen.dealing import deal_evenly
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.first_fit import FirstFit, Placement, cores_on
@@ -176,7 +176,7 @@ class Forecast:
         free, ended = self._release.by(self.times[step], self._free, self._columns.total)
         takes_jobs = self._columns.takes_jobs | (self._comes_back & ended)
         return replace(
-            self._columns, free=free, takes_jobs=takes_jobs, is_empty=_is_empty(self._columns.total, free)
+            self._columns, free=free, takes_jobs=takes_jobs, is_empty=nothing_held(self._columns.total, free)
         )
 
 
@@ -305,10 +305,3 @@ def less_awards(columns: Columns, awards: Iterable[Award]) -> Capacity:
             for kind, count in use.gres.items():
                 free.gres[kind][node] -= count
     return free
-
-
-def _is_empty(total: Capacity, free: Capacity) -> BoolArray:
-    empty: BoolArray = (free.cores == total.cores) & (free.memory == total.memory)
-    for kind, counts in free.gres.items():
-        empty &= counts == total.gres[kind]
-    return empty
