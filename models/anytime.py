@@ -73,16 +73,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Found:
-    """The award (bids, ascending), how far it is proved, and the bound on its integer weights.
-
-    ``price`` is what one unit of each capacity costs, in weights, shape (rows,).
-    """
+    """The award (bids, ascending), how far it is proved, the bound on its integer weights, the steps made."""
 
     award: IntArray
     status: SolverStatus
     proved: bool
     bound: int | None
-    price: FloatArray
     steps: int
 
 
@@ -149,7 +145,6 @@ class _Contest:
             status=status,
             proved=self._proved,
             bound=self.bound,
-            price=self._price * self._largest / _SCALE,
             steps=number,
         )
 
