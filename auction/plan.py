@@ -187,7 +187,9 @@ class _Planner:
             columns = self._timeline.columns(moment, duration)
             time = float(self._timeline.times[moment])
             now = self._read(demand, columns, time)
-            spot = None if now is None else place_alone(now, columns, self._topology)
+            if now is None or not self._timeline.may_hold(now, columns, self._topology.leaf):
+                continue
+            spot = place_alone(now, columns, self._topology)
             if spot is not None:
                 yield time, spot
 

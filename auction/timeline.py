@@ -74,6 +74,18 @@ class Timeline:
             licenses={name: int(rows[moment:stop].min()) for name, rows in self._licenses.items()},
         )
 
+    def may_hold(self, demand: Demand, columns: Columns, leaf: IntArray) -> bool:
+        """Say whether nodes may hold a job, by counting: much faster than to look for a place that is not.
+
+        ``leaf`` is the leaf switch of each node.
+        """
+        units = units_of(demand, columns.free, columns)
+        for variant in demand.variants:
+            mask = usable(demand, variant, list(gres_choices(variant))[-1], columns.free, columns)
+            if _enough(demand, mask, units, variant.max_nodes) and _near_enough(demand, mask, units, leaf):
+                return True
+        return False
+
     def take(self, spot: Spot, licenses: Mapping[str, int], start: float, end: float) -> None:
         """Let a job hold what it takes from a moment up to a time, which may be infinite."""
         first = self._cut(start)
@@ -94,8 +106,8 @@ class Timeline:
     def _usable(self, demand: Demand, free: Capacity) -> BoolArray:
         """Return which nodes could be among the job's in each row, shape (moments, nodes)."""
         if demand.exclusive:
-            empty = nothing_held(self._columns.total, free)
-            return empty & np.any([variant.eligible for variant in demand.variants], axis=0)
+            eligible: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
+            return nothing_held(self._columns.total, free) & eligible
         rows = [
             usable(demand, variant, list(gres_choices(variant))[-1], free, self._columns)
             for variant in demand.variants
@@ -112,6 +124,30 @@ class Timeline:
             for name, rows in self._licenses.items():
                 self._licenses[name] = np.insert(rows, place, rows[place - 1])
         return place
+
+
+def _enough(demand: Demand, mask: BoolArray, units: IntArray, limit: int) -> bool:
+    """Say whether usable nodes are enough, in number and in cores, for a job of at most ``limit`` nodes."""
+    counts = demand.node_counts
+    fewest, most = (1, limit) if counts is None else (counts.minimum, min(counts.maximum, limit))
+    if not demand.contiguous:
+        best = np.sort(units[mask])[::-1][:most]
+        return len(best) >= fewest and int(best.sum()) >= (demand.units or 0)
+    ends = np.flatnonzero(~np.append(mask, np.False_))
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    sums = np.concatenate([[0], np.cumsum(np.where(mask, units, 0))])
+    long = ends - begins >= fewest
+    return bool((long & (sums[ends] - sums[begins] >= (demand.units or 0))).any())
+
+
+def _near_enough(demand: Demand, mask: BoolArray, units: IntArray, leaf: IntArray) -> bool:
+    """Say whether as many leaf switches as the job allows have enough usable nodes below them."""
+    if demand.max_switches is None:
+        return True
+    fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+    nodes = np.sort(np.bincount(leaf, mask))[::-1][: demand.max_switches]
+    amounts = np.sort(np.bincount(leaf, np.where(mask, units, 0)))[::-1][: demand.max_switches]
+    return bool(nodes.sum() >= fewest and amounts.sum() >= (demand.units or 0))
 
 
 def _stacked(rows: list[Capacity]) -> Capacity:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from support.build import document, snapshot
 from support.plain import J, earliest
 
 from aucsched.auction.plan import OVERDUE_S, Plan, make_plan
+from aucsched.auction.timeline import Timeline
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.snapshot import Snapshot
@@ -205,6 +207,22 @@ def test_a_plan_of_any_snapshot_never_gives_anything_twice(seed: int) -> None:
                 assert sum(use.memory_mib or 0 for use in uses) <= memory
         for name, entry in cluster.licenses.items():
             assert sum(licenses[one.job].get(name, 0) for one in now) <= entry.free
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6))
+def test_counting_never_hides_a_place(seed: int) -> None:
+    """What is left out because it cannot fit would not have fitted."""
+    cluster = random_snapshot(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Timeline, "may_hold", lambda *_: True)
+        patch.setattr(
+            Timeline,
+            "possible",
+            lambda self, _, __, since: np.flatnonzero(self.times >= since),
+        )
+        tried = make_plan(cluster)
+    assert make_plan(cluster) == tried
 
 
 # Particulars ----------------------------------------------------------------------------------
