@@ -72,7 +72,7 @@ class Negotiated:
         return tuple(s.message for s in self.sent if isinstance(s.message, UrgentJobResponse))
 
 
-class _Recorder:
+class Recorder:
     """Notes which nodes jobs hold, from one state of the machine to the next."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ def negotiate(
     Raises:
         StuckError: a job would never start.
     """
-    recorder = _Recorder()
+    recorder = Recorder()
     sent: list[Sent] = []
 
     def watch(machine: Machine) -> None:
