@@ -44,7 +44,7 @@ class BatchSettings:
     interval_s: float = 60.0
     atomic: bool = False
     ends_when_done: bool = False
-    patience_s: float = 3600.0
+    patience_s: float = 5400.0
     switches: tuple[Switch, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +69,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         relaxed: how often each job's range was opened in this transaction, by job.
         forwarded: jobs of the last Map; no other runtime scheduler is given them meanwhile.
         memory: what the transaction remembers of its attempts.
+        believed: how many jobs the runtime scheduler believes to wait here: with none it makes no offer.
     """
 
     phase: Phase = Phase.CLOSED
@@ -78,6 +79,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     relaxed: dict[str, int] = {}
     forwarded: frozenset[str] = frozenset()
     memory: Memory = Memory()
+    believed: int = 0
 
     @property
     def is_open(self) -> bool:

@@ -22,6 +22,7 @@ from .mapping import Away, Mapper, Offered, Place, Request
 from .messages import (
     PROTOCOL_VERSION,
     Code,
+    FromBatchBase,
     Message,
     NegotiationEnd,
     NegotiationEndResponse,
@@ -54,13 +55,22 @@ class _Outlook(TypedDict):
 _replace = msgspec.structs.replace
 
 
-def step(state: BatchState, event: Event | Message, peer: str = "") -> Step:  # noqa: PLR0911
+def step(state: BatchState, event: Event | Message, peer: str = "") -> Step:
     """Return the state after an event, or after a message of the runtime scheduler ``peer``.
 
     Raises:
         ProtocolError: the message may not come now; the state stays as it was.
         InputError: a submitted job has an id that is taken.
     """
+    after, sends = _stepped(state, event, peer)
+    for send in sends:
+        if isinstance(send.message, FromBatchBase):
+            session = _replace(after.sessions[send.peer], believed=send.message.queued)
+            after = _with_session(after, send.peer, session)
+    return after, sends
+
+
+def _stepped(state: BatchState, event: Event | Message, peer: str) -> Step:  # noqa: PLR0911 - a case each
     match event:
         case Submit():
             return _submitted(state, event)
@@ -91,14 +101,13 @@ def _submitted(state: BatchState, event: Submit) -> Step:
     for job in event.jobs:
         if state.knows(job.job):
             raise InputError(f"{job.job!r} is queued or was", path="job")
-    had_queue = bool(state.queue)
     came_s = {**state.came_s, **{job.job: state.now_s for job in event.jobs}}
     state = _replace(state, came_s=came_s)
-    return _pursue(_with_jobs(state, event.jobs, urgent=event.urgent), had_queue=had_queue)
+    return _pursue(_with_jobs(state, event.jobs, urgent=event.urgent))
 
 
 def _connected(state: BatchState, peer: str) -> Step:
-    state, _ = _arrived(_disconnected(state, peer))
+    state = _arrived(_disconnected(state, peer))
     state = _with_session(state, peer, Session(phase=Phase.STARTING))
     settings = state.settings
     start = NegotiationStart(
@@ -141,18 +150,18 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
         named = {report.job for report in message.reports}
         lost = [job for job, away in state.away.items() if away.peer == peer and job not in named]
         state = _queued_again(state, lost)
-    return _pursue(*_arrived(state))
+    return _pursue(_arrived(state))
 
 
 def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
     session = _in_order(_open_session(state, peer), message)
-    state, had_queue = _arrived(_replace(state, now_s=max(state.now_s, message.time_s)))
+    state = _arrived(_replace(state, now_s=max(state.now_s, message.time_s)))
     if message.negotiation == 0:
         closed = _void(session, Phase.WAITING)
-        return _pursue(_with_session(state, peer, closed), had_queue=had_queue)
+        return _pursue(_with_session(state, peer, closed))
     if any(not to for to, _ in state.urgent.values()):
         # The urgent jobs void the transaction; the runtime scheduler offers again when they run.
-        return _pursue(_with_session(state, peer, _void(session, Phase.WAITING)), had_queue=True)
+        return _pursue(_with_session(state, peer, _void(session, Phase.WAITING)))
     state = _with_session(state, peer, session)
     entries = _candidates(state, session, peer)
     if not entries:
@@ -227,7 +236,7 @@ def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -
             end_s=message.time_s + entry.time_at_min_s,
         )
         away = {**state.away, message.job: Away(peer=peer, entry=entry, report=report)}
-        return _replace(state, away=away), ()
+        return _pursue(_believing(_replace(state, away=away), peer, -1))
     first = max((waiting.priority for waiting in state.queue.values()), default=0) + 1
     entry = _replace(entry, priority=max(entry.priority, first))
     return _with_queue(state, {**state.queue, entry.job: entry}), ()
@@ -266,29 +275,28 @@ def _with_jobs(state: BatchState, jobs: Sequence[MapEntry], *, urgent: bool) -> 
     return _with_queue(state, {**state.queue, **{job.job: job for job in jobs}})
 
 
-def _arrived(state: BatchState) -> tuple[BatchState, bool]:
-    """Return the state with the jobs that have come by now, and whether any waited before."""
-    had_queue = bool(state.queue)
+def _arrived(state: BatchState) -> BatchState:
+    """Return the state with the jobs that have come by now."""
     arrived = state.arrived
     while arrived < len(state.arrivals) and state.arrivals[arrived].time_s <= state.now_s:
         arrived += 1
     if arrived == state.arrived:
-        return state, had_queue
+        return state
     come = state.arrivals[state.arrived : arrived]
     came_s = {**state.came_s, **{entry.job.job: entry.time_s for entry in come}}
     state = _replace(state, arrived=arrived, came_s=came_s)
     state = _with_jobs(state, [entry.job for entry in come if entry.urgent], urgent=True)
-    return _with_jobs(state, [entry.job for entry in come if not entry.urgent], urgent=False), had_queue
+    return _with_jobs(state, [entry.job for entry in come if not entry.urgent], urgent=False)
 
 
-def _pursue(state: BatchState, had_queue: bool) -> Step:
-    """Send what has to be sent now: urgent jobs, a request where the queue was empty, the end."""
+def _pursue(state: BatchState) -> Step:
+    """Send what has to be sent now: urgent jobs, a request to who believes the queue empty, the end."""
     peers = [peer for peer, session in state.sessions.items() if session.is_open]
     if not peers:
         return state, ()
     unsent = [(job, entry) for job, (to, entry) in state.urgent.items() if not to]
     waiting = [peer for peer in peers if state.sessions[peer].phase is Phase.WAITING]
-    asks = waiting if state.queue and not had_queue else []
+    asks = [peer for peer in waiting if state.queue and not state.sessions[peer].believed]
     sends: list[Send] = []
     for job, entry in unsent:
         peer = _peer_for(state, peers, entry)
@@ -324,6 +332,7 @@ def _peer_for(state: BatchState, peers: list[str], entry: MapEntry) -> str:
 def _told(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchState:
     """Return the state with what reports say of jobs."""
     queue, urgent = dict(state.queue), dict(state.urgent)
+    waited = len(queue) + len(urgent)
     away, done, lost = dict(state.away), dict(state.done), state.lost_node_s
     for report in reports:
         job = report.job
@@ -344,7 +353,14 @@ def _told(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchSt
         else:
             away[job] = Away(peer=peer, entry=known, report=report)
     state = _replace(state, urgent=urgent, away=away, done=done, lost_node_s=lost)
+    state = _believing(state, peer, len(queue) + len(urgent) - waited)
     return _with_queue(state, queue) if len(queue) > len(state.queue) else _replace(state, queue=queue)
+
+
+def _believing(state: BatchState, peer: str, change: int) -> BatchState:
+    """Follow what a runtime scheduler must believe of the queue once it has started or killed jobs."""
+    session = state.sessions[peer]
+    return _with_session(state, peer, _replace(session, believed=max(0, session.believed + change)))
 
 
 def _queued_again(state: BatchState, jobs: list[str]) -> BatchState:

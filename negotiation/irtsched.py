@@ -87,7 +87,9 @@ class RuntimeState(msgspec.Struct, frozen=True, kw_only=True):
             times.append(self.next_step_s)
         if not self.queued:
             times.append(self.next_arrival_s)
-        return min((time for time in times if time is not None), default=None)
+        due = [time for time in times if time is not None]
+        # A step that fell due while a transaction was open is made now.
+        return max(self.machine.now_s, min(due)) if due else None
 
 
 Step = tuple[RuntimeState, tuple[Send, ...]]
@@ -146,7 +148,8 @@ def _woken(state: RuntimeState, now_s: float) -> tuple[RuntimeState, Messages]:
     machine, ended = advanced(state.machine, now_s)
     machine, back = resumed(machine) if ended else (machine, ())
     is_due = now_s >= state.next_step_s
-    state = _replace(state, machine=machine)
+    # An open transaction goes on from the state as it is now.
+    state = _replace(state, machine=machine, base=None if state.base is None else machine)
     if state.phase not in {Phase.WAITING, Phase.NEGOTIATING}:
         return state, []
     told = [*ended, *back]
@@ -251,9 +254,8 @@ def _adopted(settings: RuntimeSettings, message: NegotiationStart) -> RuntimeSet
 
 def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[RuntimeState, Messages]:
     """Offer what the jobs of a request could have: the first attempt's transformation for them."""
-    if state.phase is Phase.NEGOTIATING:
-        raise ProtocolError("a transaction is open")
-    if state.awaits_more:
+    if state.phase is Phase.NEGOTIATING or state.awaits_more:
+        # It crossed an offer, whose answer will map these jobs; or an urgent job comes first.
         return state, []
     state = _replace(
         state,

@@ -44,25 +44,26 @@ def best_bids(jobs: Sequence[Sequence[Bid]], free: int, extra: int | None) -> li
         free: nodes.
         extra: nodes that long bids may take together, None when there is no guard.
     """
-    fitting = [[bid for bid in bids if _fits(bid, free, extra)] for bids in jobs]
+    fitting = [[bid for bid in bids if fits(bid, free, extra)] for bids in jobs]
     if not any(fitting):
         return [None] * len(jobs)
     cells = (free + 1) * (1 if extra is None else min(extra, free) + 1)
     if cells * sum(map(len, fitting)) <= _CELLS:
-        chosen = _by_table(fitting, free, extra)
+        chosen = by_table(fitting, free, extra)
     else:
-        chosen = _by_solver(fitting, free, extra)
+        chosen = by_solver(fitting, free, extra)
     return [
         None if place is None else bids.index(mine[place])
         for bids, mine, place in zip(map(list, jobs), fitting, chosen, strict=True)
     ]
 
 
-def _fits(bid: Bid, free: int, extra: int | None) -> bool:
+def fits(bid: Bid, free: int, extra: int | None) -> bool:
+    """Say whether a bid alone fits both capacities."""
     return bid.nodes <= free and (extra is None or not bid.is_long or bid.nodes <= extra)
 
 
-def _by_table(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int | None]:
+def by_table(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int | None]:
     """Dynamic programming: the best value for every use of both capacities, job after job."""
     width = 1 if extra is None else min(extra, free) + 1
     largest = sum(max((bid.value for bid in bids), default=0) for bids in jobs)
@@ -93,7 +94,7 @@ def _by_table(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int |
     return chosen[::-1]
 
 
-def _by_solver(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int | None]:
+def by_solver(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int | None]:
     """HiGHS from a greedy start; the better of both."""
     start = _greedy(jobs, free, extra)
     program, place_of = _program(jobs, free, extra)
@@ -109,10 +110,11 @@ def _by_solver(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int 
     for job, bids in enumerate(jobs):
         mine = report.values[place_of[job] : place_of[job] + len(bids)]
         found.append(int(mine.argmax()) if len(mine) and mine.max() > 0.5 else None)  # noqa: PLR2004 - 0/1
-    return max(start, found, key=lambda one: _worth(jobs, one))
+    return max(start, found, key=lambda one: worth(jobs, one))
 
 
-def _worth(jobs: list[list[Bid]], chosen: Sequence[int | None]) -> int:
+def worth(jobs: list[list[Bid]], chosen: Sequence[int | None]) -> int:
+    """Return what an award is worth."""
     return sum(bids[place].value for bids, place in zip(jobs, chosen, strict=True) if place is not None)
 
 
@@ -128,7 +130,7 @@ def _greedy(jobs: list[list[Bid]], free: int, extra: int | None) -> list[int | N
     chosen: list[int | None] = [None] * len(jobs)
     for _, _, job, place in order:
         bid = jobs[job][place]
-        if chosen[job] is None and _fits(bid, free, extra):
+        if chosen[job] is None and fits(bid, free, extra):
             chosen[job] = place
             free -= bid.nodes
             if extra is not None and bid.is_long:

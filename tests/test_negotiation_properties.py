@@ -1,0 +1,171 @@
+"""Any interleaving of submissions, ends, attempts, deaths and reconnects: nothing is double-booked or lost.
+
+The parties are driven message by message: each end of the connection has a queue, and what happens next
+(which message is read, the clock, a submission, the death of either end) is drawn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from support.negotiation import check_jobs, check_machine, conserved, machine
+
+from aucsched.cluster.jobs import JobKind
+from aucsched.negotiation import ibsched, irtsched
+from aucsched.negotiation.batch_state import BatchSettings, BatchState, MapperName
+from aucsched.negotiation.events import Connect, Disconnect, Event, Send, Submit, Wake
+from aucsched.negotiation.irtsched import RuntimeState
+from aucsched.negotiation.messages import Message
+from aucsched.negotiation.protocol import ProtocolError
+from aucsched.negotiation.wire import decode_message, encode_message
+from aucsched.runtime.records import MapEntry
+from aucsched.runtime.settings import RuntimeSettings, Urgency
+from aucsched.simulation.negotiate import entry_of
+
+NODES = 6
+
+
+@dataclass
+class World:
+    """Both parties and what is on its way between them."""
+
+    batch: BatchState
+    runtime: RuntimeState
+    to_runtime: deque[Message] = field(default_factory=deque)
+    to_batch: deque[Message] = field(default_factory=deque)
+    entries: dict[str, MapEntry] = field(default_factory=dict)
+    killed: bool = False
+
+    def batch_step(self, event: Event | Message) -> None:
+        """Let the batch scheduler make a transition."""
+        self.batch, sends = ibsched.step(self.batch, event, "")
+        self._send(sends, self.to_runtime)
+
+    def runtime_step(self, event: Event | Message) -> None:
+        """Let the runtime scheduler make a transition."""
+        self.runtime, sends = irtsched.step(self.runtime, event, "")
+        self._send(sends, self.to_batch)
+
+    def _send(self, sends: tuple[Send, ...], queue: deque[Message]) -> None:
+        # Through the wire and its checks, as over a socket.
+        queue.extend(decode_message(encode_message(send.message)) for send in sends)
+
+    def reconnect(self) -> None:
+        """Lose what is on its way, and open the negotiation again."""
+        self.to_runtime.clear()
+        self.to_batch.clear()
+        self.batch_step(Disconnect())
+        self.runtime_step(Disconnect())
+        self.batch_step(Connect())
+
+    def check(self) -> None:
+        """Assert what must hold at any time."""
+        check_machine(self.runtime.machine)
+        names = [*self.batch.queue, *self.batch.urgent, *self.batch.away, *self.batch.done]
+        assert sorted(names) == sorted(self.entries)
+        started = {
+            **self.runtime.machine.running,
+            **self.runtime.machine.suspended,
+            **self.runtime.machine.done,
+        }
+        assert set(started) <= set(self.entries)
+        # Whom the batch scheduler knows to have started has started, and once.
+        assert {*self.batch.done} <= {*self.runtime.machine.done}
+        assert self.killed or {*self.batch.away} <= set(started)
+
+
+def _entry(data: st.DataObject, number: int) -> MapEntry:
+    least = data.draw(st.integers(1, NODES))
+    return entry_of(
+        f"j{number}",
+        least,
+        float(data.draw(st.integers(1, 300))),
+        priority=data.draw(st.integers(1, 5)),
+        kind=data.draw(st.sampled_from([JobKind.RIGID, JobKind.MOLDABLE, JobKind.MALLEABLE])),
+        bounds=(least, data.draw(st.integers(least, NODES))),
+    )
+
+
+@pytest.mark.parametrize("mapper", ["greedy", "auction"])
+@pytest.mark.parametrize("urgency", ["suspend", "kill", "shrink"])
+@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(st.data())
+def test_nothing_is_double_booked_or_lost_whatever_happens(
+    mapper: MapperName, urgency: Urgency, data: st.DataObject
+) -> None:
+    attempts = data.draw(st.integers(1, 5))
+    world = World(
+        batch=BatchState(
+            settings=BatchSettings(mapper=mapper, depth=3, max_attempts=attempts, patience_s=50)
+        ),
+        runtime=RuntimeState(
+            settings=RuntimeSettings(
+                urgency=urgency,
+                dependencies=data.draw(st.sampled_from(["all", "one"])),
+                transaction_s=data.draw(st.sampled_from([0.0, 1.5])),
+            ),
+            machine=machine(NODES),
+        ),
+        killed=urgency == "kill",
+    )
+    world.batch_step(Connect())
+    for number in range(data.draw(st.integers(5, 40))):
+        _happen(world, data, number)
+        world.check()
+    _finish(world)
+    check_jobs(world.batch, world.runtime.machine)
+    assert set(world.batch.done) == set(world.entries)
+    conserved(world.runtime.machine, world.entries)
+
+
+def _happen(world: World, data: st.DataObject, number: int) -> None:
+    """Let one thing happen."""
+    what = ["submit", "deliver", "deliver", "deliver", "deliver", "wake", "wake"]
+    match data.draw(st.sampled_from([*what, "urgent", "die"])):
+        case "submit" | "urgent" as how:
+            entry = _entry(data, number)
+            world.entries[entry.job] = entry
+            world.batch_step(Submit(jobs=(entry,), urgent=how == "urgent"))
+        case "deliver":
+            _deliver(world, first_runtime=data.draw(st.booleans()))
+        case "wake":
+            # The clock goes on to the next event, or part of the way, whatever is on its way.
+            state = world.runtime
+            due = state.next_wake_s() or state.machine.next_end_s() or state.machine.now_s + 10
+            share = data.draw(st.sampled_from([1.0, 1.0, 0.5]))
+            now = state.machine.now_s
+            world.runtime_step(Wake(time_s=now + max(0.0, due - now) * share))
+        case _:
+            world.reconnect()
+
+
+def _deliver(world: World, *, first_runtime: bool) -> bool:
+    """Hand over one message; a party that refuses it is connected to anew, as over a socket."""
+    order = (world.to_runtime, world.to_batch) if first_runtime else (world.to_batch, world.to_runtime)
+    for queue in order:
+        if queue:
+            message = queue.popleft()
+            try:
+                (world.runtime_step if queue is world.to_runtime else world.batch_step)(message)
+            except ProtocolError:
+                world.reconnect()
+            return True
+    return False
+
+
+def _finish(world: World) -> None:
+    """Let everything come to its end."""
+    for _ in range(20_000):
+        if _deliver(world, first_runtime=True):
+            world.check()
+            continue
+        if set(world.batch.done) == set(world.entries):
+            return
+        due = world.runtime.next_wake_s()
+        assert due is not None, "jobs wait, and nothing will happen"
+        world.runtime_step(Wake(time_s=due))
+    pytest.fail("it does not come to an end")
