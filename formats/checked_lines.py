@@ -1,0 +1,118 @@
+"""Journals: files of checksummed lines that are only appended to, and outlive a kill at any moment.
+
+A line is the CRC-32 of its text in hexadecimal, a blank, the text. A line that a kill cut short can only be
+the last; it is dropped. The file is locked while it is open, and the lock dies with its process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ..cluster.errors import InputError
+
+_TORN_HEAD = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?")
+
+
+class CheckedLines:
+    """An open journal; ``held`` are the texts it held when it was opened.
+
+    Args:
+        path: the file; it is made where there is none.
+        kind: what it is, as in "journal of a sweep".
+        owner: who writes such files, as in "sweep".
+
+    Raises:
+        InputError: it is no journal, damaged, in use, or cannot be written.
+    """
+
+    def __init__(self, path: Path, *, kind: str, owner: str) -> None:
+        self.path = path
+        self._kind = kind
+        self._waiting: list[bytes] = []
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise self.error(error.strerror or str(error)) from error
+        try:
+            self._lock(owner)
+            self.held = self._read()
+            if not self.held:
+                self._sync_folder()
+        except BaseException:
+            os.close(self._handle)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go; texts that were not written are lost."""
+        os.close(self._handle)
+
+    def append(self, text: bytes) -> None:
+        """Append a text, and those that wait; when this returns they are on the disk."""
+        self.hold(text)
+        self.flush()
+
+    def hold(self, text: bytes) -> None:
+        """Keep a text until the next flush: nothing that anybody hears of may depend on it."""
+        self._waiting.append(b"%08x %s\n" % (zlib.crc32(text), text))
+
+    def flush(self) -> None:
+        """Write the texts that wait; when this returns they are on the disk."""
+        lines, self._waiting = b"".join(self._waiting), []
+        if not lines:
+            return
+        try:
+            while lines:
+                lines = lines[os.write(self._handle, lines) :]
+            os.fsync(self._handle)
+        except OSError as error:
+            raise self.error(error.strerror or str(error)) from error
+
+    def error(self, message: str) -> InputError:
+        """Return an error that names the file."""
+        return InputError(message, file=str(self.path))
+
+    def _lock(self, owner: str) -> None:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self.error(f"another {owner} is writing it") from None
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _read(self) -> list[bytes]:
+        """Return the texts, and cut off a line that was not finished."""
+        with os.fdopen(os.dup(self._handle), "rb") as file:
+            content = file.read()
+        whole = content.rfind(b"\n") + 1
+        if not whole and not _TORN_HEAD.fullmatch(content):
+            raise self.error(f"it is no {self._kind}")
+        lines = content[: whole - 1].split(b"\n") if whole else []
+        texts = [self._text(line, number) for number, line in enumerate(lines, start=1)]
+        os.ftruncate(self._handle, whole)
+        os.lseek(self._handle, whole, os.SEEK_SET)
+        return texts
+
+    def _text(self, line: bytes, number: int) -> bytes:
+        checksum, _, text = line.partition(b" ")
+        if checksum != b"%08x" % zlib.crc32(text):
+            raise self.error(f"it is no {self._kind}" if number == 1 else f"line {number} is damaged")
+        return text
