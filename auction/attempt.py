@@ -153,7 +153,7 @@ def _anytime(
         export(
             state(table, cluster.columns, cluster.topology, options, guards), options.export, weighted=False
         )
-    liked, shown = _preferences(table, cluster, options)
+    liked, shown = preferences(table, cluster, options)
     integers, unit = integer_weights(weights)
     packing = packing_of(table, cluster.columns, guards)
     first = np.searchsorted(table.job, np.flatnonzero(bids.first_fit))
@@ -190,7 +190,7 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
     )
 
 
-def _preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
+def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
     """Return what each bid adds to the second stage, and its preference as schedules show it."""
     nodes = len(cluster.columns.names)
     if options.model == "aucsched2":

@@ -81,6 +81,8 @@ class StepOptions:
             it can be had, else ``exact``.
         work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
             branch-and-bound nodes of each solve for ``exact``.
+        part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most so many, cut
+            along its switches (parts.py); the time limit holds for all together, the work limit for each.
         on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
@@ -99,6 +101,7 @@ class StepOptions:
     objective: str = "priority"
     strategy: str | None = None
     work_limit: int | None = None
+    part_nodes: int = 20_000
     on_timeout: str = "halve"
     reserve: int = 0
     seed: int = 0
@@ -119,6 +122,7 @@ class StepOptions:
         for name in ("max_bids", "max_bids_per_job"):
             if getattr(self, name) is not None:
                 _within(name, getattr(self, name), 1, _LARGEST)
+        _within("part_nodes", self.part_nodes, 1, _LARGEST)
         _within("seed", self.seed, 0, _LARGEST_SEED)
         _within("reserve", self.reserve, 0, _LARGEST)
         self._check_ignored()

@@ -47,6 +47,11 @@ _AUCTION = (
         help="Instead of seconds, the same on every machine: steps of the search; nodes of an exact solve.",
     ),
     click.option(
+        "--part-nodes",
+        type=int,
+        help="Search a cluster of more nodes in parts of at most so many; default: 20000.",
+    ),
+    click.option(
         "--on-timeout",
         type=click.Choice(["halve", "incumbent", "discard"]),
         help="After a solve without proof; default: halve.",

@@ -29,6 +29,7 @@ from ..topology.tree import topology_of
 from .attempt import AttemptResult, Cluster, attempt
 from .check import check_schedule
 from .options import StepOptions, options_with_preset
+from .parts import attempt_in_parts
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .reserve import reservations_for
@@ -50,6 +51,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     objective: str | None = None,
     strategy: str | None = None,
     work_limit: int | None = None,
+    part_nodes: int | None = None,
     on_timeout: str | None = None,
     reserve: int | None = None,
     seed: int | None = None,
@@ -73,6 +75,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights) or ``exact`` (else).
         work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
+        part_nodes: clusters of more nodes are searched in parts of at most so many (20 000).
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
         reserve: how many of the first blocked jobs get a reservation (0).
         seed: the solver's (0).
@@ -150,7 +153,8 @@ def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[Atte
     while window:
         # The file is the whole window's: halved attempts leave it alone.
         asked = replace(options, export="") if attempts else options
-        attempts.append(attempt(window, cluster, asked))
+        in_parts = options.is_anytime and len(cluster.columns.names) > options.part_nodes
+        attempts.append((attempt_in_parts if in_parts else attempt)(window, cluster, asked))
         halves = options.on_timeout == "halve" and not options.is_anytime
         if attempts[-1].proved or not halves or len(window) == 1:
             break

@@ -123,6 +123,21 @@ def generate_bids(
     return Bids(table=table, first_fit=placed & present, could_bid=could_bid)
 
 
+def first_fit_bids(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...] = (),
+) -> BidTable:
+    """Return the bids of the jobs that first-fit by priority starts, where it starts them."""
+    generator = _Generator(columns, topology, options, guards)
+    placements = FirstFit(columns, topology, guards).place_all(demands)
+    draft = Draft.joined([generator.placed(placement) for placement in placements if placement is not None])
+    caps = Caps(all=len(demands), per_job=1, one_for_each=True)
+    return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
+
+
 class _Generator:
     """Finds each job's windows; fields and windows that jobs have in common are computed once."""
 
@@ -157,7 +172,7 @@ class _Generator:
         draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
         if placement is None:
             return draft
-        return Draft.joined([self._placed(placement), draft])
+        return Draft.joined([self.placed(placement), draft])
 
     def _scatter(
         self,
@@ -176,7 +191,7 @@ class _Generator:
         if not _count(kept):
             kept[Phase.EXTRA].extend(self._searched(demand, variant, choice) for variant, choice in choices)
 
-    def _placed(self, placement: Placement) -> Draft:
+    def placed(self, placement: Placement) -> Draft:
         """Return the first-fit placement as a bid."""
         demand, nodes = placement.demand, placement.nodes
         group = Group(demand=demand, variant=placement.variant, choice=placement.choice)

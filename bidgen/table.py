@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,3 +95,55 @@ class BidTable:
             gres_ratio=self.gres_ratio[keep],
             gres_share=self.gres_share[keep],
         )
+
+
+def joined_tables(
+    demands: tuple[Demand, ...], tables: Sequence[BidTable], jobs: Sequence[IntArray]
+) -> tuple[BidTable, IntArray]:
+    """Return several tables' bids as one table of a window, and from which bid in turn each came.
+
+    Args:
+        demands: of the whole window.
+        tables: any number; bids of one job may stand in several.
+        jobs: the place in the window of each table's bids, shape (bids,) each.
+    """
+    none = np.zeros(0, np.int64)
+    job = np.concatenate([none, *jobs])
+    order = np.argsort(job, kind="stable")
+    length = np.concatenate([none, *(table.lengths for table in tables)])
+    starts = np.cumsum(length) - length
+    indptr = np.concatenate([[0], np.cumsum(length[order])])
+    entries = np.arange(indptr[-1]) + np.repeat(starts[order] - indptr[:-1], length[order])
+    kinds = sorted({kind for table in tables for kind in table.gres})
+    has_memory = any(table.memory is not None for table in tables)
+
+    def of_entries(values: list[IntArray]) -> IntArray:
+        joined: IntArray = np.concatenate([none, *values])[entries]
+        return joined
+
+    def of_bids(values: list[FloatArray]) -> FloatArray:
+        joined: FloatArray = np.concatenate([np.zeros(0), *values])[order]
+        return joined
+
+    def memory(table: BidTable) -> IntArray:
+        return np.zeros_like(table.cores) if table.memory is None else table.memory
+
+    table = BidTable(
+        demands=demands,
+        job=job[order],
+        bid_class=np.concatenate([none, *(table.bid_class for table in tables)])[order].astype(np.int8),
+        level=np.concatenate([none, *(table.level for table in tables)])[order],
+        nodesets=np.concatenate([none, *(table.nodesets for table in tables)])[order],
+        indptr=indptr,
+        node=of_entries([table.node for table in tables]),
+        cores=of_entries([table.cores for table in tables]),
+        memory=of_entries([memory(table) for table in tables]) if has_memory else None,
+        gres={
+            kind: of_entries([table.gres.get(kind, np.zeros_like(table.cores)) for table in tables])
+            for kind in kinds
+        },
+        gres_ratio=of_bids([table.gres_ratio for table in tables]),
+        gres_share=of_bids([table.gres_share for table in tables]),
+        general_nodesets=max((table.general_nodesets for table in tables), default=0),
+    )
+    return table, order

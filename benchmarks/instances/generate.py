@@ -94,6 +94,18 @@ KINDS: Mapping[str, Kind] = {
         max_bids=50_000,
         max_bids_per_job=50,
     ),
+    "huge": Kind(
+        nodes=100_000,
+        cores=64,
+        gpus=8,
+        fans=(16, 25, 25),
+        held=(8, 16, 32, 64),
+        sizes=(1, 2, 4, 8, 16, 32, 64, 128),
+        per_node=(8, 16, 32, 64),
+        window=10_000,
+        max_bids=200_000,
+        max_bids_per_job=20,
+    ),
     "fragmented": Kind(
         nodes=1024,
         cores=16,

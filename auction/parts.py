@@ -1,0 +1,256 @@
+"""Windows over more nodes than one search can hold: the cluster in parts, each with an auction of its own.
+
+Jobs are dealt to parts of the switch tree in order of priority, each to the part with most left that could
+hold it. What loses is dealt again over what the parts leave. Jobs that fit into no part bid on the whole
+cluster before all others if first-fit by priority starts them; the award is never worse than first-fit's. The
+bound holds over the bids that were made; what a job could have done in another part is the loss
+(benchmarks/parts.py measures it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..bidgen.columns import BoolArray, FloatArray, IntArray, nothing_held
+from ..bidgen.demand import Demand, Variant
+from ..bidgen.fields import gres_choices, units_of, usable
+from ..bidgen.generate import Bids, first_fit_bids
+from ..bidgen.table import BidTable, joined_tables
+from ..cluster.schedule import Sizes
+from ..models.solver import SolverStatus
+from ..topology.parts import parts_of_nodes
+from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
+from .options import StepOptions
+from .state import FreeState
+from .stated import bid_weights
+
+#: How often losers are dealt again.
+_ROUNDS = 2
+#: Share of the time that is left which a round may use; later rounds need less.
+_SHARE = 0.85
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """An auction over some jobs: their places in the window, and what it found."""
+
+    places: IntArray
+    result: AttemptResult
+
+
+def attempt_in_parts(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> AttemptResult:
+    """Auction a window part by part and return the joined award."""
+    return _Parts(window, cluster, options).run()
+
+
+class _Parts:
+    """The parts, what is left of them, and the auctions held."""
+
+    def __init__(self, window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> None:
+        self._window = window
+        self._cluster = cluster
+        self._options = options
+        self._began = options.clock()
+        self._part = parts_of_nodes(cluster.topology, options.part_nodes)
+        self._count = int(self._part.max()) + 1
+        self._columns = cluster.columns
+        self._restricted: dict[tuple[int, int], BoolArray] = {}
+        self._room: dict[object, IntArray] = {}
+        self._held: list[_Held] = []
+        self._won = np.zeros(len(window), np.bool_)
+
+    def run(self) -> AttemptResult:
+        """Hold the auctions; with reservations only once, as room beside them is not tracked over rounds."""
+        everyone = np.arange(len(self._window))
+        wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
+        chosen = bid_options(self._options)
+        first = first_fit_bids(
+            self._window, self._columns, self._cluster.topology, chosen, self._cluster.guards
+        )
+        starting = np.intersect1d(np.flatnonzero(wide), first.job)
+        if len(starting):
+            demands = tuple(self._window[place] for place in starting.tolist())
+            self._hold(starting, demands, self._left_s() / (self._count + 1))
+        self._round(everyone[~wide], _SHARE)
+        for _ in range(0 if self._cluster.guards else _ROUNDS):
+            before = int(self._won.sum())
+            losers = everyone[~self._won & ~wide]
+            if not len(losers) or self._left_s() <= 0:
+                break
+            self._room.clear()
+            self._round(losers, _SHARE)
+            if int(self._won.sum()) == before:
+                break
+        joined = self._joined()
+        return joined if joined.priority >= self._worth(first) else self._of_first_fit(joined, first)
+
+    def _worth(self, table: BidTable) -> Fraction:
+        return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))
+
+    def _of_first_fit(self, joined: AttemptResult, first: BidTable) -> AttemptResult:
+        """Return first-fit's award instead; how far others might be above it is not known."""
+        _, shown = preferences(first, self._cluster, self._options)
+        chosen = np.arange(len(first))
+        worth = self._worth(first)
+        return replace(
+            joined,
+            table=first,
+            chosen=chosen,
+            priority=worth,
+            bound=None,
+            preference=shown,
+            value=(worth, float(shown.sum())),
+        )
+
+    def _left_s(self) -> float:
+        return self._began + self._options.time_limit_s - self._options.clock()
+
+    def _round(self, places: IntArray, share: float) -> None:
+        """Deal jobs to the parts and hold an auction in each."""
+        dealt = self._dealt(places)
+        mine = [places[dealt == part] for part in range(self._count)]
+        parts = [part for part, jobs in enumerate(mine) if len(jobs)]
+        budget = share * self._left_s()
+        end = self._options.clock() + budget
+        for number, part in enumerate(parts):
+            demands = tuple(self._within(self._window[place], part) for place in mine[part].tolist())
+            time_s = (end - self._options.clock()) / (len(parts) - number)
+            self._hold(mine[part], demands, time_s)
+
+    def _hold(self, places: IntArray, demands: tuple[Demand, ...], time_s: float) -> None:
+        options = self._options
+        if options.work_limit is None:
+            options = replace(options, time_limit_s=max(time_s, 1e-3))
+        ranked = tuple(replace(demand, index=index) for index, demand in enumerate(demands))
+        caps = max(1, options.bids_in_all * len(places) // len(self._window))
+        options = replace(options, max_bids=max(caps, len(places)))
+        result = attempt(ranked, replace(self._cluster, columns=self._columns), options)
+        state = FreeState(result.table, self._columns)
+        for bid in result.chosen.tolist():
+            state.take(bid)
+        self._won[places[result.table.job[result.chosen]]] = True
+        self._columns = replace(
+            self._columns,
+            free=state.free,
+            licenses=state.licenses,
+            is_empty=nothing_held(self._columns.total, state.free),
+        )
+        self._held.append(_Held(places, result))
+
+    def _within(self, demand: Demand, part: int) -> Demand:
+        """Return the demand with the nodes of one part only."""
+        variants: list[Variant] = []
+        for variant in demand.variants:
+            key = (id(variant.eligible), part)
+            if key not in self._restricted:
+                self._restricted[key] = variant.eligible & (self._part == part)
+            variants.append(replace(variant, eligible=self._restricted[key]))
+        return replace(demand, variants=tuple(variants))
+
+    def _dealt(self, places: IntArray) -> IntArray:
+        """Return each job's part: of those that could hold it the one with most cores left; −1 for none."""
+        left = np.bincount(self._part, weights=self._columns.free.cores, minlength=self._count)
+        dealt = np.full(len(places), -1, np.int64)
+        for number, place in enumerate(places.tolist()):
+            demand = self._window[place]
+            could = self._parts_for(demand)
+            if could.any():
+                part = int(np.argmax(np.where(could, left, -np.inf)))
+                dealt[number] = part
+                left[part] -= _cores(demand)
+        return dealt
+
+    def _parts_for(self, demand: Demand) -> BoolArray:
+        """Return which parts have enough nodes and cores for a job now, shape (parts,)."""
+        found = np.zeros(self._count, np.bool_)
+        for variant in demand.variants:
+            choice = list(gres_choices(variant))[-1]
+            memory = (demand.memory_per_node, demand.memory_per_unit)
+            key = (id(variant.eligible), choice, demand.unit, demand.least, memory, demand.exclusive)
+            if ("nodes", key) not in self._room:
+                free = self._columns.free
+                mask = usable(demand, variant, choice, free, self._columns)
+                units = units_of(demand, free, self._columns)
+                self._room["nodes", key] = np.bincount(self._part[mask], minlength=self._count)
+                summed = np.bincount(self._part[mask], weights=units[mask], minlength=self._count)
+                self._room["units", key] = summed.astype(np.int64)
+            nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
+            found |= (self._room["nodes", key] >= nodes) & (self._room["units", key] >= (demand.units or 0))
+        if len(demand.required):
+            holds = np.unique(self._part[demand.required])
+            found &= np.isin(np.arange(self._count), holds) & (len(holds) == 1)
+        return found
+
+    def _joined(self) -> AttemptResult:
+        """Return all auctions as one: the bids of each job's first, and what won later."""
+        seen = np.zeros(len(self._window), np.bool_)
+        tables: list[BidTable] = []
+        jobs: list[IntArray] = []
+        wins: list[BoolArray] = []
+        liked: list[FloatArray] = []
+        bound: Fraction | int = 0
+        for held in self._held:
+            result = held.result
+            job = held.places[result.table.job]
+            won = np.zeros(len(result.table), np.bool_)
+            won[result.chosen] = True
+            keep = ~seen[job] | won
+            # Later winners come on top of what the first auctions could reach.
+            again = bool(seen[held.places].any())
+            if again or result.bound is None:
+                bound += result.priority
+            else:
+                bound += result.bound
+            seen[held.places] = True
+            tables.append(result.table.only(keep))
+            jobs.append(job[keep])
+            wins.append(won[keep])
+            liked.append(np.zeros(keep.sum()) if result.preference is None else result.preference[keep])
+        table, order = joined_tables(self._window, tables, jobs)
+        chosen = np.flatnonzero(np.concatenate([*wins, np.zeros(0, np.bool_)])[order])
+        preference = np.concatenate([*liked, np.zeros(0)])[order]
+        results = [held.result for held in self._held]
+        priority = sum((result.priority for result in results), start=Fraction(0))
+        could_bid = np.zeros(len(self._window), np.bool_)
+        first_fit = np.zeros(len(self._window), np.bool_)
+        for held in self._held:
+            could_bid[held.places] |= held.result.bids.could_bid
+            first_fit[held.places] |= held.result.bids.first_fit
+        return AttemptResult(
+            size=len(self._window),
+            bids=Bids(table=table, first_fit=first_fit, could_bid=could_bid),
+            table=table,
+            chosen=chosen,
+            status=SolverStatus.FEASIBLE_AT_LIMIT,
+            proved=False,
+            priority=priority,
+            bound=bound,
+            preference=preference,
+            value=(priority, float(preference[chosen].sum())),
+            sizes=_summed([result.sizes for result in results], len(table)),
+            bid_seconds=sum(result.bid_seconds for result in results),
+            build_seconds=sum(result.build_seconds for result in results),
+            solve_seconds=sum(result.solve_seconds for result in results),
+        )
+
+
+def _cores(demand: Demand) -> int:
+    """Return about how many cores a job takes."""
+    if demand.units is not None:
+        return demand.units * demand.unit
+    nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
+    return nodes * (demand.units_per_node or demand.least) * demand.unit
+
+
+def _summed(sizes: Sequence[Sizes], bids: int) -> Sizes:
+    return Sizes(
+        nodesets=max((one.nodesets for one in sizes), default=0),
+        bids=bids,
+        variables=sum(one.variables for one in sizes),
+        constraints=sum(one.constraints for one in sizes),
+        nonzeros=sum(one.nonzeros for one in sizes),
+    )
