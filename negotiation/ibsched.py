@@ -65,7 +65,10 @@ def step(state: BatchState, event: Event | Message, peer: str = "") -> Step:
     after, sends = _stepped(state, event, peer)
     for send in sends:
         if isinstance(send.message, FromBatchBase):
-            session = _replace(after.sessions[send.peer], believed=send.message.queued)
+            # An empty Map says that nothing waits for this runtime scheduler.
+            is_empty = isinstance(send.message, ResponseResourceOffer) and not send.message.map
+            believed = 0 if is_empty else send.message.queued
+            session = _replace(after.sessions[send.peer], believed=believed)
             after = _with_session(after, send.peer, session)
     return after, sends
 

@@ -40,7 +40,7 @@ class Pair:
         batch: BatchState,
         runtimes: dict[str, RuntimeState],
         observe: Observer | None = None,
-        watch: Callable[[Machine], None] | None = None,
+        watch: Callable[[str, Machine], None] | None = None,
     ) -> None:
         self.batch = batch
         self.runtimes = dict(runtimes)
@@ -70,8 +70,11 @@ class Pair:
         due = [(time, peer) for peer, time in times.items() if time is not None]
         if not due:
             return False
-        time, peer = min(due)
-        self._runtime(Wake(time_s=time), peer)
+        time = min(due)[0]
+        # All clocks are the same one: a job that comes at this time must find every machine there.
+        for peer, state in list(self.runtimes.items()):
+            if state.machine.now_s < time or times[peer] == time:
+                self._runtime(Wake(time_s=time), peer)
         self.deliver()
         return True
 
@@ -102,7 +105,7 @@ class Pair:
     def _runtime(self, event: Event | Message, peer: str) -> None:
         self.runtimes[peer], sends = irtsched.step(self.runtimes[peer], event, peer)
         if self._watch is not None:
-            self._watch(self.runtimes[peer].machine)
+            self._watch(peer, self.runtimes[peer].machine)
         for send in sends:
             self._note(send, from_batch=False)
             self._to_batch.append(send)

@@ -84,8 +84,23 @@ def _auctioned(
         Job(id=job, priority=1, request=Request(cores=count, nodes=Span.exactly(count), cores_per_node=1))
         for job, count in winners
     )
-    snapshot = Snapshot(nodes=nodes, switches=tuple(switches), jobs=jobs)
+    snapshot = Snapshot(nodes=nodes, switches=_above(switches, place), jobs=jobs)
     found = schedule(
         snapshot, model="aucsched3", window=max(1, len(jobs)), strategy="anytime", work_limit=_STEPS
     )
     return {award.job: place.mask(tuple(award.nodes)) for award in found.started}
+
+
+def _above(switches: Sequence[Switch], place: Place) -> tuple[Switch, ...]:
+    """Return the part of a tree that stands above a place's nodes."""
+    left = list(switches)
+    kept: dict[str, Switch] = {}
+    while True:
+        done = len(kept)
+        for switch in left:
+            nodes = tuple(name for name in switch.nodes if name in place.bits)
+            below = tuple(name for name in switch.switches if name in kept)
+            if nodes or below:
+                kept[switch.name] = Switch(name=switch.name, nodes=nodes, switches=below)
+        if len(kept) == done:
+            return tuple(kept[switch.name] for switch in left if switch.name in kept)

@@ -37,10 +37,10 @@ def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
     """
     if machine.knows(entry.job):
         return Made(machine=machine, is_started=entry.job in machine.running, why="it has started already")
-    count = entry.node_cnt or entry.node_count.max
     draft = Draft(machine)
     total = machine.partitions.get(entry.partition, 0).bit_count()
-    if count > total:
+    count = entry.node_cnt or min(entry.node_count.max, total)
+    if not entry.min_nodes <= count <= total:
         return Made(machine=machine, is_started=False, why=f"the partition has {total} nodes")
     shrunk = _shrink(draft, entry.partition, count)
     after = draft.committed()

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 @play_options
 @batch_options
 @runtime_options
+@click.option(
+    "--runtimes",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Runtime schedulers that share the nodes.",
+)
 @result_options
 @click.option(
     "--replay",
@@ -72,7 +79,7 @@ def _run(workload: str, options: dict[str, Any]) -> Negotiated:
 
     from .negotiate_run import negotiate as run
 
-    play = play_from(workload, options)
+    play = replace(play_from(workload, options), runtimes=options["runtimes"])
     batch = batch_settings(play, options)
     runtime = replace(
         runtime_settings(options), max_attempts=options["attempts"], interval_s=options["interval"]

@@ -10,7 +10,7 @@ from ..negotiation.batch_state import Arrival, BatchSettings, BatchState
 from ..negotiation.irtsched import RuntimeState
 from ..negotiation.messages import ResourceOffer, ResponseResourceOffer, UrgentJobResponse
 from ..negotiation.pair import Pair, Sent
-from ..runtime.machine import Machine, empty_machine
+from ..runtime.machine import Machine
 from ..runtime.records import JobReport
 from ..runtime.settings import RuntimeSettings
 from .negotiate_workload import Play
@@ -73,10 +73,14 @@ class Negotiated:
 
 
 class Recorder:
-    """Notes which nodes jobs hold, from one state of the machine to the next."""
+    """Notes which nodes jobs hold, from one state of a machine to the next.
 
-    def __init__(self) -> None:
+    ``first``: the number of its first node among all nodes.
+    """
+
+    def __init__(self, first: int = 0) -> None:
         self.held: list[Held] = []
+        self._first = first
         self._since: dict[str, tuple[float, int]] = {}
 
     def see(self, machine: Machine) -> None:
@@ -88,7 +92,7 @@ class Recorder:
                 continue
             end = machine.done[job].end_s if now is None and job in machine.done else machine.now_s
             if end > since:
-                self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes))
+                self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes << self._first))
             del self._since[job]
         for job, record in running.items():
             if job not in self._since:
@@ -102,44 +106,32 @@ def negotiate(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Negotiated:
-    """Run both schedulers on a workload until every job has ended.
+    """Run the schedulers on a workload until every job has ended.
 
     Raises:
         StuckError: a job would never start.
     """
-    recorder = Recorder()
+    machines = play.machines()
+    recorders = {peer: Recorder(play.nodes.index(machine.names[0])) for peer, machine in machines.items()}
     sent: list[Sent] = []
 
-    def watch(machine: Machine) -> None:
-        recorder.see(machine)
+    def watch(peer: str, machine: Machine) -> None:
+        recorders[peer].see(machine)
         if progress is not None:
-            progress(len(machine.done))
+            progress(len(pair.batch.done))
 
-    pair = pair_of(play, batch, runtime, observe=sent.append, watch=watch)
+    runtimes = {peer: RuntimeState(settings=runtime, machine=machine) for peer, machine in machines.items()}
+    pair = Pair(batch_of(play, batch), runtimes, sent.append, watch)
     pair.run()
     return Negotiated(
         play=play,
         batch=batch,
         runtime=runtime,
         done=pair.batch.done,
-        held=tuple(recorder.held),
+        held=tuple(held for recorder in recorders.values() for held in recorder.held),
         sent=tuple(sent),
         lost_node_s=pair.batch.lost_node_s,
     )
-
-
-def pair_of(
-    play: Play,
-    batch: BatchSettings,
-    runtime: RuntimeSettings,
-    *,
-    observe: Callable[[Sent], None] | None = None,
-    watch: Callable[[Machine], None] | None = None,
-) -> Pair:
-    """Return both parties at the beginning of a workload, not yet connected."""
-    machine = empty_machine(play.nodes, play.partitions)
-    state = batch_of(play, batch)
-    return Pair(state, {"": RuntimeState(settings=runtime, machine=machine)}, observe, watch)
 
 
 def batch_of(play: Play, settings: BatchSettings) -> BatchState:

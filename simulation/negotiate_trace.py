@@ -52,6 +52,7 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     batch: BatchSettings
     runtime: RuntimeSettings
     arrivals: tuple[Arrival, ...]
+    runtimes: int = 1
 
 
 def trace_json(result: Negotiated) -> str:
@@ -65,12 +66,14 @@ def trace_json(result: Negotiated) -> str:
         batch=result.batch,
         runtime=result.runtime,
         arrivals=play.arrivals,
+        runtimes=play.runtimes,
     )
     lines = [msgspec.json.encode(header).decode()]
     for sent in result.sent:
         sender = "ibsched" if sent.from_batch else "irtsched"
         message = encode_message(sent.message).decode()
-        lines.append(f'{{"time_s":{json.dumps(sent.time_s)},"from":"{sender}","message":{message}}}')
+        peer = f'"peer":"{sent.peer}",' if sent.peer else ""
+        lines.append(f'{{"time_s":{json.dumps(sent.time_s)},"from":"{sender}",{peer}"message":{message}}}')
     return "\n".join(lines) + "\n"
 
 
@@ -87,7 +90,13 @@ def replayed(text: bytes) -> Negotiated:
     header = decode(lines[0], _Header)
     if header.format != FORMAT:
         raise InputError(f"{header.format!r} is not {FORMAT!r}", path="format")
-    play = Play(name=header.name, nodes=header.nodes, partitions=header.partitions, arrivals=header.arrivals)
+    play = Play(
+        name=header.name,
+        nodes=header.nodes,
+        partitions=header.partitions,
+        arrivals=header.arrivals,
+        runtimes=header.runtimes,
+    )
     result = negotiate(play, header.batch, header.runtime)
     _compare(lines, trace_json(result).encode().splitlines())
     return result
@@ -117,7 +126,8 @@ def _time(seconds: float) -> str:
 
 
 def _arrow(sent: Sent) -> str:
-    return "iBSched  → iRTSched" if sent.from_batch else "iRTSched → iBSched "
+    runtime = f"iRTSched {sent.peer}".rstrip()
+    return f"iBSched  → {runtime}" if sent.from_batch else f"{runtime} → iBSched "
 
 
 def described(sent: Sent) -> str:
@@ -198,23 +208,26 @@ def mermaid(sent: Iterable[Sent], limit: int) -> str:
     """Return the first messages as a Mermaid sequence diagram; transactions are framed."""
     every = list(sent)
     shown = every[:limit]
-    lines = ["sequenceDiagram", "    participant B as iBSched", "    participant R as iRTSched"]
+    lines = ["sequenceDiagram", "    participant B as iBSched"]
+    peers = list(dict.fromkeys(one.peer for one in every))
+    lines += [f"    participant R{peer} as {f'iRTSched {peer}'.rstrip()}" for peer in peers]
     openings = {id(one) for one in shown if _opens(one)}
     depth = 0
     for one, following in pairwise([*shown, None]):
         if one is None:
             break
         if id(one) in openings:
-            lines.append(f"    rect rgb(240, 244, 250)\n    Note over B,R: transaction {_transaction(one)}")
+            number = _transaction(one)
+            lines.append(f"    rect rgb(240, 244, 250)\n    Note over B,R{one.peer}: transaction {number}")
             depth += 1
-        arrow = "B->>R" if one.from_batch else "R->>B"
+        arrow = f"B->>R{one.peer}" if one.from_batch else f"R{one.peer}->>B"
         lines.append(f"    {arrow}: {_plain(described(one))}")
         if depth and (_closes(one) or (following is not None and id(following) in openings)):
             lines.append("    end")
             depth -= 1
     lines += ["    end"] * depth
     if len(every) > len(shown):
-        lines.append(f"    Note over B,R: {len(every) - len(shown)} more messages")
+        lines.append(f"    Note over B: {len(every) - len(shown)} more messages")
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import lcm
 
 from ..cluster.errors import InputError, OptionError
@@ -17,6 +18,7 @@ from ..cluster.jobs import Job, JobKind
 from ..cluster.nodes import Node, Switch
 from ..cluster.workload import ArrivingJob, ClusterWorkload
 from ..negotiation.batch_state import Arrival
+from ..runtime.machine import Machine, empty_machine
 from ..runtime.records import MapEntry
 from ..runtime.speedup import model_text
 from .negotiate import Arrivals, Mix, entry_of, esp_arrivals, node_names
@@ -37,7 +39,7 @@ class Play:
         partitions: name -> its nodes.
         arrivals: the jobs, by time.
         switches: the nodes' tree, None when they stand in a row.
-        nominal: each job's size for which its run time is given, in nodes.
+        runtimes: how many runtime schedulers share the nodes.
     """
 
     name: str
@@ -45,6 +47,42 @@ class Play:
     partitions: Mapping[str, tuple[str, ...]]
     arrivals: tuple[Arrival, ...]
     switches: tuple[Switch, ...] | None = None
+    runtimes: int = 1
+
+    def __post_init__(self) -> None:
+        parts = self._parts()
+        sizes: dict[str, int] = {}
+        for part in parts:
+            for name, members in part.items():
+                sizes[name] = max(sizes.get(name, 0), len(members))
+        for place, arrival in enumerate(self.arrivals):
+            least, most = arrival.job.min_nodes, sizes.get(arrival.job.partition, 0)
+            if least > most:
+                message = f"{least} nodes are above the {most} that a runtime scheduler has"
+                raise InputError(message, path=f"jobs[{place}].nodes")
+
+    def machines(self) -> dict[str, Machine]:
+        """Return each runtime scheduler's nodes, idle; a single one has no name."""
+        parts = self._parts()
+        names = [""] if len(parts) == 1 else [f"r{number}" for number in range(1, len(parts) + 1)]
+        return {
+            name: empty_machine([node for members in part.values() for node in members], part)
+            for name, part in zip(names, parts, strict=True)
+        }
+
+    def _parts(self) -> list[dict[str, tuple[str, ...]]]:
+        """Deal the partitions to the runtime schedulers, or the nodes of a single one."""
+        groups = list(self.partitions.items())
+        count = self.runtimes
+        if len(groups) > 1:
+            if count > len(groups):
+                raise OptionError(f"--runtimes {count}: the workload has {len(groups)} partitions")
+            return [dict(groups[first::count]) for first in range(count)]
+        ((name, members),) = groups
+        if count > len(members):
+            raise OptionError(f"--runtimes {count}: there are {len(members)} nodes")
+        cuts = [len(members) * number // count for number in range(count + 1)]
+        return [{name: members[first:last]} for first, last in pairwise(cuts)]
 
 
 def play_of(workload: ClusterWorkload, mix: Mix | None, *, nodes: int | None = None, order: int = 0) -> Play:
