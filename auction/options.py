@@ -31,6 +31,9 @@ ANYTIME_MODELS = ("aucsched2", "aucsched3")
 ON_TIMEOUT = ("halve", "incumbent", "discard")
 EXPORTS = (".mps", ".lp")
 
+#: Nodes beyond which a cluster is auctioned in parts.
+PART_NODES = 20_000
+
 #: MAXBIDS and MAXBIDSPERJOB by model (Soner, chapter 4; SPEC 1.3).
 DEFAULT_CAPS: Mapping[str, tuple[int, int]] = {
     "ipsched": (6000, 60),
@@ -83,6 +86,7 @@ class StepOptions:
             branch-and-bound nodes of each solve for ``exact``.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most so many, cut
             along its switches (parts.py); the time limit holds for all together, the work limit for each.
+            None is PART_NODES.
         on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
@@ -101,7 +105,7 @@ class StepOptions:
     objective: str = "priority"
     strategy: str | None = None
     work_limit: int | None = None
-    part_nodes: int = 20_000
+    part_nodes: int | None = None
     on_timeout: str = "halve"
     reserve: int = 0
     seed: int = 0
@@ -122,7 +126,6 @@ class StepOptions:
         for name in ("max_bids", "max_bids_per_job"):
             if getattr(self, name) is not None:
                 _within(name, getattr(self, name), 1, _LARGEST)
-        _within("part_nodes", self.part_nodes, 1, _LARGEST)
         _within("seed", self.seed, 0, _LARGEST_SEED)
         _within("reserve", self.reserve, 0, _LARGEST)
         self._check_ignored()
@@ -142,6 +145,10 @@ class StepOptions:
         """Refuse combinations in which an option would be ignored."""
         if self.work_limit is not None:
             _within("work_limit", self.work_limit, 0, _LARGEST)
+        if self.part_nodes is not None:
+            _within("part_nodes", self.part_nodes, 1, _LARGEST)
+            if not self.is_anytime:
+                raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
                 raise OptionError("strategy: anytime has lexicographic weights only")
@@ -155,6 +162,11 @@ class StepOptions:
     def is_anytime(self) -> bool:
         """Whether a step searches; otherwise it solves as the papers do."""
         return self._has_anytime if self.strategy is None else self.strategy == "anytime"
+
+    @property
+    def nodes_of_a_part(self) -> int:
+        """The most nodes that are auctioned in one piece."""
+        return PART_NODES if self.part_nodes is None else self.part_nodes
 
     @property
     def bids_in_all(self) -> int:

@@ -55,7 +55,7 @@ class _Parts:
         self._cluster = cluster
         self._options = options
         self._began = options.clock()
-        self._part = parts_of_nodes(cluster.topology, options.part_nodes)
+        self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)
         self._count = int(self._part.max()) + 1
         self._columns = cluster.columns
         self._restricted: dict[tuple[int, int], BoolArray] = {}

@@ -153,7 +153,7 @@ def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[Atte
     while window:
         # The file is the whole window's: halved attempts leave it alone.
         asked = replace(options, export="") if attempts else options
-        in_parts = options.is_anytime and len(cluster.columns.names) > options.part_nodes
+        in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
         attempts.append((attempt_in_parts if in_parts else attempt)(window, cluster, asked))
         halves = options.on_timeout == "halve" and not options.is_anytime
         if attempts[-1].proved or not halves or len(window) == 1:

@@ -97,3 +97,8 @@ def test_what_its_part_refuses_starts_in_another() -> None:
 def test_parts_of_no_node_are_refused() -> None:
     with pytest.raises(OptionError, match="part_nodes: 0 is below 1"):
         schedule(instance(0), part_nodes=0)
+
+
+def test_parts_are_for_the_search_only() -> None:
+    with pytest.raises(OptionError, match="part_nodes: only strategy anytime"):
+        schedule(instance(0), part_nodes=8, strategy="exact")
