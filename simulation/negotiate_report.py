@@ -7,7 +7,9 @@ from dataclasses import asdict
 from math import fsum
 from typing import Any
 
+from ..runtime.records import JobReport
 from .negotiate_run import Negotiated
+from .negotiate_workload import Play
 from .report import to_json
 
 __all__ = ["FORMAT", "jobs_csv", "negotiated_metrics", "negotiated_text", "to_document", "to_json"]
@@ -140,11 +142,11 @@ def _shown(value: float | None, form: str, unit: float) -> str:
     return "-" if value is None else form.format(value / unit)
 
 
-def jobs_csv(result: Negotiated) -> str:
+def jobs_csv(play: Play, finished: Mapping[str, JobReport]) -> str:
     """Return a row a job, in order of arrival: what it asked for, when it ran, what it held."""
     lines = ["job,type,min_nodes,max_nodes,arrival_s,start_s,end_s,wait_s,run_time_s,node_s"]
-    for arrival in result.play.arrivals:
-        entry, done = arrival.job, result.done[arrival.job.job]
+    for arrival in play.arrivals:
+        entry, done = arrival.job, finished[arrival.job.job]
         values = (
             entry.job,
             entry.type.value,

@@ -276,7 +276,7 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     if options["mermaid"] is not None:
         write_text(options["mermaid"], mermaid(result.sent, options["mermaid_messages"] or 60))
     if options["jobs_out"] is not None:
-        write_text(options["jobs_out"], jobs_csv(result))
+        write_text(options["jobs_out"], jobs_csv(result.play, result.done))
     if options["gantt"] is not None:
         draw_malleable(result, options["gantt"])
     settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
