@@ -39,6 +39,16 @@ COMMANDS = {
         "negotiate",
         "Run the batch scheduler and the runtime scheduler against each other.",
     ),
+    "ibsched": (
+        "simulation.party_command",
+        "ibsched",
+        "Be the batch scheduler of a negotiation with an irtsched process.",
+    ),
+    "irtsched": (
+        "simulation.party_command",
+        "irtsched",
+        "Be the runtime scheduler of a negotiation with an ibsched process.",
+    ),
     "schema": (
         "formats.schema_command",
         "schema",

@@ -154,15 +154,15 @@ _RESULT = (
 )
 
 
-def _all(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+def in_order(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
     """Return one decorator for several, shown by ``--help`` in this order."""
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
-play_options = _all(_PLAY)
-batch_options = _all(_BATCH)
-runtime_options = _all(_RUNTIME)
-result_options = _all(_RESULT)
+play_options = in_order(_PLAY)
+batch_options = in_order(_BATCH)
+runtime_options = in_order(_RUNTIME)
+result_options = in_order(_RESULT)
 
 
 def play_from(workload: str, options: dict[str, Any]) -> Play:
