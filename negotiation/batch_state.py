@@ -27,7 +27,8 @@ class BatchSettings:
     Attributes:
         mapper: what answers an offer.
         decision: what accepts one.
-        depth: how many jobs are forwarded without a mapping (the reservation depth).
+        depth: how many jobs are forwarded without a mapping (the reservation depth); with none, an empty
+            Map would say that nothing waits.
         third_of: of what a third must be mapped (decision "paper").
         max_attempts, interval_s: proposed to the runtime scheduler.
         atomic: Maps start whole or not at all.
@@ -48,7 +49,7 @@ class BatchSettings:
     switches: tuple[Switch, ...] | None = None
 
     def __post_init__(self) -> None:
-        at_least(self.depth, 0, "depth")
+        at_least(self.depth, 1, "depth")
         if not 0 <= self.patience_s < float("inf"):
             raise OptionError(f"patience {self.patience_s:g} is below 0 s")
         at_least(self.max_attempts, 1, "max_attempts")

@@ -106,7 +106,7 @@ _BATCH = (
         "--attempts", type=click.IntRange(1, 1000), default=5, show_default=True, help="Of a transaction."
     ),
     click.option(
-        "--depth", type=click.IntRange(0), default=100, show_default=True, help="Jobs forwarded unmapped."
+        "--depth", type=click.IntRange(1), default=100, show_default=True, help="Jobs forwarded unmapped."
     ),
     click.option(
         "--third-of",
