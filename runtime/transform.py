@@ -128,8 +128,11 @@ def _shrink_for_reserved(draft: Draft, reserved: Sequence[Planned], shrinking: S
 def _expand_holders(draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
     """Lines 16-20: expand the jobs that a reserved job waits for, also at the expense of others."""
     any_grown = False
+    claimed = set(draft.holds_for.values())
     for planned in reserved:
         waiting = planned.entry.job
+        if waiting not in claimed:
+            continue
         for job in holders_of(draft, waiting):
             most = draft.machine.running[job].entry.max_nodes
             partition = planned.entry.partition
