@@ -7,13 +7,20 @@ jobs reach, and those that long jobs reach within *extra*. A row of either is on
 that s processors can be filled exactly; adding a job is a shift and an OR of whole machine words.
 
 Jobs of one size and kind are interchangeable but for their place, and at most ⌊capacity / size⌋ of them fit:
-only so many of the first are looked at. That bounds the rows by the machine, however long the queue.
+only so many of the first are looked at. That bounds the rows by the machine, however long the queue. Sizes
+count in units of their greatest common divisor. Where taking the first that fits, again and again, fills all
+that is free, that is the answer, and there are no rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import gcd
 from typing import NamedTuple
+
+#: All rows together have at most so many bits (¼ GiB): beyond, only the first candidates are looked at. That
+#: takes hundreds of sizes without a common divisor on a machine of millions of processors.
+MOST_BITS = 2**31
 
 
 class Candidate(NamedTuple):
@@ -38,8 +45,28 @@ def fullest(candidates: Sequence[Candidate], free: int, extra: int) -> list[int]
     """
     beside = min(extra, free)
     kept = _without_surplus(candidates, free, beside)
-    if sum(one.size for one in kept) <= free and sum(one.size for one in kept if one.long) <= beside:
-        return [one.job for one in kept]
+    greedy = _first_that_fit(kept, free, beside)
+    used = sum(one.size for one in greedy)
+    if used == free or len(greedy) == len(kept):
+        return [one.job for one in greedy]
+    unit = gcd(*(one.size for one in kept))
+    free, beside = free // unit, beside // unit
+    kept = [one._replace(size=one.size // unit) for one in kept[: max(MOST_BITS // (free + 1), 1)]]
+    return _chosen(kept, free, beside)
+
+
+def _first_that_fit(kept: Iterable[Candidate], free: int, beside: int) -> list[Candidate]:
+    """Return what starts when each in turn does that still fits."""
+    found = []
+    for one in kept:
+        if one.size <= free and (not one.long or one.size <= beside):
+            found.append(one)
+            free -= one.size
+            beside -= one.size if one.long else 0
+    return found
+
+
+def _chosen(kept: Sequence[Candidate], free: int, beside: int) -> list[int]:
     rows = _rows(kept, free, beside)
     target = free
     while not _reaches(*rows[0], target, beside):

@@ -48,7 +48,9 @@ def selections(draw: st.DrawFn) -> tuple[list[Candidate], int, int]:
     free = draw(st.integers(1, 12))
     extra = draw(st.integers(0, 14))
     sizes = draw(st.lists(st.tuples(st.integers(1, free), st.booleans()), max_size=9))
-    return [Candidate(10 + number, *one) for number, one in enumerate(sizes)], free, extra
+    unit, rest = draw(st.integers(1, 3)), draw(st.integers(0, 1))
+    found = [Candidate(10 + number, unit * size, long) for number, (size, long) in enumerate(sizes)]
+    return found, unit * free + rest, unit * extra + rest
 
 
 def by_brute_force(candidates: Sequence[Candidate], free: int, extra: int) -> list[int]:
@@ -70,6 +72,13 @@ def by_brute_force(candidates: Sequence[Candidate], free: int, extra: int) -> li
 @given(selections())
 def test_the_fullest_selection_is_that_of_brute_force(case: tuple[list[Candidate], int, int]) -> None:
     assert fullest(*case) == by_brute_force(*case)
+
+
+def test_a_table_too_large_to_keep_looks_at_the_first_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [Candidate(0, 7, False), Candidate(1, 5, False), Candidate(2, 4, False)]
+    assert fullest(many, 10, 0) == [1, 2]
+    monkeypatch.setattr("aucsched.simulation.subset.MOST_BITS", 22)
+    assert fullest(many, 10, 0) == [0]
 
 
 def test_a_selection_of_thousands_on_a_large_machine_is_exact() -> None:
