@@ -38,9 +38,17 @@ def decode(text: bytes, as_type: type[T]) -> T:
         _refuse_repeats(text)
         return msgspec.json.Decoder(as_type, float_hook=Decimal).decode(text)
     except msgspec.ValidationError as error:
-        raise _explained(str(error), text) from error
+        raise _refused(error, text) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(text, error) from error
+
+
+def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
+    try:
+        return _explained(str(error), text)
+    except RecursionError as deep:
+        # Lists in lists in lists, where none was expected: it is refused without reading to their ground.
+        return _malformed(text, deep)
 
 
 class _RepeatError(ValueError):

@@ -93,7 +93,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         queue: jobs that wait, highest priority first; among equals, first come.
-        urgent: urgent jobs that were sent and not answered, by job, with the peer.
+        urgent: urgent jobs that were not answered, by job, with the peer they were sent to, None before.
         away: jobs that run or are suspended.
         done: jobs that ended, with their last report.
         sessions: by runtime scheduler.
@@ -105,7 +105,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: BatchSettings
     queue: dict[str, MapEntry] = {}
-    urgent: dict[str, tuple[str, MapEntry]] = {}
+    urgent: dict[str, tuple[str | None, MapEntry]] = {}
     away: dict[str, Away] = {}
     done: dict[str, JobReport] = {}
     sessions: dict[str, Session] = {}

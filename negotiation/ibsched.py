@@ -125,7 +125,7 @@ def _connected(state: BatchState, peer: str) -> Step:
 
 def _disconnected(state: BatchState, peer: str) -> BatchState:
     """Void what is open with a peer; urgent jobs that it did not answer will be sent again."""
-    urgent = {job: ("" if to == peer else to, entry) for job, (to, entry) in state.urgent.items()}
+    urgent = {job: (None if to == peer else to, entry) for job, (to, entry) in state.urgent.items()}
     return _with_session(_replace(state, urgent=urgent), peer, Session())
 
 
@@ -162,7 +162,7 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
     if message.negotiation == 0:
         closed = _void(session, Phase.WAITING)
         return _pursue(_with_session(state, peer, closed))
-    if any(not to for to, _ in state.urgent.values()):
+    if any(to is None for to, _ in state.urgent.values()):
         # The urgent jobs void the transaction; the runtime scheduler offers again when they run.
         return _pursue(_with_session(state, peer, _void(session, Phase.WAITING)))
     state = _with_session(state, peer, session)
@@ -221,7 +221,7 @@ def _answered(state: BatchState, message: ResourceOffer, peer: str, entries: lis
 
 def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -> Step:
     _open_session(state, peer)
-    to, entry = state.urgent.get(message.job, ("", None))
+    to, entry = state.urgent.get(message.job, (None, None))
     if entry is None and message.job in state.away:
         return state, ()
     if entry is None or to != peer:
@@ -274,7 +274,7 @@ def _with_queue(state: BatchState, queue: dict[str, MapEntry]) -> BatchState:
 def _with_jobs(state: BatchState, jobs: Sequence[MapEntry], *, urgent: bool) -> BatchState:
     """Return the state with jobs that have come; urgent ones wait to be sent."""
     if urgent:
-        return _replace(state, urgent={**state.urgent, **{job.job: ("", job) for job in jobs}})
+        return _replace(state, urgent={**state.urgent, **{job.job: (None, job) for job in jobs}})
     return _with_queue(state, {**state.queue, **{job.job: job for job in jobs}})
 
 
@@ -297,7 +297,7 @@ def _pursue(state: BatchState) -> Step:
     peers = [peer for peer, session in state.sessions.items() if session.is_open]
     if not peers:
         return state, ()
-    unsent = [(job, entry) for job, (to, entry) in state.urgent.items() if not to]
+    unsent = [(job, entry) for job, (to, entry) in state.urgent.items() if to is None]
     waiting = [peer for peer in peers if state.sessions[peer].phase is Phase.WAITING]
     asks = [peer for peer in waiting if state.queue and not state.sessions[peer].believed]
     sends: list[Send] = []
@@ -412,10 +412,19 @@ def _candidates(state: BatchState, session: Session, peer: str) -> list[MapEntry
     taken = {job for other, theirs in state.sessions.items() if other != peer for job in theirs.forwarded}
     sizes = {name: nodes.bit_count() for name, nodes in session.place.partitions.items()}
     return [
-        entry
+        _within(entry, sizes[entry.partition])
         for job, entry in state.queue.items()
         if job not in taken and sizes.get(entry.partition, 0) >= entry.min_nodes
     ]
+
+
+def _within(entry: MapEntry, size: int) -> MapEntry:
+    """Return a job as it may run where there are so many nodes: no range opens from beyond them."""
+    if entry.max_nodes <= size:
+        return entry
+    return _replace(
+        entry, max_nodes=size, node_count=NodeCount(min=min(entry.node_count.min, size), max=size)
+    )
 
 
 def _first_entries(state: BatchState, peer: str) -> tuple[MapEntry, ...]:

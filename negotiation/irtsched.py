@@ -272,7 +272,7 @@ def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[Runt
 def _answered(state: RuntimeState, message: ResponseResourceOffer) -> tuple[RuntimeState, Messages]:
     """Algorithm 4: repeat the transformation of an accepted offer and decide, else make the next one."""
     if state.phase is not Phase.NEGOTIATING or message.transaction != state.transaction:
-        if message.transaction == state.voided:
+        if message.transaction <= state.voided:
             return state, []
         raise ProtocolError(f"there is no open transaction {message.transaction}")
     if message.attempt != state.attempt:

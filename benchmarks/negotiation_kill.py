@@ -1,0 +1,250 @@
+"""Kill either party of a negotiation at random points, start it again, and look for what was lost.
+
+    python benchmarks/negotiation_kill.py --kills 50 --party either esp --malleable 50
+
+Two processes negotiate over a unix socket. Points are drawn evenly over what the party's journal grows to in
+a run without kills; when the journal has come so far, and a random moment more, the party gets SIGKILL and
+is started again with the same command. Afterwards the runtime scheduler's journal is played again: at no
+transition may two jobs share a node or a node be lost, and each job runs once and is done once. The exit
+code is 1 when any of this fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isclose
+from pathlib import Path
+
+from aucsched.negotiation import irtsched
+from aucsched.negotiation.events import Send
+from aucsched.negotiation.irtsched import RuntimeState
+from aucsched.negotiation.journal import Happening, Journal
+from aucsched.negotiation.party import Party
+from aucsched.runtime.machine import empty_machine
+from aucsched.runtime.settings import RuntimeSettings
+from aucsched.runtime.speedup import LINEAR
+from aucsched.simulation.negotiate_shared_command import play_from, runtime_settings
+from aucsched.simulation.negotiate_workload import Play
+from aucsched.simulation.party_command import irtsched as command
+
+_PARTIES = ("ibsched", "irtsched")
+#: After its point, a party lives on for up to so long: kills fall between a journal's lines and inside them.
+_MOMENT_S = 0.02
+_POLL_S = 0.002
+_LIMIT_S = 1800.0
+
+
+class LostError(AssertionError):
+    """Something was lost or done twice."""
+
+
+@dataclass
+class Processes:
+    """Both parties; each is started again when it was killed."""
+
+    folder: Path
+    workload: Sequence[str]
+    mapper: str
+    kills: Counter[str] = field(default_factory=Counter)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, party: str) -> None:
+        """Start a party, maybe again."""
+        where = ["--listen", "unix:socket"] if party == "irtsched" else ["--connect", "unix:socket"]
+        out = ["--jobs-out", f"{party}.csv"]
+        if party == "irtsched":
+            out += ["--format", "json", "-o", "metrics.json"]
+        else:
+            out += ["--mapper", self.mapper]
+        program = [sys.executable, "-c", "from aucsched.cli import main; main()"]
+        line = [*program, party, *self.workload, *where, "--journal", "journals", *out]
+        with (self.folder / f"{party}.log").open("ab") as log:
+            self.running[party] = subprocess.Popen(line, cwd=self.folder, stdout=log, stderr=log)  # noqa: S603 - our own
+
+    def journal(self, party: str) -> Path:
+        """Return where a party's journal stands."""
+        return self.folder / "journals" / f"{party}.journal"
+
+    def size(self, party: str) -> int:
+        """Return how far a party's journal has come, in bytes."""
+        try:
+            return self.journal(party).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def kill(self, party: str) -> None:
+        """Kill a party, and start it again; one that has ended already is not counted."""
+        process = self.running[party]
+        self.kills[party] += process.poll() is None
+        process.kill()
+        process.wait()
+        self.start(party)
+
+    def finish(self) -> None:
+        """Wait for both to end by themselves."""
+        for party, process in self.running.items():
+            if process.wait(timeout=_LIMIT_S):
+                log = (self.folder / f"{party}.log").read_text()
+                raise LostError(f"{party} ended with {process.returncode}: {log[-2000:]}")
+
+    def stop(self) -> None:
+        """End what still runs."""
+        for process in self.running.values():
+            process.kill()
+            process.wait()
+
+
+def negotiated(
+    folder: Path, workload: Sequence[str], mapper: str, kills: Sequence[tuple[str, float]]
+) -> Processes:
+    """Run both parties to their end; ``kills`` are (party, bytes of its journal), as they should come."""
+    (folder / "journals").mkdir(parents=True)
+    processes = Processes(folder, workload, mapper)
+    generator = random.Random(len(kills))  # noqa: S311 - moments, no secrets
+    try:
+        for party in reversed(_PARTIES):
+            processes.start(party)
+        until = time.monotonic() + _LIMIT_S
+        for party, size in kills:
+            while processes.size(party) < size and processes.running[party].poll() is None:
+                if time.monotonic() > until:
+                    raise LostError(f"{party} does not go on")
+                time.sleep(_POLL_S)
+            if processes.running[party].poll() is None:
+                time.sleep(generator.uniform(0, _MOMENT_S))
+            processes.kill(party)
+        processes.finish()
+    finally:
+        processes.stop()
+    return processes
+
+
+@dataclass
+class Checked:
+    """Looks at every transition of a runtime scheduler: nodes are held once, jobs run once."""
+
+    started: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+    transitions: int = 0
+
+    def watch(
+        self, before: RuntimeState, happening: Happening, after: RuntimeState, sends: Sequence[Send]
+    ) -> None:
+        """Look at one transition."""
+        del happening, sends
+        self.transitions += 1
+        held = after.machine.idle
+        for job, record in after.machine.running.items():
+            if held & record.nodes or not record.nodes:
+                raise LostError(f"{job} shares nodes at {after.machine.now_s:g} s")
+            held |= record.nodes
+        if held != (1 << len(after.machine.names)) - 1:
+            raise LostError(f"nodes are lost at {after.machine.now_s:g} s")
+        was, now = before.machine, after.machine
+        known = {*was.running, *was.suspended}
+        self.started.update({*now.running, *now.done} - known - {*was.done})
+        self.done.update({*now.done} - {*was.done})
+
+
+def check(processes: Processes, play: Play, settings: RuntimeSettings) -> Checked:
+    """Play the runtime scheduler's journal again, look at each transition, and compare both parties' rows."""
+    path = processes.journal("irtsched")
+    head = json.loads(path.read_bytes().split(b"\n", 1)[0].partition(b" ")[2])
+    journal = Journal(path, head["identity"])
+    checked = Checked()
+    state = RuntimeState(settings=settings, machine=empty_machine(play.nodes, play.partitions))
+    try:
+        Party(state, irtsched.step, journal, checked.watch)
+    finally:
+        journal.close()
+    jobs = Counter(arrival.job.job for arrival in play.arrivals)
+    if checked.done != jobs:
+        raise LostError(f"not done once each: {(jobs - checked.done) + (checked.done - jobs)}")
+    again = checked.started - jobs
+    if jobs - checked.started or (again and settings.urgency != "kill"):
+        raise LostError(f"not started once each: {(jobs - checked.started) + again}")
+    rows = [(processes.folder / f"{party}.csv").read_text() for party in _PARTIES]
+    if rows[0] != rows[1]:
+        raise LostError("the parties' rows of jobs differ")
+    _check_rows(rows[0], play)
+    return checked
+
+
+def _check_rows(text: str, play: Play) -> None:
+    """Compare each job's row with what it asked for: after its arrival, and all of its work."""
+    rows = {row["job"]: row for row in csv.DictReader(io.StringIO(text))}
+    for arrival in play.arrivals:
+        row, entry = rows[arrival.job.job], arrival.job
+        if float(row["start_s"]) < arrival.time_s:
+            raise LostError(f"{entry.job} started before it came")
+        work = entry.min_nodes * (entry.true_time_at_min_s or entry.time_at_min_s)
+        if entry.speedup == LINEAR and not isclose(float(row["node_s"]), work, rel_tol=1e-6, abs_tol=1e-3):
+            raise LostError(f"{entry.job} was given {row['node_s']} node-seconds of {work:g}")
+
+
+def points(processes: Processes, party: str, count: int, seed: int) -> list[tuple[str, float]]:
+    """Draw when to kill whom: shares of the way that journals went without kills, rising."""
+    generator = random.Random(seed)  # noqa: S311 - points, no secrets
+    shares = sorted(generator.uniform(0.0, 0.98) for _ in range(count))
+    victims = [generator.choice(_PARTIES) if party == "either" else party for _ in shares]
+    return [(victim, share * processes.size(victim)) for share, victim in zip(shares, victims, strict=True)]
+
+
+def main() -> int:
+    """Run without kills, run with them, compare, and print what came of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--party", choices=["either", *_PARTIES], default="either")
+    parser.add_argument("--mapper", choices=["greedy", "auction"], default="auction")
+    parser.add_argument("--seed", type=int, default=0, help="of the points")
+    arguments, workload = parser.parse_known_args()
+    workload = workload or ["esp", "--malleable", "50"]
+    options = dict(command.make_context("irtsched", list(workload)).params)
+    play = play_from(options.pop("workload"), options)
+    settings = runtime_settings(options)
+    with tempfile.TemporaryDirectory() as place:
+        alone = negotiated(Path(place) / "alone", workload, arguments.mapper, [])
+        check(alone, play, settings)
+        kills = points(alone, arguments.party, arguments.kills, arguments.seed)
+        began = time.monotonic()
+        killed = negotiated(Path(place) / "killed", workload, arguments.mapper, kills)
+        took = time.monotonic() - began
+        checked = check(killed, play, settings)
+        makespans = [_makespan_min(processes) for processes in (alone, killed)]
+        said = "".join((killed.folder / f"{party}.log").read_text() for party in _PARTIES)
+    each = ", ".join(f"{party} {killed.kills[party]}" for party in _PARTIES)
+    print(f"{play.name}, {len(play.arrivals)} jobs, mapper {arguments.mapper}")
+    print(f"  kills        {killed.kills.total()} ({each}), {took:.0f} s")
+    print(f"  transitions  {checked.transitions}, no node held twice or lost at any")
+    print(f"  jobs         {checked.started.total()} starts, {checked.done.total()} ends: each job once")
+    print(f"  connections  {said.count('aucsched: lost ')} lost, {said.count('refuse')} lines of refusals")
+    print(f"  makespan     {makespans[0]:.1f} min without kills, {makespans[1]:.1f} min with them")
+    for line in said.splitlines():
+        if "refuse" in line:
+            print(f"  {line}")
+    return 0
+
+
+def _makespan_min(processes: Processes) -> float:
+    document = json.loads((processes.folder / "metrics.json").read_text())
+    return float(document["metrics"]["makespan_s"]) / 60
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except LostError as error:
+        sys.exit(f"LOST: {error}")
