@@ -157,6 +157,8 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
 
 
 def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
+    if _session(state, peer).phase is Phase.ENDING:
+        return state, ()  # it crossed the end
     session = _in_order(_open_session(state, peer), message)
     state = _arrived(_replace(state, now_s=max(state.now_s, message.time_s)))
     if message.negotiation == 0:

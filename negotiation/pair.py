@@ -29,6 +29,9 @@ class Sent:
     message: Message
 
 
+#: Wakes with nothing running and nothing to come after which nothing will start any more.
+_PATIENCE = 100
+
 Observer = Callable[[Sent], None]
 
 
@@ -85,8 +88,10 @@ class Pair:
             StuckError: something waits that nothing will start.
         """
         self.connect()
-        while self.wake():
-            pass
+        idle = 0
+        while idle < _PATIENCE and self.wake():
+            works = any(state.machine.running for state in self.runtimes.values())
+            idle = 0 if works or self.batch.next_arrival_s() is not None else idle + 1
         if not self.batch.is_finished:
             waiting = ", ".join(list(self.batch.queue)[:3]) or "jobs to come"
             raise StuckError(f"nothing happens any more, but there are: {waiting}")

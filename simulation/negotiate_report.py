@@ -34,6 +34,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     nodes = len(result.play.nodes)
     held = fsum(job.node_s for job in jobs)
     sizes = _changes(result)
+    urgent = [arriving.job.job for arriving in result.play.arrivals if arriving.urgent]
     return {
         "makespan_s": makespan if jobs else None,
         "wait_mean_s": _mean(waits),
@@ -50,6 +51,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "expansions": sizes[0],
         "shrinks": sizes[1],
         "urgent_started": sum(answer.code == "accept" for answer in result.urgent),
+        "urgent_wait_max_s": max((result.done[job].start_s - arrival[job] for job in urgent), default=None),
         "suspended": sum(len(answer.suspended) for answer in result.urgent),
         "killed": sum(len(answer.killed) for answer in result.urgent),
         "lost_node_s": result.lost_node_s,

@@ -113,6 +113,7 @@ def test_230_jobs_with_both_z_urgent_each_starts_at_once_and_nothing_is_lost() -
     metrics = negotiated_metrics(result)
     assert (metrics["urgent_started"], metrics["killed"], metrics["lost_node_s"]) == (2, 0, 0)
     assert metrics["suspended"]
+    assert metrics["urgent_wait_max_s"] == 0
     entries = {arrival.job.job: arrival.job for arrival in result.play.arrivals}
     for job, done in result.done.items():
         work = entries[job].min_nodes * entries[job].time_at_min_s
@@ -337,3 +338,16 @@ def test_partitions_are_kept_apart(run: Callable[..., Done], tmp_path: Path) -> 
         assert max(end for job, end in ends.items() if job[0] == "b") == 20
     wrong = str(workload(tmp_path, [{**jobs[0], "partition": ""}], nodes=nodes))
     assert "'' is no partition of whole nodes (a, b)" in run("negotiate", wrong).stderr
+
+
+def test_no_range_opens_from_beyond_a_runtime_schedulers_nodes(
+    run: Callable[..., Done], tmp_path: Path
+) -> None:
+    jobs = [
+        {"id": f"j{n}", "priority": 9 - n, "cores": 2 * size, "arrival_s": n, "run_time_s": 50,
+         "kind": "malleable", "min_nodes": 1, "max_nodes": 4}
+        for n, size in enumerate([2, 1, 4, 3])
+    ]  # fmt: skip
+    done = run("negotiate", str(workload(tmp_path, jobs)), "--runtimes", "2", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["metrics"]["transactions"]

@@ -10,7 +10,7 @@ from support.negotiation import check_jobs, check_machine, kinds, malleable, pai
 
 from aucsched.negotiation import ibsched, irtsched
 from aucsched.negotiation.batch_state import Arrival
-from aucsched.negotiation.events import Connect, Disconnect, Submit, Wake
+from aucsched.negotiation.events import Connect, Disconnect, Leave, Submit, Wake
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
@@ -22,6 +22,7 @@ from aucsched.negotiation.messages import (
     UrgentJob,
     UrgentJobResponse,
 )
+from aucsched.negotiation.pair import StuckError
 from aucsched.negotiation.protocol import Phase, ProtocolError
 from aucsched.runtime.settings import RuntimeSettings
 
@@ -305,3 +306,18 @@ def test_a_job_that_started_is_not_started_again_by_a_stale_map() -> None:
     answer = ResponseResourceOffer(transaction=7, attempt=5, code=Code.ACCEPT, map=(again,), queued=1)
     after, _ = irtsched.step(state, answer)
     assert after.machine.running == state.machine.running
+
+
+def test_a_job_that_nothing_will_start_is_an_error_and_no_endless_run() -> None:
+    both, _ = pair(4, arrivals(rigid("large", 5, 10)), ends_when_done=True)
+    with pytest.raises(StuckError, match="but there are: large"):
+        both.run()
+
+
+def test_an_offer_that_crosses_the_end_is_let_pass() -> None:
+    both, sent = pair(4, arrivals(rigid("a", 2, 10)), ends_when_done=True)
+    both.connect()
+    leaving, _ = ibsched.step(both.batch, Leave(text="enough"), "")
+    offer = next(s.message for s in sent if isinstance(s.message, ResourceOffer))
+    crossing = msgspec.structs.replace(offer, transaction=9)
+    assert ibsched.step(leaving, crossing, "") == (leaving, ())
