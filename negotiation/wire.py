@@ -43,10 +43,17 @@ def decode_message(text: bytes) -> Message:
     """
     try:
         message = cast("Message", decode(text, cast("type[object]", Message)))
+        check_message(message)
     except ValueError as error:
-        raise InputError(f"not JSON: {error}") from error
-    check_message(message)
+        raise InputError(_one_line(f"not JSON: {error}")) from error
+    except InputError as error:
+        raise InputError(_one_line(error.message), path=_one_line(error.path)) from error
     return message
+
+
+def _one_line(text: str) -> str:
+    """Return a text that a name from outside may stand in, its control characters written out."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def check_message(message: Message) -> None:  # noqa: C901 - one case a kind
