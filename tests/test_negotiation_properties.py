@@ -16,12 +16,14 @@ from support.negotiation import check_jobs, check_machine, conserved, machine
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation import ibsched, irtsched
-from aucsched.negotiation.batch_state import BatchSettings, BatchState, MapperName
+from aucsched.negotiation.batch_state import Arrival, BatchSettings, BatchState, MapperName
 from aucsched.negotiation.events import Connect, Disconnect, Event, Send, Submit, Wake
 from aucsched.negotiation.irtsched import RuntimeState
 from aucsched.negotiation.messages import Message
+from aucsched.negotiation.pair import Pair
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.wire import decode_message, encode_message
+from aucsched.runtime.machine import empty_machine
 from aucsched.runtime.records import MapEntry
 from aucsched.runtime.settings import RuntimeSettings, Urgency
 from aucsched.simulation.negotiate import entry_of
@@ -78,8 +80,8 @@ class World:
         assert self.killed or {*self.batch.away} <= set(started)
 
 
-def _entry(data: st.DataObject, number: int) -> MapEntry:
-    least = data.draw(st.integers(1, NODES))
+def _entry(data: st.DataObject, number: int, most: int = NODES) -> MapEntry:
+    least = data.draw(st.integers(1, most))
     return entry_of(
         f"j{number}",
         least,
@@ -169,3 +171,35 @@ def _finish(world: World) -> None:
         assert due is not None, "jobs wait, and nothing will happen"
         world.runtime_step(Wake(time_s=due))
     pytest.fail("it does not come to an end")
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(st.data())
+def test_two_runtime_schedulers_share_a_queue_and_no_job_starts_twice(data: st.DataObject) -> None:
+    arrivals = []
+    for number in range(data.draw(st.integers(1, 12))):
+        entry = _entry(data, number, most=NODES // 2)
+        urgent = data.draw(st.sampled_from([False, False, False, True]))
+        time = float(data.draw(st.integers(0, 100)))
+        arrivals.append(Arrival(time_s=time, job=entry, urgent=urgent))
+    arrivals.sort(key=lambda arrival: arrival.time_s)
+    batch = BatchState(
+        settings=BatchSettings(mapper=data.draw(st.sampled_from(["greedy", "auction"])), ends_when_done=True),
+        arrivals=tuple(arrivals),
+    )
+    runtimes = {
+        peer: RuntimeState(
+            settings=RuntimeSettings(), machine=empty_machine([f"{peer}{n}" for n in range(NODES // 2)])
+        )
+        for peer in "ab"
+    }
+    both = Pair(batch, runtimes)
+    both.run()
+    done = [job for state in both.runtimes.values() for job in state.machine.done]
+    assert sorted(done) == sorted(both.batch.done) == sorted(arrival.job.job for arrival in arrivals)
+    entries = {arrival.job.job: arrival.job for arrival in arrivals}
+    for state in both.runtimes.values():
+        check_machine(state.machine)
+        conserved(state.machine, entries)
+    for arrival in arrivals:
+        assert both.batch.done[arrival.job.job].start_s >= arrival.time_s

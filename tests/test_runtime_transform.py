@@ -159,14 +159,19 @@ def test_a_reserved_job_starts_on_what_running_ones_give() -> None:
 
 
 def test_a_holder_is_expanded_so_that_its_waiting_job_starts_earlier() -> None:
-    # h ends first and w waits for it; x gives nodes to h.
-    holder, other = malleable("h", 2, 6, 90), malleable("x", 1, 4, 300)
-    state = running(machine(8), (holder, 3), (other, 3), (rigid("r", 2, 60), 2))
+    # w needs all eight nodes. h ends at 60, r at 60, x at 100: w depends on x.
+    jobs = [(malleable("h", 2, 6, 90), 3), (malleable("x", 1, 4, 300), 3), (rigid("r", 2, 60), 2)]
+    state = running(machine(8), *jobs)
     done = transform(state, [rigid("w", 8, 10)], RuntimeSettings(), attempt=5)
-    assert done.reservations[0].node_count == 0
-    holders = [name for name, job in done.machine.running.items() if job.holds_for == "w"]
-    grown = [name for name, job in done.machine.running.items() if job.grown_for == "w"]
-    assert holders == grown == ["x"] or holders == ["h"]
+    # x takes a node from h, which was expanded for nobody: x ends at 75, h at 90, and so w starts at 90.
+    assert counts(done.machine) == {"h": 2, "x": 4, "r": 2}
+    assert done.machine.running["x"].grown_for == "w"
+    assert [(entry.node_count, entry.start_s) for entry in done.reservations] == [(0, 90.0)]
+    assert done.machine.running["h"].holds_for == "w"
+    # The thesis leaves the last backfilling out: the same sizes, the promise made before them.
+    early = transform(state, [rigid("w", 8, 10)], RuntimeSettings(last_backfill=False), attempt=5)
+    assert counts(early.machine) == counts(done.machine)
+    assert early.reservations[0].start_s == 100.0
     check_machine(done.machine)
 
 
