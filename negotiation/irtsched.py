@@ -269,7 +269,11 @@ def _committed(
         )
         done = _transformation(state, base, message, state.attempt)
     machine = done.machine
-    told = [*ended, *done.started, *done.changed]
+    before = state.machine.running
+    changed = [
+        name for name, job in machine.running.items() if name in before and job.nodes != before[name].nodes
+    ]
+    told = [*ended, *done.started, *changed]
     state = _replace(
         _void(state), machine=machine, queued=max(0, state.queued - len(done.started)), attempt=state.attempt
     )
