@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.negotiation import rigid
 
 from aucsched.cli import run as run_command
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.batch_state import BatchSettings
+from aucsched.negotiation.batch_state import Arrival, BatchSettings
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiate import Mix, esp_arrivals
+from aucsched.simulation.negotiate import Mix, esp_arrivals, node_names
 from aucsched.simulation.negotiate_report import negotiated_metrics
 from aucsched.simulation.negotiate_run import Negotiated, negotiate
-from aucsched.simulation.negotiate_workload import esp_play
+from aucsched.simulation.negotiate_workload import Play, esp_play
 
 
 @dataclass
@@ -119,6 +120,30 @@ def test_230_jobs_with_both_z_urgent_each_starts_at_once_and_nothing_is_lost() -
         work = entries[job].min_nodes * entries[job].time_at_min_s
         assert done.node_s == pytest.approx(work, rel=1e-6, abs=1e-3)
     check_held(result)
+
+
+def test_the_metrics_of_a_run_worked_out_by_hand() -> None:
+    """A holds three of four nodes until 100, then b two until 150; b waits 100 s beside one idle node."""
+    names = node_names(4)
+    arrivals = (Arrival(time_s=0.0, job=rigid("a", 3, 100)), Arrival(time_s=0.0, job=rigid("b", 2, 50)))
+    play = Play(name="two", nodes=names, partitions={"": names}, arrivals=arrivals)
+    metrics = negotiated_metrics(negotiate(play, BatchSettings(ends_when_done=True), RuntimeSettings()))
+    expected = {
+        "makespan_s": 150.0,
+        "wait_mean_s": 50.0,
+        "wait_max_s": 100.0,
+        "response_mean_s": 125.0,
+        "response_max_s": 150.0,
+        "utilization": 400 / 600,
+        "work_bound_s": 100.0,
+        "loss_of_capacity": 100 / 600,
+        "throughput_per_h": 2 * 3600 / 150,
+        "transactions": 2,
+        "attempts_mean": 3.0,
+        "expansions": 0,
+        "urgent_wait_max_s": None,
+    }
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected)
 
 
 def workload(tmp_path: Path, jobs: list[dict[str, Any]], **members: Any) -> Path:

@@ -25,6 +25,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.pair import StuckError
 from aucsched.negotiation.protocol import Phase, ProtocolError
 from aucsched.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiate import Mix, esp_arrivals
 
 
 def arrivals(*jobs: object, at: float = 0.0) -> tuple[Arrival, ...]:
@@ -321,3 +322,18 @@ def test_an_offer_that_crosses_the_end_is_let_pass() -> None:
     offer = next(s.message for s in sent if isinstance(s.message, ResourceOffer))
     crossing = msgspec.structs.replace(offer, transaction=9)
     assert ibsched.step(leaving, crossing, "") == (leaving, ())
+
+
+@pytest.mark.parametrize("mapper", ["greedy", "auction"])
+def test_after_each_step_both_parties_know_the_same_sizes_and_ends(mapper: str) -> None:
+    play = esp_arrivals(16, Mix(share=0.8), order=4)[:60]
+    both, _ = pair(16, play, mapper=mapper, ends_when_done=True)
+    both.connect()
+    while both.wake():
+        machine = both.runtimes[""].machine
+        check_machine(machine)
+        check_jobs(both.batch, machine)
+        for job, away in both.batch.away.items():
+            assert away.report.node_count == machine.running[job].count
+            assert away.report.end_s == pytest.approx(machine.running[job].end_s)
+    assert both.batch.is_finished
