@@ -168,7 +168,11 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
             text="nothing waits",
             **outlook(state),
         )
-        return with_session(state, peer, voided(session, Phase.WAITING)), (Send(peer, empty),)
+        state = with_session(state, peer, voided(session, Phase.WAITING))
+        if not (state.settings.ends_when_done and state.is_finished):
+            return state, (Send(peer, empty),)
+        state, end = _leaving(state, peer, "all jobs are done")
+        return state, (Send(peer, empty), *end)
     return answered(state, message, peer, entries)
 
 

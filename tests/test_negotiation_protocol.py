@@ -337,3 +337,14 @@ def test_after_each_step_both_parties_know_the_same_sizes_and_ends(mapper: str) 
             assert away.report.node_count == machine.running[job].count
             assert away.report.end_s == pytest.approx(machine.running[job].end_s)
     assert both.batch.is_finished
+
+
+def test_without_any_job_the_negotiation_ends_at_once() -> None:
+    both, sent = pair(4, ends_when_done=True)
+    both.run()
+    assert kinds(sent)[2:] == [
+        "< OFFER 1.1 negotiation=1",
+        "> MAP 1.1 accept 0",
+        "> NEGOTIATION_END",
+        "< RESPONSE_NEGOTIATION_END",
+    ]
