@@ -4,7 +4,7 @@ Each job bids every count of the range that the negotiation stands at; the attem
 What a bid is worth is its priority times its nodes (the auction's ``priority_cores``), with two corrections:
 
 - A critical job comes first: one whose run time is near the time that all work known still takes. Started
-  later it would run when everybody else is done. Among critical jobs the longest have precedence.
+  later it would run when everybody else is done. Of those that do not fit the longest is guarded.
 - The first job that does not fit, once it is critical or has waited for long, is guarded: bids that would
   run past the time at which its nodes come free share what it leaves over (the auction's ``--reserve 1``).
 """

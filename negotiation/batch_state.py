@@ -51,7 +51,7 @@ class BatchSettings:
     def __post_init__(self) -> None:
         at_least(self.depth, 1, "depth")
         if not 0 <= self.patience_s < float("inf"):
-            raise OptionError(f"patience {self.patience_s:g} is below 0 s")
+            raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
         at_least(self.max_attempts, 1, "max_attempts")
 
 

@@ -120,6 +120,11 @@ _BATCH = (
         show_default=True,
         help="Seconds between periodic steps.",
     ),
+    click.option(
+        "--patience",
+        type=click.FloatRange(0),
+        help="Mapper auction: seconds after which none may delay a waiting job; default 5400.",
+    ),
     click.option("--atomic", is_flag=True, help="Maps start whole or not at all."),
 )
 
@@ -228,7 +233,11 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
 
     if options["third_of"] is not None and options["decision"] != "paper":
         raise OptionError("--third-of needs --decision paper")
+    if options["patience"] is not None and options["mapper"] != "auction":
+        raise OptionError("--patience needs --mapper auction")
+    patience = {} if options["patience"] is None else {"patience_s": options["patience"]}
     return BatchSettings(
+        **patience,
         mapper=options["mapper"],
         decision=options["decision"],
         depth=options["depth"],

@@ -244,6 +244,8 @@ def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
         (("esp", "--speedup", "amdahl:0.1"), "--speedup needs --malleable"),
         (("esp", "--nodes", "0"), "0 is not in the range"),
         (("esp", "--decision", "objective", "--third-of", "queue"), "--third-of needs --decision paper"),
+        (("esp", "--mapper", "greedy", "--patience", "60"), "--patience needs --mapper auction"),
+        (("esp", "--patience", "inf"), "patience inf is"),
         (("esp", "--mermaid-messages", "5"), "--mermaid-messages needs --mermaid"),
         (("esp", "--gantt", "chart.doc"), "ends in none of"),
         (("no-such-file.json",), "no-such-file.json: No such file"),
