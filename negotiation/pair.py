@@ -30,7 +30,7 @@ class Sent:
 
 
 #: Wakes with nothing running and nothing to come after which nothing will start any more.
-_PATIENCE = 100
+PATIENCE = 100
 
 Observer = Callable[[Sent], None]
 
@@ -89,7 +89,7 @@ class Pair:
         """
         self.connect()
         idle = 0
-        while idle < _PATIENCE and self.wake():
+        while idle < PATIENCE and self.wake():
             works = any(state.machine.running for state in self.runtimes.values())
             idle = 0 if works or self.batch.next_arrival_s() is not None else idle + 1
         if not self.batch.is_finished:

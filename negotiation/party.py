@@ -57,6 +57,12 @@ class Party(Generic[State]):
         """Whether the negotiation was ended, rather than cut."""
         return isinstance(self._last, NegotiationEnd | NegotiationEndResponse)
 
+    @property
+    def last_words(self) -> str:
+        """What the other said when it ended the negotiation, after a colon; empty when it said nothing."""
+        last = self._last
+        return f": {last.text}" if isinstance(last, NegotiationEnd) and last.text else ""
+
     def take(self, happening: Happening) -> tuple[Message, ...]:
         """Make a transition, note it, and return what is to be sent.
 

@@ -8,7 +8,7 @@ offers anything.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ..cluster.errors import AucschedError, InputError
 from .batch_state import BatchState, Session
@@ -16,7 +16,7 @@ from .events import Connect, Disconnect, Leave, Wake
 from .handshake import Hello
 from .irtsched import RuntimeState
 from .messages import Message
-from .pair import StuckError
+from .pair import PATIENCE, StuckError
 from .party import Party
 from .protocol import Phase, ProtocolError
 from .transport import PeerLostError
@@ -54,11 +54,11 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
     def talk(transport: SocketTransport) -> None:
         _send(transport, party.take(Connect()))
         while _session(party).phase is not Phase.CLOSED:
-            _hear(party, transport, None)
+            _hear(party, transport)
 
     def has_ended() -> bool:
         if party.has_ended and not party.state.is_finished:
-            raise CutOffError("the runtime scheduler has left before all jobs were done")
+            raise CutOffError(f"the runtime scheduler has left before all jobs were done{party.last_words}")
         return party.has_ended
 
     def farewell_s() -> float | None:
@@ -86,23 +86,33 @@ def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet
     """
 
     def talk(transport: SocketTransport) -> None:
+        idle = 0
         while not (party.has_ended and party.state.phase is Phase.CLOSED):
-            time = party.state.next_wake_s()
-            if time is not None:
-                _send(transport, party.take(Wake(time_s=time)))
-            elif party.state.awaits_message() or not party.state.queued:
-                _hear(party, transport, None)
+            state = party.state
+            time = state.next_wake_s()
+            if time is None and (state.awaits_message() or not state.queued):
+                _hear(party, transport)
+            elif time is None:
+                _hear_or_leave(party, transport)
             else:
-                _wait_or_leave(party, transport)
+                works = state.machine.running or state.next_arrival_s is not None
+                idle = 0 if works else idle + 1
+                if idle > PATIENCE:
+                    _leave(party, transport)
+                _send(transport, party.take(Wake(time_s=time)))
 
     _serve(party, link, tell, meet or _ignored, talk, lambda: party.has_ended, lambda: None)
 
 
-def _wait_or_leave(party: Party[RuntimeState], transport: SocketTransport) -> None:
+def _hear_or_leave(party: Party[RuntimeState], transport: SocketTransport) -> None:
     """Give the batch scheduler a last moment: no event here will start the jobs that it says wait."""
     if transport.is_readable(_FAREWELL_S):
-        _hear(party, transport, None)
-        return
+        _hear(party, transport)
+    else:
+        _leave(party, transport)
+
+
+def _leave(party: Party[RuntimeState], transport: SocketTransport) -> NoReturn:
     text = f"nothing happens any more, but {party.state.queued} jobs wait"
     _send(transport, party.take(Leave(text=text)))
     raise StuckError(text)
@@ -147,9 +157,9 @@ def _progress(state: BatchState | RuntimeState) -> tuple[object, ...]:
     return (machine.now_s, len(machine.running), len(machine.suspended), len(machine.done))
 
 
-def _hear(party: Party[Any], transport: SocketTransport, timeout_s: float | None) -> None:
+def _hear(party: Party[Any], transport: SocketTransport) -> None:
     """Take one message and send what follows; refuse one that may not come."""
-    message = transport.receive(timeout_s)
+    message = transport.receive()
     try:
         answers = party.take(message)
     except (ProtocolError, InputError) as error:

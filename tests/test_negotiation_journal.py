@@ -17,7 +17,7 @@ from aucsched.negotiation.batch_state import Arrival, BatchSettings, BatchState
 from aucsched.negotiation.events import Connect, Disconnect, Wake
 from aucsched.negotiation.irtsched import RuntimeState
 from aucsched.negotiation.journal import Journal
-from aucsched.negotiation.messages import Message, ResponseResourceOffer
+from aucsched.negotiation.messages import Code, Message, ResponseResourceOffer
 from aucsched.negotiation.party import Party
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.wire import decode_message, encode_message
@@ -126,7 +126,7 @@ def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
     party = fresh(journal)
     before = party.state
     with pytest.raises(ProtocolError):
-        party.take(ResponseResourceOffer(transaction=1, attempt=1, code=ibsched.Code.ACCEPT))
+        party.take(ResponseResourceOffer(transaction=1, attempt=1, code=Code.ACCEPT))
     assert party.state is before
     assert not party.has_history
     journal.close()
