@@ -39,7 +39,7 @@ _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_ENTRIES = 12, 3000, 10_000
 _MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
 #: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
 _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
-#: Bids that HiGHS is given whole: at once; at the steps that are powers of two from the first one on.
+#: Bids that HiGHS is given whole: after the first step; at the steps that are powers of two from the first one on.
 _WHOLE_AT_ONCE, _WHOLE_LATER, _FIRST_WHOLE = 700, 3000, 32
 #: A gap below which HiGHS is given any program whole.
 _NEARLY_PROVED = 1e-4
@@ -129,8 +129,6 @@ class _Contest:
         steps = 10**9 if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
         # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
-        if steps and len(self._packing) <= _WHOLE_AT_ONCE:
-            self._solve_whole(_FIRST_WHOLE)
         while number < steps and not self._is_finished(since):
             before = self.best
             self._step(number)
@@ -196,6 +194,8 @@ class _Contest:
 
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
+        if number == 0 and len(self._packing) <= _WHOLE_AT_ONCE and not self._is_finished(0):
+            self._solve_whole(_FIRST_WHOLE)
         if number == _BETTER_PRICES:
             value = self._worth.value
             target = float(value[self.award].sum())
