@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
+from .node_command import check_log_options, is_native, node_options, simulate_on_nodes
 from .policy_command import check_policy_options, policy_options, read_policy_options
 from .shared_command import (
     OUTPUT,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.command()
 @workload_argument
 @policy_options
+@node_options
 @processors_option
 @click.option(
     "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
@@ -44,7 +46,15 @@ if TYPE_CHECKING:
 @click.option("--gantt", type=OUTPUT, help="Chart of the jobs (.png, .pdf, .svg).")
 @click.option("--plot", type=OUTPUT, help="Chart of utilisation and queue (.png, .pdf, .svg).")
 def simulate(workload: str, **options: Any) -> None:
-    """Simulate a log (SWF, plain or gzip; - reads standard input) under a policy, and print the metrics."""
+    """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
+
+    A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
+    input.
+    """
+    if is_native(workload):
+        simulate_on_nodes(workload, options)
+        return
+    check_log_options(options)
     _check_simulate(options)
     log = read_log(workload)
     jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])

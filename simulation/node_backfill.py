@@ -8,6 +8,7 @@ have beside the reservation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 
 from ..auction.shadow import Spot
 from ..bidgen.columns import Columns
@@ -27,13 +28,23 @@ class Backfill:
         selector: which nodes a job gets.
         reservations: how many blocked jobs get one; 0: the first blocked job ends the pass (FCFS).
         depth: at most so many jobs of the queue are looked at.
+        every_s: jobs behind the first blocked one are looked at only once in each so many seconds, as
+            Slurm's backfill thread does (bf_interval); None: in every pass.
     """
 
     wants_more = False
 
     def __init__(
-        self, machine: Machine, selector: Selector, *, reservations: int, depth: int | None = None
+        self,
+        machine: Machine,
+        selector: Selector,
+        *,
+        reservations: int,
+        depth: int | None = None,
+        every_s: float | None = None,
     ) -> None:
+        self.wakeup_s = every_s
+        self._turn = -1
         self._machine = machine
         self._selector = selector
         self._reservations = reservations
@@ -44,15 +55,24 @@ class Backfill:
         state = _Pass(self._machine, now)
         waiting = queue.first(len(queue) if self._depth is None else self._depth)
         made = 0
+        backfills = self._backfills(now)
         for demand in waiting:
             if self._starts(demand, state):
                 continue
-            if not self._reservations:
+            if not backfills:
                 break
             if made < self._reservations:
                 self._reserve(demand, state)
                 made += 1
         return state.started
+
+    def _backfills(self, now: float) -> bool:
+        """Return whether this pass looks behind the first blocked job."""
+        if self.wakeup_s is None or not self._reservations:
+            return bool(self._reservations)
+        turn, before = floor(now / self.wakeup_s), self._turn
+        self._turn = turn
+        return turn > before
 
     def _starts(self, demand: Demand, state: _Pass) -> bool:
         view = state.view(demand)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, floor
 from typing import Protocol
 
 from ..auction.check import AwardChecker
@@ -31,9 +31,11 @@ class NodePolicy(Protocol):
 
     Attributes:
         wants_more: the last pass was cut short: another one may start jobs though nothing changes.
+        wakeup_s: while jobs wait it is asked at multiples of so many seconds too; None: never.
     """
 
     wants_more: bool
+    wakeup_s: float | None
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Return the jobs that start now; the machine and the queue are left alone."""
@@ -160,11 +162,18 @@ class _NodeSystem:
         self._is_due = self._interval is None
         if self._policy.wants_more and self._interval is not None and len(self._queue):
             self._plan(now + self._interval, queue)
+        if self._policy.wakeup_s is not None and self._interval is None and len(self._queue):
+            self._wake(now, self._policy.wakeup_s, queue)
 
     def _plan(self, now: float, queue: EventQueue) -> None:
         if self._interval is not None and not self._is_planned:
             self._is_planned = True
             queue.push(ceil(now / self._interval) * self._interval, EventKind.PASS, -1)
+
+    def _wake(self, now: float, every_s: float, queue: EventQueue) -> None:
+        if not self._is_planned:
+            self._is_planned = True
+            queue.push((floor(now / every_s) + 1) * every_s, EventKind.PASS, -1)
 
     def _pass(self, now: float, queue: EventQueue) -> None:
         self.run.passes += 1

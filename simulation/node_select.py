@@ -29,14 +29,21 @@ class Candidates:
     Attributes:
         variant, choice: how the request is read.
         nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
-        units_in_all: the sum over them.
+        most_units: what the richest k of them could give together, shape (m + 1,).
     """
 
     variant: Variant
     choice: GresChoice
     nodes: IntArray
     units: IntArray
-    units_in_all: int
+    most_units: IntArray
+
+    def could_hold(self, demand: Demand) -> bool:
+        """Return whether there are enough nodes and cores for a job, wherever they stand."""
+        span, count = demand.node_counts, len(self.nodes)
+        most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
+        fewest = 1 if span is None else span.minimum
+        return most >= fewest and int(self.most_units[most]) >= (demand.units or 0)
 
 
 class View:
@@ -63,17 +70,12 @@ class View:
         mask = usable(demand, variant, choice, self.free, self.columns)
         units = units_of(demand, self.free, self.columns)
         nodes = np.flatnonzero(mask)
-        return Candidates(
-            variant=variant, choice=choice, nodes=nodes, units=units, units_in_all=int(units[nodes].sum())
-        )
+        richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
+        return Candidates(variant=variant, choice=choice, nodes=nodes, units=units, most_units=richest)
 
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there are enough nodes and cores for a job, wherever they stand."""
-        fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
-        wanted = demand.units or 0
-        return any(
-            len(found.nodes) >= fewest and found.units_in_all >= wanted for found in self.candidates(demand)
-        )
+        return any(found.could_hold(demand) for found in self.candidates(demand))
 
 
 def shape_of(demand: Demand) -> tuple[object, ...]:
@@ -103,8 +105,7 @@ class Selector:
     def spot(self, demand: Demand, view: View) -> Spot | None:
         """Return where a job starts, None when it does not fit."""
         for found in view.candidates(demand):
-            fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
-            if len(found.nodes) < fewest or found.units_in_all < (demand.units or 0):
+            if not found.could_hold(demand):
                 continue
             nodes = self._nodes(demand, found, view)
             if nodes is not None:

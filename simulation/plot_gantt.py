@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,18 @@ import numpy as np
 from ..formats.drawing import save_figure
 from .chart import count_axis, new_figure, styled, time_unit
 from .gantt import Boxes, draw_jobs, label_waits
-from .placement import place_lowest_first
+from .placement import Runs, place_lowest_first
 from .result import Result
 
 
-def draw_gantt(result: Result, path: Path) -> None:
-    """Draw the chart; the machine only counts processors, so jobs get the lowest numbers that are free."""
+def draw_gantt(result: Result, path: Path, placed: Mapping[int, Runs] | None = None) -> None:
+    """Draw the chart.
+
+    Args:
+        result: the outcome.
+        path: file to write.
+        placed: the processors of each job; None where the machine only counts them: the lowest that are free.
+    """
     with styled():
         figure, axes = new_figure(3.6, 1)
         unit, seconds = time_unit(result.makespan)
@@ -27,13 +34,13 @@ def draw_gantt(result: Result, path: Path) -> None:
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds
         names = [str(number) for number in result.workload.ids]
-        draw_jobs(axes, _boxes(result, seconds), wait, names)
+        placed = place_lowest_first(result.workload, result.starts) if placed is None else placed
+        draw_jobs(axes, _boxes(result, seconds, placed), wait, names)
         label_waits(axes, wait, f"Waiting time ({wait_unit})")
         save_figure(figure, path)
 
 
-def _boxes(result: Result, seconds: float) -> Boxes:
-    placed = place_lowest_first(result.workload, result.starts)
+def _boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> Boxes:
     rows = [(job, first, first + count) for job, runs in placed.items() for first, count in runs]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     job = columns[:, 0]

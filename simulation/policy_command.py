@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from ..cluster.errors import OptionError
+from .node_command import NODE_ONLY_POLICIES
 
 if TYPE_CHECKING:
     from .policy import PolicyOptions
@@ -168,7 +169,9 @@ _TOLD = (
 def policy_options(command: F) -> F:
     """Give a command the options of every policy and order."""
     decorators = [
-        click.option("--policy", type=click.Choice(POLICIES), default="easy", show_default=True),
+        click.option(
+            "--policy", type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES]), default="easy", show_default=True
+        ),
         click.option(
             "--order",
             type=click.Choice(ORDERS),

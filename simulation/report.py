@@ -33,6 +33,11 @@ def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
         result: the outcome.
         settings: what the policy was told beyond its name and order.
     """
+    return document_of(result, settings, metrics(result))
+
+
+def document_of(result: Result, settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outcome as plain values with the metrics given."""
     workload = result.workload
     return {
         "format": FORMAT,
@@ -46,7 +51,7 @@ def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
         "killed_at_estimate": len(workload.killed),
         **_stopped(result),
         "seconds": round(result.seconds, 6),
-        "metrics": metrics(result),
+        "metrics": dict(values),
     }
 
 
@@ -64,7 +69,7 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-_ROWS = {
+ROWS = {
     "makespan": ("makespan_s", "s"),
     "theoretical run time": ("theoretical_runtime_s", "s"),
     "CPU utilisation": ("cpu_utilization", ""),
@@ -73,7 +78,7 @@ _ROWS = {
     "response by width": ("response_weighted_by_width_s", "s"),
     "slowdown by area": ("slowdown_weighted_by_area", ""),
 }
-_COLUMNS = {
+COLUMNS = {
     "wait": ("wait", "_s"),
     "response": ("response", "_s"),
     "slowdown": ("slowdown", ""),
@@ -83,18 +88,32 @@ _COLUMNS = {
 
 def to_text(result: Result, name: str) -> str:
     """Return the outcome as a table for people."""
-    workload, values = result.workload, metrics(result)
+    return text_of(result, name, metrics(result), COLUMNS, ROWS)
+
+
+def text_of(
+    result: Result,
+    name: str,
+    values: Mapping[str, Any],
+    columns: Mapping[str, tuple[str, str]],
+    rows: Mapping[str, tuple[str, str]],
+) -> str:
+    """Return a table of metrics: ``columns`` with mean, deviation and maximum, ``rows`` with one figure.
+
+    Both map what people read to a metric's name and unit.
+    """
+    workload = result.workload
     order = "" if result.order == "fcfs" else f", {result.order} order"
     lines = [
         f"{name}: {result.policy}{order}, {len(workload)} jobs on {workload.requests.processors} processors",
         "",
         f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",
     ]
-    for label, (metric, unit) in _COLUMNS.items():
-        shown = (_shown(values[f"{metric}_{part}{unit}"]) for part in ("mean", "std", "max"))
+    for label, (metric, unit) in columns.items():
+        shown = (_shown(values.get(f"{metric}_{part}{unit}")) for part in ("mean", "std", "max"))
         lines.append(f"{label + (' (s)' if unit else ''):<22}" + "".join(f"{text:>16}" for text in shown))
     lines.append("")
-    for label, (metric, unit) in _ROWS.items():
+    for label, (metric, unit) in rows.items():
         lines.append(f"{label:<22}{_shown(values[metric]):>16} {unit}".rstrip())
     lines += [f"{name.replace('_', ' '):<22}{_shown(value):>16}" for name, value in _stopped(result).items()]
     rate = len(workload) / result.seconds if result.seconds else 0

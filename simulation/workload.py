@@ -82,7 +82,7 @@ class Workload:
 
     requests: Requests
     run: tuple[float, ...]
-    ids: tuple[int, ...]
+    ids: tuple[int | str, ...]
     row: tuple[int, ...]
     rows: int
     killed: frozenset[int] = frozenset()

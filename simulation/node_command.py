@@ -1,0 +1,167 @@
+"""What ``aucsched simulate`` does with a workload of nodes: its options, and its outputs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..cluster.errors import OptionError
+from .shared_command import progress_over, shown
+
+if TYPE_CHECKING:
+    from .node_policies import NodeOptions
+    from .node_result import NodeResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: They stand here too, so that --help need not load numpy.
+NODE_ONLY_POLICIES = ("backfill-slurm", "ipsched", "aucsched1", "aucsched2", "aucsched3")
+_COUNT = click.IntRange(1, 10**7)
+#: Options of a machine of nodes, by parameter.
+_NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "interval_s": click.option(
+        "--interval",
+        "interval_s",
+        type=click.FloatRange(0, 10**6, min_open=True),
+        metavar="SECONDS",
+        help="On nodes: passes at multiples of it only (SCHED_INTERVAL); default: after every event.",
+    ),
+    "selection": click.option(
+        "--selection",
+        type=click.Choice(["first", "best", "next"]),
+        help="On nodes: which ones fcfs, easy and reservations take; default first.",
+    ),
+    "window": click.option(
+        "--window", type=_COUNT, help="On nodes: jobs that an auction or backfill-slurm looks at: 100."
+    ),
+    "reserve": click.option(
+        "--reserve",
+        type=click.IntRange(0, 10**7),
+        help="On nodes: reservations for the first blocked jobs; an auction's default is 1.",
+    ),
+    "work_limit": click.option(
+        "--work-limit",
+        type=click.IntRange(0, 10**7),
+        help="On nodes: steps of search in an auction (no clock ends one); default 0.",
+    ),
+    "max_bids": click.option("--max-bids", type=_COUNT, help="On nodes: bids of all jobs in an auction."),
+    "max_bids_per_job": click.option("--max-bids-per-job", type=_COUNT, help="On nodes: bids of one job."),
+    "objective": click.option(
+        "--objective",
+        type=click.Choice(["priority", "priority_cores"]),
+        help="On nodes: what an auction maximises; default priority.",
+    ),
+    "weights": click.option(
+        "--weights", type=click.Choice(["lexicographic", "paper"]), help="On nodes: as in aucsched schedule."
+    ),
+    "on_timeout": click.option(
+        "--on-timeout",
+        type=click.Choice(["halve", "discard"]),
+        help="On nodes: what an exact auction's limit does to its award; the next window is halved.",
+    ),
+    "backfill_interval_s": click.option(
+        "--backfill-interval",
+        "backfill_interval_s",
+        type=click.FloatRange(0, 10**6),
+        metavar="SECONDS",
+        help="On nodes, for backfill-slurm: Slurm's bf_interval; default 30, 0: every pass.",
+    ),
+    "seed": click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: the solver's."),
+}
+#: Options of logs, by parameter, with the value that means: not given.
+_LOG_OPTIONS: dict[str, Any] = {
+    "processors": None,
+    "cluster": None,
+    "check": False,
+    "batsim_out": None,
+    "swf_out": None,
+    "queue_weights": None,
+    "multifactor": None,
+}
+
+
+def node_options(command: F) -> F:
+    """Give a command the options of a machine of nodes."""
+    for option in reversed(_NODE_OPTIONS.values()):
+        command = option(command)
+    return command
+
+
+def is_native(path: str) -> bool:
+    """Return whether a workload file is our JSON and no log; an unreadable file is left to its reader."""
+    try:
+        if path == "-":
+            return bool(sys.stdin.buffer.peek(1)[:1] == b"{")  # type: ignore[union-attr]
+        with Path(path).open("rb") as file:
+            return file.read(64).lstrip()[:1] == b"{"
+    except OSError:
+        return False
+
+
+def check_log_options(options: dict[str, Any]) -> None:
+    """Refuse what only a machine of nodes has."""
+    if options["policy"] in NODE_ONLY_POLICIES:
+        raise OptionError(f"--policy {options['policy']} needs a workload of nodes, not a log")
+    for name in _NODE_OPTIONS:
+        if options[name] is not None:
+            raise OptionError(f"{_flag(name)} needs a workload of nodes, not a log")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
+def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
+    """Play a native workload, write the files that the options name, and print the metrics."""
+    from ..formats.drawing import check_drawing
+    from ..formats.workload import load_workload
+    from ..formats.write import write_text
+    from .node_policies import play
+    from .node_report import to_node_document, to_node_text
+    from .report import to_json
+
+    chosen = _chosen(options)
+    check_drawing("--gantt", options["gantt"])
+    check_drawing("--plot", options["plot"])
+    workload = load_workload(path)
+    with progress_over(len(workload.jobs)) as progress:
+        result = play(workload, chosen, progress)
+    _write(result, options)
+    if options["form"] == "json":
+        write_text(options["output"], to_json(to_node_document(result, chosen.settings())))
+    else:
+        write_text(options["output"], to_node_text(result, workload.name or shown(path)))
+
+
+def _chosen(options: dict[str, Any]) -> NodeOptions:
+    from .node_policies import NodeOptions
+    from .policy_command import check_policy_options
+
+    check_policy_options(options)
+    for name, absent in _LOG_OPTIONS.items():
+        if options[name] != absent:
+            raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
+    given = {name: options[name] for name in _NODE_OPTIONS}
+    if options["reservations"] is not None:
+        given["reserve"] = options["reservations"]
+    return NodeOptions(policy=options["policy"], order=options["order"], **given)
+
+
+def _write(result: NodeResult, options: dict[str, Any]) -> None:
+    """Write the files that the options name."""
+    from ..formats.write import write_text
+    from .node_placement import place_on_nodes
+    from .node_report import node_jobs_csv
+    from .plot_gantt import draw_gantt
+    from .plot_use import draw_utilization
+
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], node_jobs_csv(result))
+    if options["gantt"] is not None:
+        draw_gantt(result, options["gantt"], place_on_nodes(result))
+    if options["plot"] is not None:
+        draw_utilization(result, options["plot"])

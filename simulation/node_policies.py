@@ -1,0 +1,144 @@
+"""Every policy of node-level simulations by name, and one call that plays a workload."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..auction.options import AUCTIONS, StepOptions
+from ..cluster.errors import OptionError
+from ..cluster.workload import ClusterWorkload
+from .machine import Machine
+from .node_auction import Auction
+from .node_backfill import Backfill
+from .node_kernel import NodePolicy, simulate_nodes
+from .node_queue import MultifactorQueue, NodeQueue
+from .node_result import NodeResult, node_result
+from .node_select import SELECTIONS, SwitchFit
+
+_AUCTIONS = ("ipsched", *AUCTIONS)
+_QUEUES = ("fcfs", "easy", "reservations")
+#: Jobs of the queue that backfill-slurm looks at, as Slurm's bf_max_job_test once did by default.
+SLURM_DEPTH = 100
+#: Seconds between its looks behind the first blocked job: Slurm's default bf_interval.
+SLURM_BACKFILL_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """How a node-level simulation is to run; None where the policy's own default stands.
+
+    Attributes:
+        policy: a name in ``NODE_POLICIES``.
+        order: ``fcfs``, the workload's priorities as given, or ``multifactor`` (SPEC 1.11).
+        interval_s: seconds between passes; None: after every event.
+        selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
+        window: jobs that a pass looks at: the auctions' 100, backfill-slurm's 100, all for the others.
+        reserve: blocked jobs with a reservation: 1 for the auctions, 4 for policy reservations.
+        work_limit: what ends an auction's attempt, 0 or more; default 0.
+        backfill_interval_s: between two looks of backfill-slurm behind the first blocked job (bf_interval):
+            default 30; 0: in every pass.
+        max_bids, max_bids_per_job, objective, weights, on_timeout, seed: as in a step.
+    """
+
+    policy: str = "easy"
+    order: str = "fcfs"
+    interval_s: float | None = None
+    selection: str | None = None
+    window: int | None = None
+    reserve: int | None = None
+    work_limit: int | None = None
+    max_bids: int | None = None
+    max_bids_per_job: int | None = None
+    objective: str | None = None
+    weights: str | None = None
+    on_timeout: str | None = None
+    seed: int | None = None
+    backfill_interval_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in NODE_POLICIES:
+            raise OptionError(f"--policy {self.policy} counts processors; a machine of nodes has {_LISTED}")
+        if self.order not in ("fcfs", "multifactor"):
+            raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
+        for name, policies in _READ_BY.items():
+            if getattr(self, name) is not None and self.policy not in policies:
+                option = f"--{name.replace('_', '-')}"
+                raise OptionError(f"{option} needs --policy {' or '.join(policies)}, not {self.policy}")
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the policy was told, by option name."""
+        names = [name for name in self.__slots__ if name not in ("policy", "order")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+_READ_BY: dict[str, tuple[str, ...]] = {
+    "selection": _QUEUES,
+    "window": ("backfill-slurm", *_AUCTIONS),
+    "reserve": ("reservations", *_AUCTIONS),
+    "backfill_interval_s": ("backfill-slurm",),
+    **dict.fromkeys(
+        ("work_limit", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
+        _AUCTIONS,
+    ),
+}
+
+
+def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:
+    selector = SELECTIONS[options.selection or "first"](machine.columns, machine.topology)
+    return Backfill(machine, selector, reservations=reservations)
+
+
+def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
+    selector = SwitchFit(machine.columns, machine.topology)
+    every = SLURM_BACKFILL_S if options.backfill_interval_s is None else options.backfill_interval_s
+    depth = options.window or SLURM_DEPTH
+    return Backfill(machine, selector, reservations=1, depth=depth, every_s=every or None)
+
+
+def step_options(options: NodeOptions) -> StepOptions:
+    """Return what each step of an auction is told."""
+    given = {
+        name: getattr(options, name)
+        for name in ("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed")
+        if getattr(options, name) is not None
+    }
+    reserve = 1 if options.reserve is None else options.reserve
+    return StepOptions(model=options.policy, work_limit=options.work_limit or 0, reserve=reserve, **given)
+
+
+def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
+    return Auction(machine, step_options(options))
+
+
+#: Policy name → what makes it.
+NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
+    "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
+    "easy": lambda options, machine: _queue_policy(options, machine, 1),
+    "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or 4),
+    "backfill-slurm": _slurm,
+    **dict.fromkeys(_AUCTIONS, _auction),
+}
+_LISTED = ", ".join(NODE_POLICIES)
+
+
+def play(
+    workload: ClusterWorkload, options: NodeOptions, progress: Callable[[int], None] | None = None
+) -> NodeResult:
+    """Play a workload under the policy that the options name.
+
+    Raises:
+        AwardError: the policy broke a rule.
+        OptionError: an option's value cannot be used.
+    """
+    began = time.perf_counter()
+    machine = Machine(workload)
+    queue = MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
+    policy = NODE_POLICIES[options.policy](options, machine)
+    record = simulate_nodes(
+        workload, machine, policy, queue, interval_s=options.interval_s, progress=progress
+    )
+    seconds = time.perf_counter() - began
+    return node_result(workload, machine, record, policy=options.policy, order=options.order, seconds=seconds)
