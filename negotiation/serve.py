@@ -25,7 +25,7 @@ from .transport_socket import SocketTransport
 
 #: Connections in a row that come to nothing before a party gives up.
 _FRUITLESS = 20
-#: How long a party whose jobs are done looks for the other, to say so; and one that nothing can happen to.
+#: How long a party whose jobs are done looks for the other, to say so.
 _FAREWELL_S = 5.0
 
 Tell = Callable[[str], None]
@@ -49,12 +49,18 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
         NobodyError: the runtime scheduler stays away while jobs are left.
         RefusedError: either refuses the other for good.
         CutOffError: the runtime scheduler has left.
+        StuckError: jobs wait that nothing will start.
     """
 
     def talk(transport: SocketTransport) -> None:
         _send(transport, party.take(Connect()))
-        while _session(party).phase is not Phase.CLOSED:
-            _hear(party, transport)
+        while (phase := _session(party).phase) is not Phase.CLOSED:
+            state = party.state
+            is_idle = phase is Phase.WAITING and not (state.away or state.urgent)
+            if is_idle and state.queue and state.next_arrival_s() is None:
+                _hear_or_leave(party, transport, len(state.queue))
+            else:
+                _hear(party, transport)
 
     def has_ended() -> bool:
         if party.has_ended and not party.state.is_finished:
@@ -93,27 +99,27 @@ def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet
             if time is None and (state.awaits_message() or not state.queued):
                 _hear(party, transport)
             elif time is None:
-                _hear_or_leave(party, transport)
+                _hear_or_leave(party, transport, state.queued)
             else:
                 works = state.machine.running or state.next_arrival_s is not None
                 idle = 0 if works else idle + 1
                 if idle > PATIENCE:
-                    _leave(party, transport)
+                    _leave(party, transport, state.queued)
                 _send(transport, party.take(Wake(time_s=time)))
 
     _serve(party, link, tell, meet or _ignored, talk, lambda: party.has_ended, lambda: None)
 
 
-def _hear_or_leave(party: Party[RuntimeState], transport: SocketTransport) -> None:
-    """Give the batch scheduler a last moment: no event here will start the jobs that it says wait."""
-    if transport.is_readable(_FAREWELL_S):
+def _hear_or_leave(party: Party[Any], transport: SocketTransport, waiting: int) -> None:
+    """Give the other a last moment: nothing that this party knows of will start the jobs that wait."""
+    if transport.is_readable():
         _hear(party, transport)
     else:
-        _leave(party, transport)
+        _leave(party, transport, waiting)
 
 
-def _leave(party: Party[RuntimeState], transport: SocketTransport) -> NoReturn:
-    text = f"nothing happens any more, but {party.state.queued} jobs wait"
+def _leave(party: Party[Any], transport: SocketTransport, waiting: int) -> NoReturn:
+    text = f"nothing happens any more, but {waiting} jobs wait"
     _send(transport, party.take(Leave(text=text)))
     raise StuckError(text)
 

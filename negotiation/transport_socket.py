@@ -69,9 +69,9 @@ class SocketTransport:
             self.refuse(f"no message: {error}")
             raise PeerLostError(f"what came is no message: {error}") from error
 
-    def is_readable(self, timeout_s: float) -> bool:
-        """Whether anything comes, or the end of all, within the time."""
-        return self._frames.is_inside or bool(select.select([self._socket], [], [], timeout_s)[0])
+    def is_readable(self) -> bool:
+        """Whether anything comes, or the end of all, before half of the other's patience is over."""
+        return self._frames.is_inside or bool(select.select([self._socket], [], [], self._timeout_s / 2)[0])
 
     def patience(self, timeout_s: float) -> None:
         """Set how long sending may take, and receiving unless told."""
@@ -83,8 +83,8 @@ class SocketTransport:
 
     def refuse(self, text: str) -> None:
         """Say why, and close; the other end is given a moment to read it."""
-        with contextlib.suppress(PeerLostError, OSError):
-            self._send(framed(msgspec.json.encode(Refusal(text=text)), STRANGER_BYTES))
+        with contextlib.suppress(OSError):
+            self._write(framed(msgspec.json.encode(Refusal(text=text)), STRANGER_BYTES))
             self._socket.shutdown(socket.SHUT_WR)
             self._drain()
         self.close()
@@ -136,10 +136,13 @@ class SocketTransport:
 
     def _send(self, frame: bytes) -> None:
         try:
-            self._socket.settimeout(self._timeout_s)
-            self._socket.sendall(frame)
+            self._write(frame)
         except OSError as error:
             raise PeerLostError(self._last_words() or f"the other party is gone: {_why(error)}") from error
+
+    def _write(self, frame: bytes) -> None:
+        self._socket.settimeout(self._timeout_s)
+        self._socket.sendall(frame)
 
     def _last_words(self) -> str | None:
         """Return what the other end said before it closed, None when it said nothing."""
