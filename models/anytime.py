@@ -39,7 +39,7 @@ _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_ENTRIES = 12, 3000, 10_000
 _MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
 #: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
 _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
-#: Bids that HiGHS is given whole: after the first step; at the steps that are powers of two from the first one on.
+#: Bids that HiGHS is given whole: after the first step; at steps that are powers of two from the first on.
 _WHOLE_AT_ONCE, _WHOLE_LATER, _FIRST_WHOLE = 700, 3000, 32
 #: A gap below which HiGHS is given any program whole.
 _NEARLY_PROVED = 1e-4
@@ -112,7 +112,7 @@ class _Contest:
         self.award = start
         self.best = self._worth.of(start)
         self.bound: int | None = None
-        self._is_liked_best = False
+        self._is_liked_best = not len(packing)
         self._alive: BoolArray = np.ones(len(packing), np.bool_)
         self._relaxation: Relaxation | None = None
         prices = find_prices(packing, value, float(value[start].sum()), _ROUNDS, self._over(_FOR_PRICES))
