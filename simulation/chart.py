@@ -24,11 +24,13 @@ BLUE, ORANGE, GREY = "#1f5a94", "#c8641e", "#8a8f98"
 _UNITS = {"s": 1, "min": 60, "h": 3600, "days": 86_400}
 
 
-def new_figure(height: float, rows: int, columns: int = 1, **layout: Any) -> tuple[Figure, Any]:
+def new_figure(
+    height: float, rows: int, columns: int = 1, *, dpi: int = _DPI, **layout: Any
+) -> tuple[Figure, Any]:
     """Return an empty figure as wide as a page's text, and its axes."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra may be absent
 
-    figure = Figure(figsize=(_WIDTH_IN, height), dpi=_DPI, layout="constrained")
+    figure = Figure(figsize=(_WIDTH_IN, height), dpi=dpi, layout="constrained")
     return figure, figure.subplots(rows, columns, **layout)
 
 

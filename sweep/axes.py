@@ -90,7 +90,9 @@ def _named(name: str, text: str) -> Axis:
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
     _named("policy", "Of the simulation (WORKLOAD only)."),
-    _named("order", "Of the waiting queue (SWF logs only)."),
+    _named("order", "Of the waiting queue (WORKLOAD only)."),
+    _number("interval_s", "Between passes (workloads of nodes only).", 1e-3, metavar="SECONDS,…"),
+    _named("selection", "Of nodes: first, best, next."),
     _integer("processors", "The machine's size (SWF logs only); default: the log's header.", 1),
     _integer("reservations", "For policy reservations.", 1),
     _integer("lookahead_depth", "For policy lookahead.", 1),

@@ -21,7 +21,7 @@ class Kind:
         name: ``snapshot``, …
         title: for people, with its article.
         axes: names of the options it reads; others are refused.
-        has_seeds: whether a repetition differs from the next by its seed.
+        uses_seed: whether runs with these options differ by their seed.
         load: makes the file's content what a run takes; raises InputError.
         resolve: from one combination of options, its seed among them, to the columns that say everything the
             run is told; raises OptionError where they cannot go together, InputError where the input lacks
@@ -32,7 +32,7 @@ class Kind:
     name: str
     title: str
     axes: tuple[str, ...]
-    has_seeds: bool
+    uses_seed: Callable[[Mapping[str, Value]], bool]
     load: Callable[[bytes], Any]
     resolve: Callable[[Any, Mapping[str, Value]], Row]
     run: Callable[[Any, Row], Row]

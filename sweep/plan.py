@@ -10,14 +10,18 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..cluster.errors import InputError, OptionError
+from ..formats.workload_wire import FORMAT as WORKLOAD_FORMAT
 from .axes import AXES, Row, Value, shown
 from .kinds import Kind
 from .snapshot_runs import SNAPSHOT
 from .trace_runs import TRACE
+from .workload_runs import WORKLOAD
 
 #: Kind by name.
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SNAPSHOT, TRACE)}
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SNAPSHOT, TRACE, WORKLOAD)}
 
 #: More runs than these are a slip of the keyboard.
 _MOST_RUNS = 1_000_000
@@ -96,9 +100,21 @@ def read_subject(path: str) -> Subject:
     return Subject(name=Path(path).name, kind=_kind_of(content), content=content)
 
 
+class _Head(msgspec.Struct):
+    """What tells the JSON formats apart."""
+
+    format: str = ""
+
+
 def _kind_of(content: bytes) -> str:
     """Return the kind: JSON begins with a brace, everything else is taken for an SWF log."""
-    return SNAPSHOT.name if content.lstrip()[:1] == b"{" else TRACE.name
+    if content.lstrip()[:1] != b"{":
+        return TRACE.name
+    try:
+        head = msgspec.json.decode(content, type=_Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return SNAPSHOT.name  # whose reader says what is wrong
+    return WORKLOAD.name if head.format == WORKLOAD_FORMAT else SNAPSHOT.name
 
 
 def make_plan(
@@ -119,8 +135,6 @@ def make_plan(
     subject = read_subject(path)
     kind = KINDS[subject.kind]
     kind.refuse_others(axes)
-    if seed is not None and not kind.has_seeds:
-        raise OptionError(f"--seed: {kind.title} is simulated without chance")
     ordered = tuple((name, tuple(axes[name])) for name in AXES if name in axes)
     size = repeat
     for _, values in ordered:
@@ -128,20 +142,24 @@ def make_plan(
     if size > _MOST_RUNS:
         raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
     try:
-        runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed or 0)
+        runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)
     except InputError as error:
         raise error.in_file("standard input" if path == "-" else path) from error
     return Plan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
 
 
 def _runs(
-    kind: Kind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int
+    kind: Kind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
 ) -> tuple[Run, ...]:
     names = tuple(name for name, _ in axes)
     runs: list[Run] = []
     for values in product(*(values for _, values in axes)):
         point = dict(zip(names, values, strict=True))
+        uses_seed = kind.uses_seed(point)
+        if seed is not None and not uses_seed:
+            raise OptionError(f"--seed: policy {point.get('policy', 'easy')} takes no chances")
         for place in range(repeat):
-            turn: Mapping[str, Value] = {"seed": seed + place} if kind.has_seeds else {"repeat": place}
-            runs.append(Run(number=len(runs), options=kind.resolve(loaded, {**point, **turn})))
+            turn: Mapping[str, Value] = {"seed": (seed or 0) + place} if uses_seed else {}
+            options = kind.resolve(loaded, {**point, **turn, "repeat": place})
+            runs.append(Run(number=len(runs), options=options))
     return tuple(runs)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MOST_PANELS, _MOST_LINES = 24, 10
 _ACROSS = 4
 _PANEL_IN, _FRAME_IN = 1.5, 0.6
+#: For a screen: there are many panels.
+_DPI = 200
 #: What goes from left to right, and what makes lines, if it was swept: the first of these, then of any axes.
 _FIRST_ACROSS = ("window", "max_bids", "max_bids_per_job")
 _FIRST_LINES = ("max_bids", "max_bids_per_job")
@@ -61,13 +63,19 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     "snapshot": (
         Measure(column="priority", label="Priority sum\n(% of the best)", factor=100, of_best=True),
         Measure(column="gap", label="Gap to the bound\n(%)", factor=100),
-        Measure(column="seconds.step", label="Time of a step\n(s)"),
+        Measure(column="seconds.cpu", label="Processor time\n(s)"),
+    ),
+    "workload": (
+        Measure(column="cpu_utilization", label="Utilisation\n(%)", factor=100),
+        Measure(column="wait_mean_s", label="Mean wait\n(min)", factor=1 / 60),
+        Measure(column="level_mean", label="Mean level"),
+        Measure(column="seconds.cpu", label="Processor time\n(s)"),
     ),
     "trace": (
         Measure(column="cpu_utilization", label="Utilisation\n(%)", factor=100),
         Measure(column="wait_mean_s", label="Mean wait\n(h)", factor=1 / 3600),
         Measure(column="bounded_slowdown_mean", label="Mean bounded\nslowdown"),
-        Measure(column="seconds.run", label="Time of a run\n(s)"),
+        Measure(column="seconds.cpu", label="Processor time\n(s)"),
     ),
 }
 
@@ -122,7 +130,7 @@ def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path) -> None:
     across = min(_ACROSS, len(points))
     below = -(-len(points) // across) * len(measures)
     with styled():
-        figure, grid = new_figure(_FRAME_IN + _PANEL_IN * below, below, across, squeeze=False)
+        figure, grid = new_figure(_FRAME_IN + _PANEL_IN * below, below, across, dpi=_DPI, squeeze=False)
         for axes in grid.flat:
             axes.set_visible(False)
         for place, point in enumerate(points):
@@ -186,7 +194,7 @@ def _draw_panel(axes: Axes, layout: Layout, measure: Measure, rows: Sequence[Row
         if drawn:
             places, means, low, high = zip(*drawn, strict=True)
             # Where lines coincide, those drawn first show as a rim.
-            width = 1 + 0.7 * (len(among) - 1 - place)
+            width = 0.8 + 0.45 * (len(among) - 1 - place)
             axes.errorbar(
                 places, means, (low, high), color=_color(place, len(among)), label=str(one),
                 linewidth=width, linestyle="-" if is_number else "", marker="o", markersize=2 + width,

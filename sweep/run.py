@@ -28,13 +28,13 @@ def run_row(kind: str, loaded: Any, run: Run) -> Row:
 
     An error of any kind becomes the row's ``error``; the columns of the result are then missing.
     """
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     try:
         result = KINDS[kind].run(loaded, run.options)
     except Exception as error:  # noqa: BLE001 - whatever fails is a row, and the others go on
         result = failure(f"{type(error).__name__}: {error}")
-    seconds = time.perf_counter() - began
-    return {"run": run.number, **run.options, **result, "seconds.run": seconds, **versions()}
+    seconds = {"seconds.run": time.perf_counter() - began, "seconds.cpu": time.process_time() - cpu}
+    return {"run": run.number, **run.options, **result, **seconds, **versions()}
 
 
 def failure(message: str) -> Row:

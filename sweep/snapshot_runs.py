@@ -23,7 +23,7 @@ def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
         raise OptionError(
             "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
         )
-    explicit = {name: value for name, value in options.items() if name != "preset"}
+    explicit = {name: value for name, value in options.items() if name not in {"preset", "repeat"}}
     preset = options.get("preset")
     step = options_with_preset(None if preset is None else str(preset), explicit)
     by_clock = step.work_limit is None
@@ -35,12 +35,17 @@ def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
         "max_bids_per_job": step.bids_per_job,
         "time_limit_s": float(step.time_limit_s) if by_clock else None,
         "work_limit": step.work_limit,
+        "repeat": options["repeat"],
         "seed": step.seed,
     }
 
 
 def _run(snapshot: Snapshot, options: Row) -> Row:
-    given = {name: value for name, value in options.items() if name != "preset" and value is not None}
+    given = {
+        name: value
+        for name, value in options.items()
+        if name not in {"preset", "repeat"} and value is not None
+    }
     return _columns(run_step(snapshot, StepOptions(**given)))  # type: ignore[arg-type]
 
 
@@ -79,7 +84,7 @@ SNAPSHOT = Kind(
         *("preset", "model", "strategy", "weights", "objective", "on_timeout", "preference_table", "reserve"),
         *("window", "max_bids", "max_bids_per_job", "time_limit_s", "work_limit"),
     ),
-    has_seeds=True,
+    uses_seed=lambda _: True,
     load=parse_snapshot,
     resolve=_resolve,
     run=_run,

@@ -84,7 +84,7 @@ TRACE = Kind(
         *("policy", "order", "processors", "reservations", "lookahead_depth", "slack", "expansion_factor"),
         *("adapt_every", "adapt_window", "speculation", "stops"),
     ),
-    has_seeds=False,
+    uses_seed=lambda _: False,
     load=unpack_swf,
     resolve=_resolve,
     run=_run,

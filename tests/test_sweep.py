@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
 import os
 import pty
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 from support.run import aucsched
-from support.sweeps import GRID, RUNS, TRACE, rows_of, small
+from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 
 import aucsched as package
 from aucsched.cli import run
@@ -115,6 +116,47 @@ def test_policies_over_a_trace(tmp_path: Path) -> None:
     assert "level_mean" not in rows[0]
 
 
+def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    told = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")
+    grid = (*told, "--window", "2,8", "--max-bids", "10,60", "--repeat", "2", "--workers", "2")
+    done = aucsched("sweep", source, *grid, "-o", out, "--plot", tmp_path / "w.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = rows_of(out)
+    assert len(rows) == 8
+    assert [row["seed"] for row in rows[:4]] == ["0", "1", "0", "1"]
+    assert {(row["reserve"], row["objective"], row["strategy"]) for row in rows} == {
+        ("1", "priority", "anytime")
+    }
+    point = ("--window", "8", "--max-bids", "10", "--seed", "1", "--format", "json")
+    metrics = json.loads(aucsched("simulate", source, *told, *point).stdout)["metrics"]
+    (row,) = (row for row in rows if (row["window"], row["max_bids"], row["seed"]) == ("8", "10", "1"))
+    assert float(row["wait_mean_s"]) == metrics["wait_mean_s"] > 0
+    assert float(row["level_mean"]) == metrics["level_mean"]
+    assert float(row["level_job_shares.1"]) == metrics["level_job_shares"]["1"]
+    assert (tmp_path / "w.png").stat().st_size > 0
+
+
+def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    assert (
+        run(["sweep", str(source), "--policy", "easy,backfill-slurm", "-o", str(out), "--workers", "1"]) == 0
+    )
+    rows = rows_of(out)
+    assert [(row["policy"], row["status"], row["jobs"]) for row in rows] == [
+        ("easy", "done", "16"),
+        ("backfill-slurm", "done", "16"),
+    ]
+    for arguments, said in (
+        (("--policy", "easy", "--work-limit", "3"), "--work-limit needs --policy ipsched or aucsched1"),
+        (("--policy", "easy", "--seed", "3"), "--seed: policy easy takes no chances"),
+        (("--model", "aucsched3"), "--model: a workload of nodes has no use for it"),
+        (("--policy", "slack"), "--policy slack counts processors"),
+        (("--policy", "aucsched3", "--window", "0"), "window: 0 is below 1"),
+    ):
+        assert said in refusal(capsys, source, *arguments, "-o", tmp_path / "x.csv")
+
+
 def test_a_gzip_log_on_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "aucsched", "sweep", "-", "-o", str(tmp_path / "t.csv")]
     subprocess.run(command, input=gzip.compress(TRACE.read_bytes()), check=True)
@@ -190,7 +232,7 @@ def test_refused_over_a_snapshot(
     [
         (["--model", "aucsched3"], "--model: an SWF log has no use for it"),
         (["--window", "25"], "--window: an SWF log has no use for it"),
-        (["--seed", "3"], "--seed: an SWF log is simulated without chance"),
+        (["--seed", "3"], "--seed: policy easy takes no chances"),
         (["--policy", "fast"], "policy 'fast' is none of"),
         (["--order", "fast"], "order 'fast' is none of"),
         (["--reservations", "3"], "--reservations needs --policy reservations, not easy"),

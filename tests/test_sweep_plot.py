@@ -32,7 +32,7 @@ def rows_for(plan: Plan) -> list[Row]:
             "status": "feasible",
             "priority": 100.0 + int(str(one.options["window"])) + int(str(one.options["max_bids"])) / 1000,
             "gap": 0.5,
-            "seconds.step": 0.25 * int(str(one.options["window"])),
+            "seconds.cpu": 0.25 * int(str(one.options["window"])),
         }
         for one in plan.runs
     ]

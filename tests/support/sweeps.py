@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 from instances.generate import snapshot_bytes
@@ -18,6 +19,27 @@ def small(folder: Path) -> Path:
     """Write a snapshot of 48 nodes and 12 jobs."""
     path = folder / "small.json"
     path.write_bytes(snapshot_bytes("tiny", 0))
+    return path
+
+
+def workload(folder: Path) -> Path:
+    """Write a workload: 16 jobs come to 8 nodes of two leaves, and cannot all start at once."""
+    nodes = [{"name": "n[1-8]", "cores": 4, "gres": {"gpu": 1}}]
+    leaves = [{"name": "a", "nodes": "n[1-4]"}, {"name": "b", "nodes": "n[5-8]"}]
+    jobs = [
+        {"id": str(place), "priority": 100 - place, "cores": 4 + place % 5 * 5, "arrival_s": 3 * place}
+        | {"run_time_s": 20 + 7 * (place % 4), "time_limit_s": 60}
+        for place in range(16)
+    ]
+    document = {
+        "format": "aucsched-workload/1",
+        "name": "sixteen",
+        "nodes": nodes,
+        "topology": {"kind": "tree", "switches": [*leaves, {"name": "root", "switches": "a,b"}]},
+        "jobs": jobs,
+    }
+    path = folder / "workload.json"
+    path.write_text(json.dumps(document))
     return path
 
 

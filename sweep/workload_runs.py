@@ -1,0 +1,81 @@
+"""Runs over a workload: a policy on a machine of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..auction.options import MODELS
+from ..cluster.workload import ClusterWorkload
+from ..formats.workload import parse_workload
+from ..simulation.node_metrics import node_metrics
+from ..simulation.node_policies import NodeOptions, play, step_options
+from .axes import Row, Value
+from .kinds import Kind
+
+#: Options of a simulation that take lists, under their names there.
+_AXES = (
+    *("policy", "order", "interval_s", "selection", "weights", "objective", "on_timeout", "reserve"),
+    *("window", "max_bids", "max_bids_per_job", "work_limit"),
+)
+#: Columns that are a step's options under the same name.
+_OF_A_STEP = ("weights", "objective", "on_timeout", "reserve", "window", "work_limit", "seed")
+
+
+def _uses_seed(options: Mapping[str, Value]) -> bool:
+    """Return whether a policy takes chances: the auctions do."""
+    return str(options.get("policy")) in MODELS
+
+
+def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
+    """Return everything that the simulation is told, defaults included."""
+    chosen = _node_options(options)
+    row: Row = {"policy": chosen.policy, "order": chosen.order, "repeat": options["repeat"]}
+    row |= chosen.settings()
+    if _uses_seed(options):
+        step = step_options(chosen)
+        row |= {name: getattr(step, name) for name in _OF_A_STEP}
+        row["strategy"] = "anytime" if step.is_anytime else "exact"
+        row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}
+    return row
+
+
+def _node_options(options: Mapping[str, Value]) -> NodeOptions:
+    given: dict[str, Any] = {
+        name: options[name] for name in (*_AXES, "seed") if options.get(name) is not None
+    }
+    return NodeOptions(**given)
+
+
+def _run(workload: ClusterWorkload, options: Row) -> Row:
+    result = play(workload, _node_options(options))
+    values = node_metrics(result)
+    return {
+        "status": "done",
+        "jobs": len(result.played),
+        "never_started": len(result.record.never),
+        "passes": result.record.passes,
+        **{name: value for name, value in _flat(values).items() if value is not None},
+    }
+
+
+def _flat(values: Mapping[str, Any]) -> Row:
+    """Return metrics as columns: shares by level become one for each."""
+    row: Row = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            row |= {f"{name}.{level}": float(share) for level, share in value.items()}
+        else:
+            row[name] = None if value is None else float(value)
+    return row
+
+
+WORKLOAD = Kind(
+    name="workload",
+    title="a workload of nodes",
+    axes=_AXES,
+    uses_seed=_uses_seed,
+    load=parse_workload,
+    resolve=_resolve,
+    run=_run,
+)
