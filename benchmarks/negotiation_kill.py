@@ -67,7 +67,7 @@ class Processes:
             out += ["--format", "json", "-o", "metrics.json"]
         else:
             out += ["--mapper", self.mapper]
-        program = [sys.executable, "-c", "from aucsched.cli import main; main()"]
+        program = [sys.executable, "-m", "aucsched"]
         line = [*program, party, *self.workload, *where, "--journal", "journals", *out]
         with (self.folder / f"{party}.log").open("ab") as log:
             self.running[party] = subprocess.Popen(line, cwd=self.folder, stdout=log, stderr=log)  # noqa: S603 - our own

@@ -139,12 +139,22 @@ def _started(state: BatchState, message: NegotiationStartResponse, peer: str) ->
 
 def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
     _open_session(state, peer)
-    state = told(_replace(state, now_s=max(state.now_s, message.time_s)), message.reports, peer)
+    state = _replace(state, now_s=max(state.now_s, message.time_s))
+    known = state.arrived
+    if message.complete:
+        # A batch scheduler that has lost its journal hears of jobs that have yet to come to it.
+        state = arrived(state)
+    state = told(state, message.reports, peer)
     if message.complete:
         named = {report.job for report in message.reports}
         lost = [job for job, away in state.away.items() if away.peer == peer and job not in named]
         state = queued_again(state, lost)
-    return _pursue(arrived(state))
+    has_learned = message.complete and state.arrived > known
+    state, sends = _pursue(arrived(state))
+    if has_learned and not sends:
+        # It waits to hear of jobs that were to come when this party connected, and that have started there.
+        sends = (Send(peer, RequestResourceOffer(jobs=(), **outlook(state))),)
+    return state, sends
 
 
 def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:

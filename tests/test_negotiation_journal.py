@@ -156,10 +156,12 @@ class World:
         self.revive("runtime")
         self.connect()
 
-    def revive(self, name: str) -> None:
+    def revive(self, name: str, *, forgetful: bool = False) -> None:
         """Start a party from its journal alone; what it had not flushed is lost, as with its process."""
         if name in self.journals:
             self.journals[name].close()
+        if forgetful:
+            (self.folder / name).unlink()
         journal = self.journals[name] = Journal(self.folder / name, {"party": name})
         if name == "batch":
             batch = BatchSettings(mapper="greedy", ends_when_done=True)
@@ -231,10 +233,14 @@ def test_deaths_at_any_moment_lose_nothing(
     arrivals = tuple(sorted(arrivals, key=lambda arrival: arrival.time_s))
     world = World(tmp_path_factory.mktemp("world"), arrivals, urgency)
     for _ in range(data.draw(st.integers(0, 60))):
-        match data.draw(st.sampled_from(["on"] * 6 + ["batch", "runtime", "cut"])):
+        match data.draw(st.sampled_from(["on"] * 8 + ["batch", "runtime", "cut", "forget"])):
             case "on":
                 world.go_on(runtime_first=data.draw(st.booleans()))
             case "cut":
+                world.connect()
+            case "forget":
+                # Its journal is lost: it knows the workload, and what has run it is told.
+                world.revive("batch", forgetful=True)
                 world.connect()
             case name:
                 world.revive(name)
