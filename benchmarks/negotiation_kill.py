@@ -229,7 +229,9 @@ def main() -> int:
     print(f"{play.name}, {len(play.arrivals)} jobs, mapper {arguments.mapper}")
     print(f"  kills        {killed.kills.total()} ({each}), {took:.0f} s")
     print(f"  transitions  {checked.transitions}, no node held twice or lost at any")
-    print(f"  jobs         {checked.started.total()} starts, {checked.done.total()} ends: each job once")
+    again = checked.started.total() - checked.done.total()
+    back = f" ({again} again, killed for an urgent job)" if again else ""
+    print(f"  jobs         {checked.started.total()} starts{back}, {checked.done.total()} ends: each job once")
     print(f"  connections  {said.count('aucsched: lost ')} lost, {said.count('refuse')} lines of refusals")
     print(f"  makespan     {makespans[0]:.1f} min without kills, {makespans[1]:.1f} min with them")
     for line in said.splitlines():

@@ -65,16 +65,25 @@ def heard_address(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("mapper", ["greedy", "auction"])
 def test_two_processes_give_the_bytes_of_one(mapper: str, workload: Path, tmp_path: Path) -> None:
-    play = [workload, "--urgent", "suspend"]
-    files = ["--format", "json", "--trace"]
+    play: list[str | Path] = [workload, "--urgent", "suspend"]
+    files: list[str | Path] = ["--format", "json", "--trace"]
     alone = aucsched(
         "negotiate", *play, "--mapper", mapper,
         *files, "one.jsonl", "-o", "one.json", "--jobs-out", "one.csv", cwd=tmp_path,
     )  # fmt: skip
     assert alone.returncode == 0, alone.stderr
     (tmp_path / "secret").write_text("open sesame\n")
-    secret = ["--secret-file", "secret", "--journal", "journals"]
-    runtime = ["--listen", "127.0.0.1:0", *files, "two.jsonl", "-o", "two.json", "--jobs-out", "two.csv"]
+    secret: list[str | Path] = ["--secret-file", "secret", "--journal", "journals"]
+    runtime: list[str | Path] = [
+        "--listen",
+        "127.0.0.1:0",
+        *files,
+        "two.jsonl",
+        "-o",
+        "two.json",
+        "--jobs-out",
+        "two.csv",
+    ]
     with background("irtsched", *play, *secret, *runtime, cwd=tmp_path) as process:
         where = ["--connect", heard_address(process)]
         batch = aucsched(
