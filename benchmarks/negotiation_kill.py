@@ -231,7 +231,8 @@ def main() -> int:
     print(f"  transitions  {checked.transitions}, no node held twice or lost at any")
     again = checked.started.total() - checked.done.total()
     back = f" ({again} again, killed for an urgent job)" if again else ""
-    print(f"  jobs         {checked.started.total()} starts{back}, {checked.done.total()} ends: each job once")
+    starts, ends = checked.started.total(), checked.done.total()
+    print(f"  jobs         {starts} starts{back}, {ends} ends: each job once")
     print(f"  connections  {said.count('aucsched: lost ')} lost, {said.count('refuse')} lines of refusals")
     print(f"  makespan     {makespans[0]:.1f} min without kills, {makespans[1]:.1f} min with them")
     for line in said.splitlines():

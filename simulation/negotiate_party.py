@@ -82,7 +82,8 @@ class Chronicle:
         self._own += [Sent(time_s=now, from_batch=False, peer="", message=send.message) for send in sends]
         for send in sends:
             if isinstance(send.message, StatusReport):
-                self._lost_node_s += sum(report.lost_node_s for report in send.message.reports)
+                for report in send.message.reports:  # one by one: the sum of floats depends on the order
+                    self._lost_node_s += report.lost_node_s
         if not has_more:
             self._sent += self._own
             self._own = []
