@@ -1,24 +1,29 @@
-"""Both parties over a socket: the same schedule as in one process, whoever else connects or misbehaves."""
+"""Both parties over a socket: the same schedule as in one process, however either misbehaves."""
 
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from support.negotiation import check_jobs, machine, malleable, pair, rigid
+from support.negotiation import pair, rigid
+from support.parties import (
+    ARRIVALS,
+    LIMITS,
+    NODES,
+    Served,
+    batch_party,
+    check_done,
+    identity,
+    listening,
+    runtime_party,
+)
 
-from aucsched.cluster.errors import OptionError
-from aucsched.negotiation import ibsched, irtsched
-from aucsched.negotiation.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.batch_state import Arrival
 from aucsched.negotiation.framing import framed
-from aucsched.negotiation.handshake import Identity, PartyName, RefusedError
-from aucsched.negotiation.irtsched import RuntimeState
+from aucsched.negotiation.handshake import PartyName
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
@@ -32,93 +37,15 @@ from aucsched.negotiation.messages import (
     StatusReport,
 )
 from aucsched.negotiation.pair import StuckError
-from aucsched.negotiation.party import Party
 from aucsched.negotiation.serve import CutOffError, serve_batch, serve_runtime
 from aucsched.negotiation.transport import PeerLostError
 from aucsched.negotiation.transport_link import (
-    Address,
     Connector,
     Limits,
     Link,
-    Listener,
-    NobodyError,
-    address_of,
 )
 from aucsched.negotiation.transport_socket import SocketTransport, TooLongError
 from aucsched.runtime.records import JobReport, JobState
-from aucsched.runtime.settings import RuntimeSettings
-
-NODES = 4
-ARRIVALS = (
-    Arrival(time_s=0.0, job=rigid("a", 3, 100)),
-    Arrival(time_s=0.0, job=malleable("m", 1, 4, 90, priority=99)),
-    Arrival(time_s=20.0, job=rigid("b", 4, 30, priority=98)),
-    Arrival(time_s=40.0, job=rigid("z", 2, 7, priority=1), urgent=True),
-    Arrival(time_s=400.0, job=malleable("c", 1, 2, 10, priority=97)),
-)
-LIMITS = Limits(timeout_s=20.0, wait_s=20.0)
-
-
-def identity(party: PartyName, secret: bytes | None = None) -> Identity:
-    return Identity(party=party, terms={"workload": "w"}, notes={}, secret=secret)
-
-
-def batch_party(arrivals: tuple[Arrival, ...] = ARRIVALS) -> Party[BatchState]:
-    return Party(BatchState(settings=BatchSettings(ends_when_done=True), arrivals=arrivals), ibsched.step)
-
-
-def runtime_party(nodes: int = NODES) -> Party[RuntimeState]:
-    return Party(RuntimeState(settings=RuntimeSettings(), machine=machine(nodes)), irtsched.step)
-
-
-class Served(threading.Thread):
-    """A party that is served in a thread; ``end`` waits for it and raises what it raised."""
-
-    def __init__(self, serve: Callable[..., None], party: Party[Any], link: Link) -> None:
-        super().__init__(daemon=True)
-        self.party, self.told = party, list[str]()
-        self._serve, self._link = serve, link
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        """Serve it."""
-        try:
-            self._serve(self.party, self._link, self.told.append)
-        except BaseException as error:  # noqa: BLE001 - it is raised again by end
-            self._error = error
-        finally:
-            self._link.close()
-
-    def end(self) -> None:
-        """Wait until it has ended."""
-        self.join(30)
-        assert not self.is_alive()
-        if self._error is not None:
-            raise self._error
-
-
-@contextmanager
-def listening(
-    party: PartyName, limits: Limits = LIMITS, address: str = "127.0.0.1:0", secret: bytes | None = None
-) -> Iterator[tuple[Listener, list[str]]]:
-    """Give a listener, and what it tells of strangers."""
-    told: list[str] = []
-    listener = Listener(address_of(address), identity(party, secret), limits, told.append)
-    try:
-        yield listener, told
-    finally:
-        listener.close()
-
-
-def check_done(batch: Party[BatchState], runtime: Party[RuntimeState]) -> None:
-    """Assert that all jobs ran once, as both parties see it."""
-    names = sorted(arrival.job.job for arrival in batch.state.arrivals)
-    assert sorted(batch.state.done) == sorted(runtime.state.machine.done) == names
-    assert not runtime.state.machine.running
-    assert runtime.state.machine.idle == (1 << NODES) - 1
-    check_jobs(batch.state, runtime.state.machine)
-
 
 # The same schedule.
 
@@ -140,110 +67,6 @@ def test_the_schedule_is_that_of_one_process(listens: PartyName, kind: str, tmp_
     assert batch.party.state == both.batch
     assert runtime.party.state == both.runtimes[""]
     assert batch.told == runtime.told == []
-
-
-def test_a_unix_socket_is_private_and_goes_with_its_listener(tmp_path: Path) -> None:
-    path = tmp_path / "s"
-    with listening("irtsched", address=f"unix:{path}") as (listener, _):
-        assert path.stat().st_mode & 0o777 == 0o600
-        with pytest.raises(OptionError, match="somebody listens there"):
-            Listener(listener.address, identity("irtsched"), LIMITS, print)
-    assert not path.exists()
-    # What a killed process leaves is taken over; what is no socket is not.
-    left = socket.socket(socket.AF_UNIX)
-    left.bind(str(path))
-    left.close()
-    with listening("irtsched", address=f"unix:{path}"):
-        pass
-    path.write_text("a file")
-    with pytest.raises(OptionError, match="the file is no socket"):
-        Listener(Address(path=str(path)), identity("irtsched"), LIMITS, print)
-    assert path.read_text() == "a file"
-
-
-def test_addresses() -> None:
-    assert address_of("unix:s") == Address(path="s") == address_of("unix:s")
-    assert address_of("/run/s") == Address(path="/run/s")
-    assert address_of("localhost:7000") == Address(host="localhost", port=7000)
-    assert address_of("[::1]:0") == Address(host="::1", port=0)
-    assert str(address_of("[::1]:7")) == "[::1]:7"
-    for wrong in ("", "unix:", "7000", "host:", ":7000", "host:70000", "host:-1", "host:x"):
-        with pytest.raises(OptionError):
-            address_of(wrong)
-
-
-def test_only_this_machine_may_connect_without_a_secret() -> None:
-    with pytest.raises(OptionError, match=r"other machines can reach 0\.0\.0\.0:0"):
-        Listener(address_of("0.0.0.0:0"), identity("irtsched"), LIMITS, print)
-    Listener(address_of("0.0.0.0:0"), identity("irtsched", b"s"), LIMITS, print).close()
-
-
-# Strangers.
-
-
-def connected(address: Address) -> SocketTransport:
-    plain = socket.create_connection((address.host, address.port), timeout=5)
-    return SocketTransport(plain, timeout_s=5.0)
-
-
-@pytest.mark.parametrize(
-    ("first", "why"),
-    [
-        (b"GET / HTTP/1.1\r\n\r\n", "above the limit"),
-        ((2**31).to_bytes(4), "a frame of 2147483648 bytes is above the limit of 65536"),
-        (framed(b"\x00\xff garbage", 100), "no hello of aucsched"),
-        (framed(b'{"message":"HELLO","version":7}', 100), "version 7 is not 1"),
-        (framed(b"[" * 60_000, 65536), "no hello of aucsched"),
-        (b"\x00\x00", "no message came within 0.3 s"),
-        (b"", "no message came within 0.3 s"),
-    ],
-)
-def test_a_stranger_is_told_why_and_the_listener_goes_on(first: bytes, why: str) -> None:
-    limits = Limits(timeout_s=0.3, wait_s=20.0)
-    with listening("irtsched", limits) as (listener, told):
-        runtime = Served(serve_runtime, runtime_party(), listener)
-        with socket.create_connection((listener.address.host, listener.address.port), timeout=5) as stranger:
-            stranger.sendall(first)
-            refusal = b"".join(iter(lambda: stranger.recv(4096), b""))
-        assert why.encode() in refusal
-        Served(
-            serve_batch, batch := batch_party(), Connector(listener.address, identity("ibsched"), LIMITS)
-        ).end()
-        runtime.end()
-    check_done(batch, runtime.party)
-    assert [line for line in told if "refused a connection" in line and why in line]
-
-
-def test_another_secret_workload_or_the_same_party_is_refused_for_good() -> None:
-    with listening("irtsched", secret=b"right") as (listener, told):
-        runtime = Served(serve_runtime, runtime_party(), listener)
-        for who, why in (
-            (identity("ibsched", b"wrong"), "the shared secrets differ"),
-            (identity("ibsched"), "irtsched asks for a shared secret, and ibsched has none"),
-            (identity("irtsched", b"right"), "both parties are irtsched"),
-            (
-                Identity(party="ibsched", terms={"workload": "v"}, notes={}, secret=b"right"),
-                "has w, ibsched has v",
-            ),
-        ):
-            with pytest.raises(RefusedError, match=why):
-                Connector(listener.address, who, LIMITS).open()
-        batch = Served(
-            serve_batch, batch_party(), Connector(listener.address, identity("ibsched", b"right"), LIMITS)
-        )
-        batch.end()
-        runtime.end()
-    assert len(told) == 4
-    assert not any("right" in line or "wrong" in line for line in told)
-
-
-def test_who_stays_away_is_waited_for_no_longer_than_told() -> None:
-    with listening("irtsched") as (listener, _):
-        with pytest.raises(NobodyError, match="nobody connected to 127"):
-            listener.open(0.05)
-        address = listener.address
-    with pytest.raises(NobodyError, match="refused"):
-        Connector(address, identity("ibsched"), LIMITS).open(0.05)
 
 
 # A peer that misbehaves in the middle of a transaction. Each attack returns what it is refused with.
