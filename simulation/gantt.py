@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
 
 #: Up to so many jobs are drawn as boxes with edges; more are averaged into an image's cells.
 _BOXES = 600
@@ -48,7 +49,8 @@ def draw_jobs(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], names: Sequen
         _draw_image(axes, boxes, wait, colors, (axes.get_xlim()[1], int(axes.get_ylim()[1])))
         return
     _draw_boxes(axes, boxes, wait, colors)
-    axes.figure.draw_without_rendering()  # fixes the axes' size, which says what names fit
+    figure = cast("Figure", axes.figure)
+    figure.draw_without_rendering()  # fixes the axes' size, which says what names fit
     _draw_names(axes, boxes, names, colors.to_rgba(wait))
 
 

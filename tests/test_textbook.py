@@ -96,7 +96,7 @@ def test_names_and_units_of_time_change_nothing(
             user=tuple(user + moved for user in workload.requests.user),
             weight=tuple(range(1, len(jobs) + 1)),
         ),
-        ids=tuple(number + moved for number in workload.ids),
+        ids=tuple(int(number) + moved for number in workload.ids),
     )
     starts = played(workload, policy, options)
     assert played(named, policy, options) == starts
