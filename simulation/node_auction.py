@@ -22,6 +22,7 @@ from .future import Future, guard_of
 from .machine import Machine, Start
 from .node_queue import NodeQueue
 from .node_select import View
+from .sparing import Sparing
 
 
 class Auction:
@@ -51,7 +52,8 @@ class Auction:
         if not fitting or key == self._idle:
             self.wants_more = False
             return ()
-        started = self._auctioned(now, window, fitting)
+        sparing = Sparing(view, window)
+        started = self._auctioned(now, window, [sparing.narrowed(demand) for demand in fitting])
         self._idle = None if started else key
         return started
 

@@ -1,0 +1,126 @@
+"""Run the workloads of the thesis's tables with our policies and write benchmarks/RESULTS.md (SPEC 1.11).
+
+    python benchmarks/thesis.py --table A.5
+
+Each run is a file in benchmarks/results once it is done: a command that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import click
+from fluid import fluid_utilization
+from thesis_report import write_results
+from thesis_tables import TABLES, Row
+
+from aucsched.cluster.workload import ClusterWorkload
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+
+@click.command()
+@click.option("--table", type=click.Choice([*TABLES]), required=True)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
+@click.option("--only", multiple=True, metavar="WORKLOAD", help="Workload ids; default: all.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
+def main(table: str, seed: int, workers: int, only: tuple[str, ...], results: Path) -> None:
+    """Run one table's workloads and write the results."""
+    rows = [row for row in TABLES[table] if not only or row.workload in only]
+    folder = results / f"table-{table}-seed-{seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    left = [row for row in rows if not (folder / f"{row.key}.json").exists()]
+    began = time.perf_counter()
+    # Long runs first, so that the last worker does not stand alone.
+    left.sort(key=lambda row: row.policy == "backfill-slurm")
+    with ProcessPoolExecutor(workers) as pool:
+        running = {pool.submit(run, table, row, seed): row for row in left}
+        for done in as_completed(running):
+            row = running[done]
+            (folder / f"{row.key}.json").write_text(json.dumps(done.result(), indent=1) + "\n")
+            click.echo(f"{time.perf_counter() - began:7.0f} s  {table} {row.key}", err=True)
+    if left:
+        facts = {
+            "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}",
+            "commit": _commit(),
+            "cores": workers,
+            "minutes": round((time.perf_counter() - began) / 60, 1),
+            "runs": len(left),
+        }
+        _add_facts(folder / "run.json", facts)
+    write_results(results, HERE / "RESULTS.md", HERE / "figures")
+
+
+def run(table: str, row: Row, seed: int) -> dict[str, Any]:
+    """Play one workload under one policy and return the metrics, with the fluid bound beside them."""
+    from aucsched.simulation.node_metrics import node_metrics
+    from aucsched.simulation.node_policies import NodeOptions, play
+
+    workload = make(table, row, seed)
+    options = NodeOptions(policy=row.policy, **row.options)
+    began = time.process_time()
+    result = play(workload, options)
+    seconds = time.process_time() - began
+    metrics = node_metrics(result)
+    metrics["makespan_h"] = metrics["makespan_s"] / 3600
+    metrics["wait_h"] = metrics["wait_mean_s"] / 3600
+    assert len(result.played) + len(result.record.never) == len(workload.jobs), "a job is lost"
+    return {
+        "table": table,
+        "workload": row.workload,
+        "policy": row.policy,
+        "label": row.label,
+        "contiguity": row.contiguity,
+        "ranges": row.ranges,
+        "options": dict(row.options),
+        "seed": seed,
+        "jobs": len(workload.jobs),
+        "never": len(result.record.never),
+        "passes": result.record.passes,
+        "cpu_s": round(seconds, 1),
+        "fluid": fluid_utilization(workload, options.interval_s),
+        "printed": dict(row.printed),
+        "metrics": metrics,
+    }
+
+
+def make(table: str, row: Row, seed: int) -> ClusterWorkload:
+    """Return a row's workload."""
+    from aucsched.simulation.workload_clusters import TSUBAME
+    from aucsched.simulation.workload_esp import esp_workload
+    from aucsched.simulation.workload_soner import soner_workload
+    from aucsched.simulation.workload_tables import TableOptions, table_workload
+
+    if table == "A.1":
+        return esp_workload(TSUBAME, gpus=True, seed=seed)
+    if table == "A.2":
+        return soner_workload(row.workload, TSUBAME, seed=seed)
+    number = {"A.3": "8.4", "A.4": "8.5", "A.5": "8.6"}[table]
+    options = TableOptions(drop_contiguity=not row.contiguity and table == "A.5", gpu_ranges=row.ranges)
+    return table_workload(number, row.workload, seed=seed, options=options)
+
+
+def _commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 - whichever git there is
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip() or "unknown"
+
+
+def _add_facts(path: Path, facts: dict[str, Any]) -> None:
+    before = json.loads(path.read_text()) if path.exists() else []
+    path.write_text(json.dumps([*before, facts], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Figures 8.10 to 8.19 of the thesis from our runs, the thesis's numbers beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_Run = dict[str, Any]
+_COLORS = {"ours": ("#1f5a94", "#c8641e", "#5b8c3e"), "thesis": "#20242a"}
+#: Figure → table, metric, its factor, what it shows.
+_BARS = {
+    "8.10": ("A.3", "cpu_utilization", 100, "Utilisation (%)"),
+    "8.11": ("A.3", "fragmentation_mean", 1, "Fragmentation (blocks)"),
+    "8.12": ("A.3", "spread_mean", 1, "Spread (span / nodes)"),
+    "8.13": ("A.4", "level_mean", 1, "Lowest common switch (level)"),
+    "8.14": ("A.4", "span_mean", 1, "Span (nodes)"),
+    "8.17": ("A.5", "cpu_utilization", 100, "Utilisation (%)"),
+    "8.18": ("A.5", "level_mean", 1, "Lowest common switch (level)"),
+    "8.19": ("A.5", "span_mean", 1, "Span (nodes)"),
+}
+_SHARES = {"8.15": None, "8.16": ("5", "6", "5'", "6'")}
+
+
+def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
+    """Draw every figure whose table has runs; return titles and files."""
+    drawn = []
+    for number, (table, metric, factor, what) in _BARS.items():
+        mine = [row for row in rows if row["table"] == table and row["printed"]]
+        if mine:
+            path = folder / f"figure-{number}.png"
+            _draw_bars(mine, metric, factor, what, path)
+            drawn.append((f"Figure {number}: {what.lower()}, table {table}", path))
+    for number, only in _SHARES.items():
+        mine = [row for row in rows if row["table"] == "A.4" and (only is None or row["workload"] in only)]
+        if mine:
+            path = folder / f"figure-{number}.png"
+            _draw_shares(mine, path)
+            drawn.append((f"Figure {number}: shares of jobs and of job time by level, table A.4", path))
+    return sorted(drawn)
+
+
+def _figure(columns: int = 1) -> tuple[Any, Any]:
+    from aucsched.simulation.chart import new_figure
+
+    return new_figure(2.6, 1, columns)
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Path) -> None:
+    """Draw one bar a run, with a line across it at the thesis's number."""
+    from aucsched.simulation.chart import styled
+
+    workloads = sorted({row["workload"] for row in rows}, key=lambda name: (int(name.rstrip("'")), name))
+    labels = sorted({row["label"] for row in rows})
+    width = 0.8 / len(labels)
+    with styled():
+        figure, axes = _figure()
+        tops = []
+        for place, label in enumerate(labels):
+            mine = {row["workload"]: row for row in rows if row["label"] == label}
+            at = [workloads.index(name) + (place - (len(labels) - 1) / 2) * width for name in mine]
+            heights = [factor * row["metrics"][metric] for row in mine.values()]
+            axes.bar(
+                at, heights, 0.92 * width, color=_COLORS["ours"][place], alpha=0.75, label=f"{label}, ours"
+            )
+            marks = [(x, row["printed"].get(metric)) for x, row in zip(at, mine.values(), strict=True)]
+            known = [(x, factor * value) for x, value in marks if value is not None]
+            if known:
+                name = "thesis" if place == 0 else None
+                axes.hlines(
+                    [y for _, y in known],
+                    [x - 0.46 * width for x, _ in known],
+                    [x + 0.46 * width for x, _ in known],
+                    color=_COLORS["thesis"],
+                    linewidth=1.4,
+                    label=name,
+                )
+            tops += heights + [y for _, y in known]
+        axes.set_xticks(range(len(workloads)), workloads)
+        axes.set_xlabel("Workload")
+        axes.set_ylabel(what)
+        if factor == 100:
+            axes.set_ylim(min(60, 0.95 * min(tops)), 100)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
+        _save(figure, path)
+
+
+def _draw_shares(rows: list[_Run], path: Path) -> None:
+    """Draw the shares of jobs (a) and of their run times (b) by level."""
+    from aucsched.simulation.chart import styled
+
+    labels = sorted({row["label"] for row in rows})
+    with styled():
+        figure, panels = _figure(2)
+        for letter, metric, axes in zip("ab", ("level_job_shares", "level_time_shares"), panels, strict=True):
+            for place, label in enumerate(labels):
+                mine = [row["metrics"][metric] for row in rows if row["label"] == label]
+                levels = sorted(mine[0])
+                weights = [row["jobs"] for row in rows if row["label"] == label]
+                shares = [100 * np.average([one[level] for one in mine], weights=weights) for level in levels]
+                at = np.arange(len(levels)) + (place - (len(labels) - 1) / 2) * 0.38
+                axes.bar(at, shares, 0.36, color=_COLORS["ours"][place], alpha=0.75, label=label)
+            axes.set_xticks(range(len(levels)), levels)
+            axes.set_xlabel("Level of the lowest common switch")
+            axes.set_ylabel("Share of jobs (%)" if letter == "a" else "Share of job time (%)")
+            axes.set_title(f"({letter})", loc="left", fontsize=8, fontweight="bold")
+        panels[0].legend()
+        _save(figure, path)

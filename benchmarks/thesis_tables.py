@@ -1,0 +1,247 @@
+"""The thesis's result tables (Soner, appendix A) as printed, and which of our policies stand beside each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One run: a workload under a policy, and what the thesis prints for it.
+
+    Attributes:
+        workload: id in the thesis's table.
+        policy: ours, a name of NODE_POLICIES.
+        label: the method as printed, or what the run adds to the table.
+        options: of NodeOptions, beside the policy.
+        printed: metric → the thesis's number.
+        contiguity: whether jobs ask for what the table says.
+        ranges: whether kinds C and D ask for ranges of GPUs.
+    """
+
+    workload: str
+    policy: str
+    label: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    printed: Mapping[str, float] = field(default_factory=dict)
+    contiguity: bool = False
+    ranges: bool = False
+
+    @property
+    def key(self) -> str:
+        """A name for the row's file."""
+        shape = ("contiguous " if self.contiguity else "") + ("ranges " if self.ranges else "")
+        return f"{self.workload} {shape}{self.label}".replace("/", "-")
+
+
+#: Table A.5: level mean, level std, average spread (our span), utilisation (%).
+_A5 = {
+    "1": ((1.88, 0.41, 243.8, 98), (1.8, 0.53, 259.3, 97)),
+    "2": ((1.77, 0.53, 236, 90), (1.81, 0.52, 271.5, 89)),
+    "3": ((1.75, 0.55, 223.7, 97), (1.81, 0.53, 282.7, 89)),
+    "4": ((1.87, 0.42, 243.7, 98), (1.81, 0.52, 259.7, 97)),
+    "5": ((1.77, 0.52, 242.2, 90), (1.82, 0.50, 275.8, 89)),
+    "6": ((1.74, 0.56, 218.4, 98), (1.8, 0.54, 281.3, 89)),
+    "7": ((1.87, 0.42, 242.1, 98), (1.81, 0.52, 260.8, 97)),
+    "8": ((1.76, 0.54, 234.4, 90), (1.82, 0.51, 272.8, 89)),
+    "9": ((1.76, 0.54, 218.9, 97), (1.8, 0.53, 272.7, 90)),
+}
+#: Table A.4: the same but the level's deviation.
+_A4 = {
+    "1": ((1.05, 0.68, 77.2, 90), (1.06, 0.77, 110.7, 89)),
+    "2": ((1.17, 0.62, 90.9, 96), (1.19, 0.69, 131.9, 95)),
+    "3": ((1.04, 0.58, 65.4, 78), (1.26, 0.68, 139.4, 82)),
+    "4": ((1.04, 0.58, 61.1, 85), (1.36, 0.69, 167.8, 88)),
+    "5": ((1.01, 0.67, 63.5, 83), (1.24, 0.72, 144.3, 81)),
+    "6": ((0.98, 0.56, 60.9, 89), (1.33, 0.70, 162.7, 87)),
+    "5'": ((0.99, 0.65, 64.4, 86), (1.24, 0.72, 144.3, 81)),
+    "6'": ((1.00, 0.59, 61.4, 91), (1.33, 0.70, 162.7, 87)),
+}
+#: Table A.3: AUCSCHED2, AUCSCHED1, Backfill: utilisation (%), run time (h), wait (h), fragmentation, spread.
+_A3 = {
+    "1": (
+        (97.17, 6.45, 2.42, 17.80, 8.2),
+        (91.01, 6.90, 2.45, 2.25, 11.87),
+        (87.17, 7.18, 3.23, 2.42, 17.36),
+    ),
+    "2": ((93.83, 6.70, 2.51, 5.58, 4.47), (87.81, 7.14, 3.09, 1.98, 6.75), (86.00, 7.27, 2.96, 2.12, 11.68)),
+    "3": ((92.17, 6.77, 2.71, 1.0, 1.0), (86.70, 7.22, 2.78, 1.0, 1.0), (82.50, 7.58, 2.98, 1.0, 1.0)),
+    "4": (
+        (98.0, 12.83, 4.52, 18.79, 8.31),
+        (92.23, 13.59, 4.73, 2.13, 12.45),
+        (88.0, 14.29, 4.91, 2.42, 17.24),
+    ),
+    "5": (
+        (94.0, 13.33, 4.27, 5.66, 4.42),
+        (89.87, 13.95, 4.63, 2.07, 8.79),
+        (86.83, 14.48, 4.94, 2.14, 11.9),
+    ),
+    "6": ((92.67, 13.51, 4.79, 1.0, 1.0), (88.47, 14.11, 5.09, 1.0, 1.0), (83.0, 15.09, 5.43, 1.0, 1.0)),
+    "7": ((86.33, 6.28, 2.60, 2.16, 1.98), (82.73, 6.56, 2.27, 2.07, 2.13), (81.17, 6.69, 1.94, 2.10, 4.16)),
+    "8": ((84.0, 6.46, 2.60, 1.52, 1.52), (81.35, 6.67, 2.34, 1.3, 1.70), (79.0, 6.87, 1.95, 1.55, 2.35)),
+    "9": ((84.0, 6.55, 2.72, 1.0, 1.0), (79.85, 6.89, 2.50, 1.0, 1.0), (76.83, 7.16, 1.98, 1.0, 1.0)),
+    "10": (
+        (87.0, 12.50, 5.63, 2.16, 1.93),
+        (82.45, 13.20, 5.13, 2.05, 2.13),
+        (81.67, 13.32, 4.05, 2.09, 3.88),
+    ),
+    "11": (
+        (85.33, 12.44, 5.52, 1.5, 1.45),
+        (81.24, 13.08, 4.29, 1.52, 1.74),
+        (80.33, 13.25, 3.92, 1.61, 2.50),
+    ),
+    "12": ((82.83, 13.16, 5.88, 1.0, 1.0), (80.01, 13.62, 5.27, 1.0, 1.0), (78.83, 13.85, 4.08, 1.0, 1.0)),
+}
+#: Tables A.1 and A.2: experiment → wait (h), slowdown, utilisation (%); A.2 by mix.
+_A1 = {
+    "1": (1.60, 18.11, 90), "2": (0.91, 11.31, 93), "3": (0.77, 9.95, 92), "4": (1.88, 20.64, 94),
+    "5": (2.42, 22.75, 89), "6": (0.88, 10.75, 94), "7": (2.08, 22.06, 93), "8": (2.69, 29.14, 95),
+}  # fmt: skip
+_A2 = {
+    "I": ((1.69, 23.68, 95), (1.31, 21.45, 97), (1.26, 21.53, 97), (1.75, 27.98, 96),
+          (2.28, 31.90, 96), (2.03, 32.87, 97), (2.06, 32.63, 97), (2.62, 41.87, 94)),
+    "II": ((1.67, 23.60, 95), (1.35, 22.15, 96), (1.33, 22.16, 96), (1.75, 27.99, 96),
+           (2.22, 30.91, 96), (2.00, 32.28, 97), (2.09, 33.41, 97), (2.60, 35.84, 94)),
+    "III": ((1.74, 24.33, 95), (1.41, 22.95, 96), (1.34, 22.01, 96), (1.72, 27.38, 95),
+            (2.14, 28.44, 96), (1.87, 28.27, 97), (1.77, 27.65, 96), (2.31, 36.07, 96)),
+    "IV": ((1.68, 22.42, 88), (1.51, 21.87, 90), (1.43, 21.54, 89), (1.72, 27.23, 95),
+           (1.95, 22.86, 88), (2.03, 25.17, 88), (1.93, 24.81, 88), (2.50, 39.53, 93)),
+    "V": ((1.73, 21.36, 62), (1.71, 21.21, 62), (1.67, 20.98, 62), (1.93, 30.84, 65),
+          (2.21, 26.30, 68), (2.12, 44.71, 58), (2.13, 40.19, 60), (3.72, 58.57, 70)),
+}  # fmt: skip
+#: Table 8.3: experiment → policy and what it is told; 1 to 4 basic, 5 to 8 multifactor priorities.
+_EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_cores"), ("aucsched1", ""))
+
+#: What the auctions of table 8.6 are told: greedy rounds, jobs that bid, bids of each.
+LARGE = {"objective": "priority_cores", "reserve": 0, "window": 50, "max_bids_per_job": 8, "work_limit": 10}
+#: With GPUs the order of arrival has to be kept: the award is that of the queue's order.
+MIXED = {**LARGE, "window": 100, "work_limit": 0}
+_ALL_KINDS = ("3", "6", "9")
+_SLURM = "Slurm/Backfill"
+
+
+def _a5(contiguity: bool) -> list[Row]:
+    names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
+    rows = []
+    for workload, (ours, backfill) in _A5.items():
+        if contiguity and workload in ("1", "2", "3"):
+            continue  # None of their jobs is contiguous: the first table has them.
+        options = MIXED if workload in _ALL_KINDS else LARGE
+        printed = [{} if contiguity else _percent(names, values) for values in (ours, backfill)]
+        rows += [
+            Row(workload=workload, policy="backfill-slurm", label=_SLURM, printed=printed[1], contiguity=contiguity),
+            Row(
+                workload=workload, policy="aucsched3", label="AUCSCHED3", options=options,
+                printed=printed[0], contiguity=contiguity,
+            ),
+        ]  # fmt: skip
+        if workload in _ALL_KINDS and not contiguity:
+            rows += [
+                Row(workload=workload, policy="aucsched3", label="AUCSCHED3, reserve 1", options={**options, "reserve": 1}),
+                Row(
+                    workload=workload, policy="aucsched3", label="AUCSCHED3, objective priority",
+                    options={**options, "objective": "priority", "work_limit": 20},
+                ),
+            ]  # fmt: skip
+    return rows
+
+
+def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
+    return {
+        name: value / 100 if name == "cpu_utilization" else value
+        for name, value in zip(names, values, strict=True)
+    }
+
+
+def _a4() -> list[Row]:
+    names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
+    rows = []
+    for workload, (ours, backfill) in _A4.items():
+        options = LARGE if workload in ("1", "2", "3", "4") else MIXED
+        rows.append(
+            Row(
+                workload=workload,
+                policy="aucsched3",
+                label="AUCSCHED3",
+                options=options,
+                printed=_percent(names, ours),
+            )
+        )
+        if not workload.endswith("'"):  # Slurm knows no ranges of GPUs: it runs the fixed ones.
+            rows.append(
+                Row(
+                    workload=workload,
+                    policy="backfill-slurm",
+                    label=_SLURM,
+                    printed=_percent(names, backfill),
+                )
+            )
+    return rows
+
+
+def _a3() -> list[Row]:
+    names = ("cpu_utilization", "makespan_h", "wait_h", "fragmentation_mean", "spread_mean")
+    rows = []
+    for workload, printed in _A3.items():
+        is_mixed = int(workload) > 6
+        told = MIXED if is_mixed else LARGE
+        settings: list[tuple[str, str, dict[str, Any], bool]] = [
+            ("AUCSCHED2", "aucsched2", told, is_mixed),
+            ("AUCSCHED1", "aucsched1", {"objective": "priority", "reserve": 0, "work_limit": 1, "interval_s": 30}, False),
+            ("Backfill", "backfill-slurm", {}, False),
+        ]  # fmt: skip
+        for (label, policy, options, ranges), values in zip(settings, printed, strict=True):
+            rows.append(
+                Row(
+                    workload=workload, policy=policy, label=label, options=options,
+                    printed=_percent(names, values), contiguity=True, ranges=ranges,
+                )
+            )  # fmt: skip
+        if is_mixed:
+            rows.append(
+                Row(
+                    workload=workload,
+                    policy="aucsched2",
+                    label="AUCSCHED2, fixed GPUs",
+                    options=told,
+                    contiguity=True,
+                )
+            )
+    return rows
+
+
+def _experiments(workload: str, values: list[tuple[float, float, float]]) -> list[Row]:
+    names = ("wait_h", "slowdown_mean", "cpu_utilization")
+    rows = []
+    for place, printed in enumerate(values):
+        policy, objective = _EXPERIMENTS[place % 4]
+        options: dict[str, Any] = {}
+        if policy != "backfill-slurm":
+            options = {"weights": "paper", "reserve": 0, "work_limit": 1, "interval_s": 30, "window": 20}
+        if objective:
+            options["objective"] = objective
+        if place >= 4:
+            options["order"] = "multifactor"
+        label = f"{place + 1}: {policy}{' ' + objective if objective else ''}{', multifactor' if place >= 4 else ''}"
+        rows.append(
+            Row(
+                workload=workload,
+                policy=policy,
+                label=label,
+                options=options,
+                printed=_percent(names, printed),
+            )
+        )
+    return rows
+
+
+#: Table → its runs.
+TABLES: dict[str, list[Row]] = {
+    "A.1": _experiments("esp-gpu", list(_A1.values())),
+    "A.2": [row for mix, values in _A2.items() for row in _experiments(mix, list(values))],
+    "A.3": _a3(),
+    "A.4": _a4(),
+    "A.5": [*_a5(contiguity=False), *_a5(contiguity=True)],
+}
