@@ -1,4 +1,4 @@
-"""The thesis's result tables (Soner, appendix A) as printed, and which of our policies stand beside each row."""
+"""The thesis's result tables (Soner, appendix A) as printed, and which of our runs stand beside them."""
 
 from __future__ import annotations
 
@@ -118,6 +118,8 @@ _EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_c
 LARGE = {"objective": "priority_cores", "reserve": 0, "window": 50, "max_bids_per_job": 8, "work_limit": 10}
 #: With GPUs the order of arrival has to be kept: the award is that of the queue's order.
 MIXED = {**LARGE, "window": 100, "work_limit": 0}
+#: What HiGHS solves whole, one node of branch and bound an attempt, is asked every 30 s.
+_EXACT = {"objective": "priority", "reserve": 0, "work_limit": 1, "interval_s": 30}
 _ALL_KINDS = ("3", "6", "9")
 _SLURM = "Slurm/Backfill"
 
@@ -131,7 +133,10 @@ def _a5(contiguity: bool) -> list[Row]:
         options = MIXED if workload in _ALL_KINDS else LARGE
         printed = [{} if contiguity else _percent(names, values) for values in (ours, backfill)]
         rows += [
-            Row(workload=workload, policy="backfill-slurm", label=_SLURM, printed=printed[1], contiguity=contiguity),
+            Row(
+                workload=workload, policy="backfill-slurm", label=_SLURM,
+                printed=printed[1], contiguity=contiguity,
+            ),
             Row(
                 workload=workload, policy="aucsched3", label="AUCSCHED3", options=options,
                 printed=printed[0], contiguity=contiguity,
@@ -139,7 +144,10 @@ def _a5(contiguity: bool) -> list[Row]:
         ]  # fmt: skip
         if workload in _ALL_KINDS and not contiguity:
             rows += [
-                Row(workload=workload, policy="aucsched3", label="AUCSCHED3, reserve 1", options={**options, "reserve": 1}),
+                Row(
+                    workload=workload, policy="aucsched3", label="AUCSCHED3, reserve 1",
+                    options={**options, "reserve": 1},
+                ),
                 Row(
                     workload=workload, policy="aucsched3", label="AUCSCHED3, objective priority",
                     options={**options, "objective": "priority", "work_limit": 20},
@@ -189,7 +197,7 @@ def _a3() -> list[Row]:
         told = MIXED if is_mixed else LARGE
         settings: list[tuple[str, str, dict[str, Any], bool]] = [
             ("AUCSCHED2", "aucsched2", told, is_mixed),
-            ("AUCSCHED1", "aucsched1", {"objective": "priority", "reserve": 0, "work_limit": 1, "interval_s": 30}, False),
+            ("AUCSCHED1", "aucsched1", _EXACT, False),
             ("Backfill", "backfill-slurm", {}, False),
         ]  # fmt: skip
         for (label, policy, options, ranges), values in zip(settings, printed, strict=True):
@@ -224,7 +232,8 @@ def _experiments(workload: str, values: list[tuple[float, float, float]]) -> lis
             options["objective"] = objective
         if place >= 4:
             options["order"] = "multifactor"
-        label = f"{place + 1}: {policy}{' ' + objective if objective else ''}{', multifactor' if place >= 4 else ''}"
+        order = ", multifactor" if place >= 4 else ""
+        label = f"{place + 1}: {' '.join([policy, objective]).strip()}{order}"
         rows.append(
             Row(
                 workload=workload,

@@ -1,4 +1,4 @@
-"""Bids that spare generic resources: who asks for none bids where few are free, as long as such nodes hold it.
+"""Bids that spare generic resources: who asks for none bids where few are free, if that holds it.
 
 A job that fills the cores of a node whose GPUs are free strands them. The auctions' objectives do not see
 that (Soner, 5.7 and 6.5), so the nodes that such a job bids on are narrowed instead: to those with none

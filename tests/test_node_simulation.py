@@ -1,4 +1,4 @@
-"""Node-level simulations: what a start may be, what becomes of every job, and the figures of small machines."""
+"""Node-level simulations: what a start may be, what becomes of every job, figures of small machines."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_every_job_is_done_or_reported_with_its_reason(policy: str) -> None:
         job("6", nodes=2, cores_per_node=2, cores=4),
         job("7", cores=8),
     )
-    result = played(policy, *jobs, **({"work_limit": 1} if policy in AUCTIONS else {}))
+    result = played(policy, *jobs, work_limit=1 if policy in AUCTIONS else None)
     done = set(starts(result))
     never = {one["job"]: one["reason"] for one in to_node_document(result, {})["never_started"]}
     assert done | set(never) == {str(number) for number in range(1, 8)}
@@ -254,10 +254,10 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
         return Spot(nodes=np.array(nodes), held=held, placement=None)
 
     class Cheat:
-        wants_more, wakeup_s = False, None
-
         def __init__(self, spot: Spot) -> None:
             self.spot = spot
+            self.wants_more = False
+            self.wakeup_s: float | None = None
 
         def step(self, now: float, queue: NodeQueue) -> list[Start]:
             del now
