@@ -233,7 +233,7 @@ def _experiments(workload: str, values: list[tuple[float, float, float]]) -> lis
         if place >= 4:
             options["order"] = "multifactor"
         order = ", multifactor" if place >= 4 else ""
-        label = f"{place + 1}: {' '.join([policy, objective]).strip()}{order}"
+        label = f"{place + 1}: {f'{policy} {objective}'.strip()}{order}"
         rows.append(
             Row(
                 workload=workload,

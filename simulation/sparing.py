@@ -1,8 +1,9 @@
-"""Bids that spare generic resources: who asks for none bids where few are free, if that holds it.
+"""Bids that spare generic resources: a job bids on the nodes that have the least beyond what it asks for.
 
-A job that fills the cores of a node whose GPUs are free strands them. The auctions' objectives do not see
-that (Soner, 5.7 and 6.5), so the nodes that such a job bids on are narrowed instead: to those with none
-free, else with at most one, and so on.
+A job that fills the cores of a node whose GPUs are free strands them, and one that takes one GPU of three
+where another node has just one keeps off those who need three. The auctions' objectives do not see that
+(Soner, 5.7 and 6.5), so the nodes that a job bids on are narrowed instead: to those where no more gres are
+free than it asks for, else at most one more, and so on.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ class Sparing:
     def __init__(self, view: View, window: list[Demand]) -> None:
         self._view = view
         self._free: IntArray = sum(view.free.gres.values(), np.zeros_like(view.free.cores))
-        is_needed = any(not _asks_for_none(demand) for demand in window)
+        is_needed = any(variant.gres for demand in window for variant in demand.variants)
         self._most = int(self._free.max(initial=0)) if is_needed else 0
         self._known: dict[tuple[int, int], tuple[Variant, ...]] = {}
 
     def narrowed(self, demand: Demand) -> Demand:
-        """Return the demand on the nodes with the fewest free gres that hold it."""
-        if not _asks_for_none(demand) or len(demand.required) or demand.exclusive:
+        """Return the demand on the nodes with the fewest gres to spare that hold it."""
+        if len(demand.required) or demand.exclusive or any(one.gres_total for one in demand.variants):
             return demand
         for most in range(self._most):
             narrow = replace(demand, variants=self._variants(demand, most))
@@ -44,12 +45,13 @@ class Sparing:
     def _variants(self, demand: Demand, most: int) -> tuple[Variant, ...]:
         key = (id(demand.variants), most)
         if key not in self._known:
-            mask = self._free <= most
             self._known[key] = tuple(
-                replace(variant, eligible=variant.eligible & mask) for variant in demand.variants
+                replace(variant, eligible=variant.eligible & (self._free - _asked(variant) <= most))
+                for variant in demand.variants
             )
         return self._known[key]
 
 
-def _asks_for_none(demand: Demand) -> bool:
-    return not any(variant.gres or variant.gres_total for variant in demand.variants)
+def _asked(variant: Variant) -> int:
+    """Return the gres that a job asks for on each node, at most."""
+    return sum(span.maximum for _, _, span in variant.gres)
