@@ -56,11 +56,16 @@ class Backfill:
         waiting = queue.first(len(queue) if self._depth is None else self._depth)
         made = 0
         backfills = self._backfills(now)
+        blocked: set[str] = set()
         for demand in waiting:
-            if self._starts(demand, state):
+            # Slurm too lets a blocked job hold up its own partition only.
+            if demand.job.partition in blocked or self._starts(demand, state):
                 continue
-            if not backfills:
+            if not self._reservations:
                 break
+            if not backfills:
+                blocked.add(demand.job.partition)
+                continue
             if made < self._reservations:
                 self._reserve(demand, state)
                 made += 1
