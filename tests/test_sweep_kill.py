@@ -45,7 +45,12 @@ LONG = (",".join(map(str, range(100))),)
 def started(source: Path, out: Path, workers: int, *more: str) -> subprocess.Popen[str]:
     given = (*GRID, "--workers", workers, *more)
     command = [sys.executable, "-m", "aucsched", "sweep", source, *given, "-o", out]
-    return subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+    # A shell starts background jobs with SIGINT ignored, and a process hands that down: not to this one.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def children(process: int) -> list[int]:
