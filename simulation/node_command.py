@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: They stand here too, so that --help need not load numpy.
-NODE_ONLY_POLICIES = ("backfill-slurm", "ipsched", "aucsched1", "aucsched2", "aucsched3")
+NODE_ONLY_POLICIES = ("backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2", "aucsched3")
 _COUNT = click.IntRange(1, 10**7)
 #: Options of a machine of nodes, by parameter.
 _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
@@ -36,7 +36,9 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="On nodes: which ones fcfs, easy and reservations take; default first.",
     ),
     "window": click.option(
-        "--window", type=_COUNT, help="On nodes: jobs that an auction or backfill-slurm looks at: 100."
+        "--window",
+        type=_COUNT,
+        help="On nodes: jobs that an auction or one of Slurm's backfills looks at: 100.",
     ),
     "reserve": click.option(
         "--reserve",
@@ -68,7 +70,7 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         "backfill_interval_s",
         type=click.FloatRange(0, 10**6),
         metavar="SECONDS",
-        help="On nodes, for backfill-slurm: Slurm's bf_interval; default 30, 0: every pass.",
+        help="On nodes, for Slurm's backfills: bf_interval; default 30, 0: every pass.",
     ),
     "seed": click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: the solver's."),
 }

@@ -22,7 +22,7 @@ from .node_backfill import Backfill
 from .node_queue import NodeQueue
 from .node_select import Selector, View, shape_of
 
-#: Moments that are looked at in one product of matrices.
+#: The most moments that are looked at together.
 _AT_ONCE = 16
 
 
@@ -33,29 +33,33 @@ class PlannedBackfill:
         machine: where jobs run.
         selector: which nodes a job gets.
         depth: at most so many jobs of the queue are planned (bf_max_job_test).
-        every_s: seconds between turns (bf_interval).
+        every_s: seconds between turns (bf_interval); None: every pass is one.
     """
 
     wants_more = False
 
-    def __init__(self, machine: Machine, selector: Selector, *, depth: int, every_s: float) -> None:
-        self.wakeup_s: float | None = every_s
+    def __init__(self, machine: Machine, selector: Selector, *, depth: int, every_s: float | None) -> None:
+        self.wakeup_s = every_s
         self._machine = machine
         self._selector = selector
         self._depth = depth
-        self._every_s = every_s
         self._turn = -1
         self._main = Backfill(machine, selector, reservations=0)
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Make one pass."""
-        turn, before = floor(now / self._every_s), self._turn
-        self._turn = turn
-        if turn == before:
+        if not self._is_turn(now):
             return self._main.step(now, queue)
         plan = _Plan(self._machine, self._selector, now)
         plan.all(queue.first(self._depth))
         return plan.started
+
+    def _is_turn(self, now: float) -> bool:
+        if self.wakeup_s is None:
+            return True
+        turn, before = floor(now / self.wakeup_s), self._turn
+        self._turn = turn
+        return turn > before
 
 
 class _Plan:
@@ -67,10 +71,9 @@ class _Plan:
         self._selector = selector
         self._now = now
         self._licenses = dict(machine.licenses)
-        self._starts = np.zeros(0)
-        self._ends = np.zeros(0)
-        # Numbers, not booleans, so that a product of matrices counts the plans on each node.
-        self._kept = np.zeros((0, len(machine.columns.free.cores)), np.float32)
+        # The first row is a plan for all time that keeps no node: every moment has one.
+        self._starts, self._ends = np.array([-inf]), np.array([inf])
+        self._kept = np.zeros((1, len(machine.columns.free.cores)), np.bool_)
         self._look_ahead()
 
     def _look_ahead(self) -> None:
@@ -94,8 +97,8 @@ class _Plan:
                 self._keep(time, time + _limit_s(demand), spot.nodes)
 
     def _keep(self, start: float, end: float, nodes: IntArray) -> None:
-        row = np.zeros((1, self._kept.shape[1]), np.float32)
-        row[0, nodes] = 1
+        row = np.zeros((1, self._kept.shape[1]), np.bool_)
+        row[0, nodes] = True
         self._starts, self._ends = np.append(self._starts, start), np.append(self._ends, end)
         self._kept = np.concatenate([self._kept, row])
 
@@ -117,11 +120,15 @@ class _Plan:
         ends = self._ends[(self._ends > times[first]) & (self._ends < inf)]
         limit_s = _limit_s(demand)
         moments = np.unique(np.concatenate([times[first:], ends]))
-        for begin in range(0, len(moments), _AT_ONCE):
-            later = moments[begin : begin + _AT_ONCE]
+        begin, size = 0, 2
+        # Most jobs find their place soon, some only behind all plans.
+        while begin < len(moments):
+            later = moments[begin : begin + size]
+            begin, size = begin + size, min(2 * size, _AT_ONCE)
             steps = np.searchsorted(times, later, side="right") - 1
             planned = (self._starts < later[:, None] + limit_s) & (self._ends > later[:, None])
-            kept = planned.astype(np.float32) @ self._kept > 0
+            moment, plan = np.nonzero(planned)
+            kept = np.logical_or.reduceat(self._kept[plan], np.flatnonzero(np.diff(moment, prepend=-1)))
             for place in np.flatnonzero(self._could_hold(demand, steps, kept)).tolist():
                 spot = self._spot_at(int(steps[place]), demand, kept[place])
                 if spot is not None:

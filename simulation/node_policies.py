@@ -14,15 +14,17 @@ from .machine import Machine
 from .node_auction import Auction
 from .node_backfill import Backfill
 from .node_kernel import NodePolicy, simulate_nodes
+from .node_planned import PlannedBackfill
 from .node_queue import MultifactorQueue, NodeQueue
 from .node_result import NodeResult, node_result
 from .node_select import SELECTIONS, SwitchFit
 
 _AUCTIONS = ("ipsched", *AUCTIONS)
 _QUEUES = ("fcfs", "easy", "reservations")
-#: Jobs of the queue that backfill-slurm looks at, as Slurm's bf_max_job_test once did by default.
+_SLURM = ("backfill-slurm", "backfill-planned")
+#: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100
-#: Seconds between its looks behind the first blocked job: Slurm's default bf_interval.
+#: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
 SLURM_BACKFILL_S = 30.0
 
 
@@ -35,11 +37,11 @@ class NodeOptions:
         order: ``fcfs``, the workload's priorities as given, or ``multifactor`` (SPEC 1.11).
         interval_s: seconds between passes; None: after every event.
         selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
-        window: jobs that a pass looks at: the auctions' 100, backfill-slurm's 100, all for the others.
+        window: jobs that a pass looks at: 100 for the auctions and both of Slurm's, all for the others.
         reserve: blocked jobs with a reservation: 1 for the auctions, 4 for policy reservations.
         work_limit: what ends an auction's attempt, 0 or more; default 0.
-        backfill_interval_s: between two looks of backfill-slurm behind the first blocked job (bf_interval):
-            default 30; 0: in every pass.
+        backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
+            blocked job (bf_interval): default 30; 0: in every pass.
         max_bids, max_bids_per_job, objective, weights, on_timeout, seed: as in a step.
     """
 
@@ -76,9 +78,9 @@ class NodeOptions:
 
 _READ_BY: dict[str, tuple[str, ...]] = {
     "selection": _QUEUES,
-    "window": ("backfill-slurm", *_AUCTIONS),
+    "window": (*_SLURM, *_AUCTIONS),
     "reserve": ("reservations", *_AUCTIONS),
-    "backfill_interval_s": ("backfill-slurm",),
+    "backfill_interval_s": _SLURM,
     **dict.fromkeys(
         ("work_limit", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
         _AUCTIONS,
@@ -95,6 +97,8 @@ def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
     selector = SwitchFit(machine.columns, machine.topology)
     every = SLURM_BACKFILL_S if options.backfill_interval_s is None else options.backfill_interval_s
     depth = options.window or SLURM_DEPTH
+    if options.policy == "backfill-planned":
+        return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
     return Backfill(machine, selector, reservations=1, depth=depth, every_s=every or None)
 
 
@@ -118,7 +122,7 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
     "easy": lambda options, machine: _queue_policy(options, machine, 1),
     "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or 4),
-    "backfill-slurm": _slurm,
+    **dict.fromkeys(_SLURM, _slurm),
     **dict.fromkeys(_AUCTIONS, _auction),
 }
 _LISTED = ", ".join(NODE_POLICIES)

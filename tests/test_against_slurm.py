@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import pytest
 from against_slurm import asked, made, read_log
 
 from aucsched.formats.slurm_conf import parse_slurm_conf
@@ -39,4 +40,6 @@ def test_sbatch_is_told_what_the_jobs_ask_for(tmp_path: Path) -> None:
 
 def test_slurm_s_log_is_read_as_it_writes_it() -> None:
     ran = read_log(LOG)["2"]
-    assert (ran.start_s - ran.submit_s, ran.end_s - ran.start_s, ran.state) == (15, 331, "COMPLETED")
+    assert (ran.start_s - ran.submit_s, ran.end_s - ran.start_s, ran.nodes) == (15, 331, ("n001", "n002"))
+    with pytest.raises(AssertionError, match="Slurm did not complete job 2"):
+        read_log(LOG.replace("COMPLETED", "TIMEOUT"))
