@@ -61,7 +61,7 @@ def answer(values: dict[str, float] | None, bound: float | None = None) -> peers
 
 
 def settings(*solvers: str) -> compare.Settings:
-    return compare.Settings(ours=3.0, seconds=10.0, strategy="default", solvers=solvers)
+    return compare.Settings(ours=60.0, seconds=60.0, strategy="default", solvers=solvers)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -196,7 +196,10 @@ def test_the_command_prints_a_row_for_each_solver(tmp_path: Path) -> None:
     output = tmp_path / "table.md"
     command = [sys.executable, str(BENCHMARKS / "compare.py"), "tiny", "--solvers", "aucsched,highs"]
     printed = subprocess.run(
-        [*command, "--seconds", "10", "--output", str(output)], check=True, capture_output=True, text=True
+        [*command, "--ours", "60", "--seconds", "60", "--output", str(output)],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     shown = [line.split(" | ")[:3] for line in printed.splitlines() if line.startswith(("| auc", "| hi"))]
     assert shown == [["| aucsched", "434,356", "434,356"], ["| highs", "434,356", "434,356"]]
