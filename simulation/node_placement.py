@@ -18,9 +18,12 @@ def place_on_nodes(result: NodeResult) -> dict[int, Runs]:
     for cores in free:
         heapify(cores)
     held: dict[int, list[tuple[int, int]]] = {}
-    # Ends come before starts at one time.
-    events = [(start, 1, job) for job, start in enumerate(result.starts)]
-    events += [(start + result.workload.run[job], 0, job) for job, start in enumerate(result.starts)]
+    # Ends come before starts at one time. The machine's own clock: counted from the first submission,
+    # rounding may put an end after a start that it made room for.
+    events = [(result.played[job].start_s, 1, job) for job in range(len(result.starts))]
+    events += [
+        (result.played[job].start_s + result.played[job].run_s, 0, job) for job in range(len(result.starts))
+    ]
     for _, starting, job in sorted(events):
         if starting:
             held[job] = _take(result, job, free)
