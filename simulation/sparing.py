@@ -34,7 +34,10 @@ class Sparing:
 
     def narrowed(self, demand: Demand) -> Demand:
         """Return the demand on the nodes with the fewest gres to spare that hold it."""
-        if len(demand.required) or demand.exclusive or any(one.gres_total for one in demand.variants):
+        # Where more than the number of nodes decides, a narrowed job might find no place though it has one.
+        if demand.contiguous or demand.max_switches is not None or len(demand.required) or demand.exclusive:
+            return demand
+        if any(one.gres_total for one in demand.variants):
             return demand
         for most in range(self._most):
             narrow = replace(demand, variants=self._variants(demand, most))
