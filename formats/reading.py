@@ -13,7 +13,8 @@ from ..cluster.errors import InputError
 
 T = TypeVar("T")
 
-_GZIP = b"\x1f\x8b"
+#: How a gzip file begins.
+GZIP = b"\x1f\x8b"
 
 
 def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
@@ -40,6 +41,6 @@ def unpacked(content: bytes) -> bytes:
         InputError: it is cut short or damaged.
     """
     try:
-        return gzip.decompress(content) if content.startswith(_GZIP) else content
+        return gzip.decompress(content) if content.startswith(GZIP) else content
     except (EOFError, OSError, zlib.error) as error:
         raise InputError("the gzip file is cut short or damaged") from error

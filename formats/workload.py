@@ -11,7 +11,7 @@ from ..cluster.workload import ArrivingJob, ClusterWorkload
 from . import wire, workload_wire
 from .from_wire import build_job, build_license, build_nodes, build_partition, build_switches, each
 from .jsontext import decode
-from .reading import read_document
+from .reading import read_document, unpacked
 from .to_wire import (
     document_text,
     job_members,
@@ -24,12 +24,12 @@ from .write import write_text
 
 
 def load_workload(path: str | Path) -> ClusterWorkload:
-    """Read and check a workload file; ``-`` reads standard input.
+    """Read and check a workload file, plain or gzip; ``-`` reads standard input.
 
     Raises:
         InputError: the file cannot be read or is no valid workload; names file, path and value.
     """
-    return read_document(path, parse_workload)
+    return read_document(path, lambda content: parse_workload(unpacked(content)))
 
 
 def parse_workload(text: bytes) -> ClusterWorkload:

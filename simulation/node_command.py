@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import InputError, OptionError
 from .shared_command import progress_over, shown
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: They stand here too, so that --help need not load numpy.
 NODE_ONLY_POLICIES = ("backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2", "aucsched3")
+#: So much of a file tells our JSON from a log.
+_BEGINNING = 512
 _COUNT = click.IntRange(1, 10**7)
 #: Options of a machine of nodes, by parameter.
 _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
@@ -43,7 +45,7 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "reserve": click.option(
         "--reserve",
         type=click.IntRange(0, 10**7),
-        help="On nodes: reservations for the first blocked jobs; an auction's default is 1.",
+        help="On nodes: reservations for the first blocked jobs, in auctions; default 1.",
     ),
     "work_limit": click.option(
         "--work-limit",
@@ -94,14 +96,29 @@ def node_options(command: F) -> F:
 
 
 def is_native(path: str) -> bool:
-    """Return whether a workload file is our JSON and no log; an unreadable file is left to its reader."""
+    """Return whether a workload file, plain or gzip, is our JSON and no log.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    import zlib
+
+    from ..formats.reading import GZIP
+
     try:
         if path == "-":
-            return bool(sys.stdin.buffer.peek(1)[:1] == b"{")  # type: ignore[union-attr]
-        with Path(path).open("rb") as file:
-            return file.read(64).lstrip()[:1] == b"{"
-    except OSError:
+            beginning = sys.stdin.buffer.peek(_BEGINNING)[:_BEGINNING]  # type: ignore[union-attr]
+        else:
+            with Path(path).open("rb") as file:
+                beginning = file.read(_BEGINNING)
+        unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        text = unpacking.decompress(beginning) if beginning.startswith(GZIP) else beginning
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=path) from error
+    except zlib.error:
+        # The log's reader says what is wrong with it.
         return False
+    return text.lstrip()[:1] == b"{"
 
 
 def check_log_options(options: dict[str, Any]) -> None:
@@ -149,6 +166,8 @@ def _chosen(options: dict[str, Any]) -> NodeOptions:
             raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
     given = {name: options[name] for name in _NODE_OPTIONS}
     if options["reservations"] is not None:
+        if given["reserve"] is not None:
+            raise OptionError("--reserve and --reservations both say how many blocked jobs get a reservation")
         given["reserve"] = options["reservations"]
     return NodeOptions(policy=options["policy"], order=options["order"], **given)
 

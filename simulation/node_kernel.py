@@ -16,6 +16,7 @@ from ..auction.check import AwardChecker
 from ..auction.shadow import Spot, resources_of
 from ..bidgen.demand import Demand
 from ..cluster.errors import AwardError
+from ..cluster.jobs import Job
 from ..cluster.workload import ArrivingJob, ClusterWorkload
 from .events import Event, EventKind, EventQueue, run_events
 from .machine import Machine, Start
@@ -76,6 +77,7 @@ def simulate_nodes(
     *,
     interval_s: float | None = None,
     progress: Callable[[int], None] | None = None,
+    refused: Callable[[Job], str] | None = None,
 ) -> NodeRun:
     """Play a workload under a policy.
 
@@ -86,6 +88,7 @@ def simulate_nodes(
         queue: empty; orders the waiting jobs.
         interval_s: the policy is asked at multiples of it only; None: after each time stamp with events.
         progress: called now and then with the number of jobs that are done.
+        refused: why the policy can never start a job, empty where it could; such a job does not wait.
 
     Raises:
         AwardError: the policy broke a rule.
@@ -93,7 +96,8 @@ def simulate_nodes(
     events = EventQueue()
     for number, arriving in enumerate(workload.jobs):
         events.push(arriving.arrival_s, EventKind.ARRIVAL, number)
-    system = _NodeSystem(workload, machine, policy, queue, interval_s)
+    never = why_never(workload, machine, refused)
+    system = _NodeSystem(workload, machine, policy, queue, interval_s, never)
     system.progress = progress
     run_events(events, system)
     system.run.played = dict(sorted(system.run.played.items()))
@@ -110,13 +114,14 @@ class _NodeSystem:
         policy: NodePolicy,
         queue: NodeQueue,
         interval_s: float | None,
+        never: list[Demand | str],
     ) -> None:
         self._jobs: tuple[ArrivingJob, ...] = workload.jobs
         self._machine = machine
         self._policy = policy
         self._queue = queue
         self._interval = interval_s
-        self._never = why_never(workload, machine)
+        self._never = never
         self._checker = AwardChecker(machine.snapshot)
         self._to_come = len(workload.jobs)
         self._done = 0

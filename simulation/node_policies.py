@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from ..auction.options import AUCTIONS, StepOptions
 from ..cluster.errors import OptionError
 from ..cluster.workload import ClusterWorkload
+from ..models.ipsched import cannot_express
 from .machine import Machine
 from .node_auction import Auction
 from .node_backfill import Backfill
@@ -67,8 +69,24 @@ class NodeOptions:
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
         for name, policies in _READ_BY.items():
             if getattr(self, name) is not None and self.policy not in policies:
-                option = f"--{name.replace('_', '-')}"
-                raise OptionError(f"{option} needs --policy {' or '.join(policies)}, not {self.policy}")
+                raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Refuse numbers that mean nothing here; a step checks its own."""
+        for name, above in (("interval_s", True), ("backfill_interval_s", False)):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and (value > 0 if above else value >= 0)):
+                least = "above 0" if above else "from 0 on"
+                raise OptionError(f"{_flag(name)}: {value!r} is no number of seconds {least}")
+        if self.window is not None and self.window < 1:
+            raise OptionError(f"--window: {self.window} is below 1")
+        if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
+            raise OptionError(
+                f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
+            )
+        if self.on_timeout is not None and self.policy in _AUCTIONS and step_options(self).is_anytime:
+            raise OptionError(f"--on-timeout needs --weights paper: {self.policy} reaches no limit otherwise")
 
     def settings(self) -> dict[str, Any]:
         """Return what the policy was told, by option name."""
@@ -76,15 +94,18 @@ class NodeOptions:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
 _READ_BY: dict[str, tuple[str, ...]] = {
     "selection": _QUEUES,
     "window": (*_SLURM, *_AUCTIONS),
     "reserve": ("reservations", *_AUCTIONS),
     "backfill_interval_s": _SLURM,
-    **dict.fromkeys(
-        ("work_limit", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
-        _AUCTIONS,
-    ),
+    **dict.fromkeys(("work_limit", "objective", "weights", "on_timeout", "seed"), _AUCTIONS),
+    # IPSCHED places without bids.
+    **dict.fromkeys(("max_bids", "max_bids_per_job"), tuple(AUCTIONS)),
 }
 
 
@@ -142,7 +163,13 @@ def play(
     queue = MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
     policy = NODE_POLICIES[options.policy](options, machine)
     record = simulate_nodes(
-        workload, machine, policy, queue, interval_s=options.interval_s, progress=progress
+        workload,
+        machine,
+        policy,
+        queue,
+        interval_s=options.interval_s,
+        progress=progress,
+        refused=cannot_express if options.policy == "ipsched" else None,
     )
     seconds = time.perf_counter() - began
     return node_result(workload, machine, record, policy=options.policy, order=options.order, seconds=seconds)

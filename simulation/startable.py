@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..auction.shadow import place_alone
 from ..bidgen.demand import Demand
 from ..cluster.jobs import Job
@@ -9,19 +11,23 @@ from ..cluster.workload import ClusterWorkload
 from .machine import Machine
 
 
-def why_never(workload: ClusterWorkload, machine: Machine) -> list[Demand | str]:
+def why_never(
+    workload: ClusterWorkload, machine: Machine, refused: Callable[[Job], str] | None = None
+) -> list[Demand | str]:
     """Return each job's demand, or why it can never start; ``machine`` is empty.
 
-    Jobs that ask for the same get the same answer without being placed again.
+    ``refused`` tells why the policy has no place for a job. Jobs that ask for the same get the same answer
+    without being placed again.
     """
     known: dict[object, bool] = {}
-    return [_read(arriving.job, number, machine, known) for number, arriving in enumerate(workload.jobs)]
+    found: list[Demand | str] = []
+    for number, arriving in enumerate(workload.jobs):
+        reason = _refused(arriving.job) or ("" if refused is None else refused(arriving.job))
+        found.append(reason or _read(arriving.job, number, machine, known))
+    return found
 
 
 def _read(job: Job, number: int, machine: Machine, known: dict[object, bool]) -> Demand | str:
-    refused = _refused(job)
-    if refused:
-        return refused
     demand = machine.reader.read(job, number)
     if not isinstance(demand, Demand):
         return demand.detail
