@@ -21,6 +21,8 @@ _COLUMNS, _ROWS = 1500, 600
 _COLORS = ("#d3e1ee", "#8fb8da", "#3f83ba", "#1b4f86", "#0c2547")
 #: Room that a digit of a job's number takes, in points.
 _DIGIT_PT, _LINE_PT = 3.2, 6.0
+#: Ticks of the scale of waiting times are at least so far apart, as a share of it.
+_APART = 0.08
 #: Colours darker than this value of the map carry white numbers.
 _DARK = 0.55
 
@@ -57,8 +59,26 @@ def draw_jobs(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], names: Sequen
 def label_waits(axes: Axes, wait: NDArray[np.float64], label: str) -> None:
     """Put the scale of waiting times beside the axes, where anybody waited."""
     if wait.any():
-        bar = axes.figure.colorbar(_colors(wait), ax=axes, label=label, pad=0.01, aspect=30)
-        bar.ax.yaxis.set_major_formatter("{x:g}")
+        from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415 - the extra may be absent
+
+        colors = _colors(wait)
+        bar = axes.figure.colorbar(colors, ax=axes, label=label, pad=0.01, aspect=30)
+        bar.ax.yaxis.set_major_locator(FixedLocator(_ticks(colors, float(wait.max()))))
+        bar.ax.yaxis.set_minor_locator(NullLocator())
+        bar.ax.yaxis.set_major_formatter("{x:,.15g}")
+
+
+def _ticks(colors: ScalarMappable, largest: float) -> list[float]:
+    """Return 0 and round numbers (1, 2, 5, tenfold) along the scale, so far apart that each can be read."""
+    decades = range(-9, int(np.floor(np.log10(largest))) + 1)
+    values = np.array([0.0, *(step * 10.0**decade for decade in decades for step in (1, 2, 5))])
+    values = values[values <= largest]
+    ticks, last = [0.0], 0.0
+    for value, place in zip(values.tolist(), np.asarray(colors.norm(values)).tolist(), strict=True):
+        if place - last >= _APART:
+            ticks.append(value)
+            last = place
+    return ticks
 
 
 def _colors(wait: NDArray[np.float64]) -> ScalarMappable:

@@ -42,6 +42,12 @@ class NodeResult(Result):
     record: NodeRun
 
     @property
+    def end(self) -> Column:
+        """Ends in seconds, worked out on the machine's own clock: to the bit where the next starts are."""
+        first = self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0
+        return np.array([one.start_s + one.run_s for one in self.played], np.float64) - first
+
+    @property
     def spots(self) -> list[Spot]:
         """Where each job ran."""
         return [one.spot for one in self.played]

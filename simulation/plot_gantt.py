@@ -28,7 +28,7 @@ def draw_gantt(result: Result, path: Path, placed: Mapping[int, Runs] | None = N
         axes.set_xlim(0, max(result.makespan, 1) / seconds)
         axes.set_ylim(0, result.workload.requests.processors)
         axes.set_xlabel(f"Time since the first submission ({unit})")
-        axes.set_ylabel("Processors")
+        axes.set_ylabel("Processors" if placed is None else "Cores, node by node")
         count_axis(axes)
         wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
         wait = np.zeros(len(result.starts))
