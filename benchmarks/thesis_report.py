@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from marked_part import replace_part
 from thesis_plots import draw_figures
 
-_BEGIN, _END = "<!-- thesis: begin -->", "<!-- thesis: end -->"
 _Run = dict[str, Any]
 
 #: Table → columns: heading, metric, what it is multiplied by, digits.
@@ -60,20 +60,13 @@ def write_results(results: Path, target: Path, figures: Path) -> None:
         if rows:
             facts = folder / "run.json"
             tables[folder.name] = (rows, json.loads(facts.read_text()) if facts.exists() else [])
-    lines = [_BEGIN, "", "# The thesis's tables", "", *_INTRODUCTION.splitlines()]
+    lines = ["# The thesis's tables", "", *_INTRODUCTION.splitlines()]
     for rows, told in tables.values():
         lines += ["", *_section(rows, told)]
     drawn = draw_figures([row for rows, _ in tables.values() for row in rows], figures)
     lines += ["", "## Figures", ""]
     lines += [f"![{title}]({path.relative_to(target.parent)})" for title, path in drawn]
-    text = "\n".join([*lines, "", _END]) + "\n"
-    before = target.read_text() if target.exists() else ""
-    if _BEGIN in before and _END in before:
-        head, rest = before.split(_BEGIN, 1)
-        text = head + text + rest.split(_END, 1)[1].lstrip("\n")
-    elif before:
-        text = before.rstrip("\n") + "\n\n" + text
-    target.write_text(text)
+    replace_part(target, "thesis", lines)
 
 
 def _section(rows: list[_Run], facts: list[dict[str, Any]]) -> list[str]:
