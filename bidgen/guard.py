@@ -40,6 +40,16 @@ class Guard:
             return False
         return job.time_limit_s is None or self.now + job.time_limit_s > self.time
 
+    def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
+        """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""
+        if not self.outlasts(job):
+            return
+        _, here, there = np.intersect1d(self.nodes, nodes, assume_unique=True, return_indices=True)
+        self.room.cores[here] -= held.cores[there]
+        self.room.memory[here] -= held.memory[there]
+        for kind, counts in held.gres.items():
+            self.room.gres[kind][here] -= counts[there]
+
     def of_jobs(self, table: BidTable) -> BoolArray:
         """Return which jobs of a table's window would hold their nodes too long, shape (jobs,)."""
         return np.array([self.outlasts(demand.job) for demand in table.demands], np.bool_)

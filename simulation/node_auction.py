@@ -52,10 +52,17 @@ class Auction:
         if not fitting or key == self._idle:
             self.wants_more = False
             return ()
-        sparing = Sparing(view, window)
-        started = self._auctioned(now, window, [sparing.narrowed(demand) for demand in fitting])
+        started = self._pass(now, queue, window)
         self._idle = None if started else key
         return started
+
+    def _pass(self, now: float, queue: NodeQueue, window: list[Demand]) -> Sequence[Start]:
+        """Auction what is free among the window's jobs that could start."""
+        del queue
+        view = View(self._machine.columns, self._machine.columns.free)
+        fitting = [demand for demand in window if self._could_start(demand, view)]
+        sparing = Sparing(view, window)
+        return self._auctioned(now, window, [sparing.narrowed(demand) for demand in fitting])
 
     def _first(self, queue: NodeQueue) -> list[Demand]:
         """Return the window: the first jobs that the model can express."""
@@ -71,24 +78,26 @@ class Auction:
         )
 
     def _auctioned(self, now: float, window: list[Demand], fitting: list[Demand]) -> Sequence[Start]:
-        reserved = _Reserved(self._machine, now, self._options.reserve)
+        reserved = Reserved(self._machine, now, self._options.reserve)
         can_start = {demand.index for demand in fitting}
         for demand in window:
             # No award can let these start: their reservations are known before the auction.
             if demand.index in can_start or not reserved.reserve(demand, ()):
                 break
-        found = self._attempt(fitting, reserved.guards)
-        started = _starts(fitting, found)
+        found = self._attempt(fitting, self._machine.columns, reserved.guards)
+        started = starts_of(fitting, found)
         if reserved.wants_more and self._reserve_losers(window, started, reserved, found):
-            found = self._attempt(fitting, reserved.guards)
-            started = _starts(fitting, found)
+            found = self._attempt(fitting, self._machine.columns, reserved.guards)
+            started = starts_of(fitting, found)
         self._resize(found)
         if self._options.on_timeout == "discard" and not found.proved:
             return ()
         return started
 
-    def _attempt(self, fitting: list[Demand], guards: tuple[Guard, ...]) -> AttemptResult | QuickResult:
-        cluster = Cluster(columns=self._machine.columns, topology=self._machine.topology, guards=guards)
+    def _attempt(
+        self, fitting: list[Demand], columns: Columns, guards: tuple[Guard, ...]
+    ) -> AttemptResult | QuickResult:
+        cluster = Cluster(columns=columns, topology=self._machine.topology, guards=guards)
         window = tuple(replace(demand, index=place) for place, demand in enumerate(fitting))
         run = quick_attempt if self._options.is_anytime else attempt
         return run(window, cluster, self._options)
@@ -97,7 +106,7 @@ class Auction:
         self,
         window: list[Demand],
         started: Sequence[Start],
-        reserved: _Reserved,
+        reserved: Reserved,
         found: AttemptResult | QuickResult,
     ) -> bool:
         """Reserve for the first jobs that did not start; return whether the award delays any of them."""
@@ -129,7 +138,7 @@ class Auction:
             self._window = max(1, self._window // 2)
 
 
-class _Reserved:
+class Reserved:
     """Reservations of one step, made one after another."""
 
     def __init__(self, machine: Machine, now: float, count: int) -> None:
@@ -162,8 +171,13 @@ class _Reserved:
         self.jobs.add(demand.index)
         return self.wants_more
 
+    def take(self, start: Start) -> None:
+        """Lessen the room beside the reservations by what a job takes that starts now."""
+        for guard in self.guards:
+            guard.take(start.demand.job, start.spot.nodes, start.spot.held)
 
-def _starts(fitting: list[Demand], found: AttemptResult | QuickResult) -> list[Start]:
+
+def starts_of(fitting: list[Demand], found: AttemptResult | QuickResult) -> list[Start]:
     """Return the winners with what they hold."""
     table = found.table
     return [

@@ -15,11 +15,13 @@ from ..models.ipsched import cannot_express
 from .machine import Machine
 from .node_auction import Auction
 from .node_backfill import Backfill
+from .node_balanced import BalancedAuction
 from .node_kernel import NodePolicy, simulate_nodes
 from .node_planned import PlannedBackfill
 from .node_queue import MultifactorQueue, NodeQueue
 from .node_result import NodeResult, node_result
-from .node_select import SELECTIONS, SwitchFit
+from .node_select import SELECTIONS
+from .node_switch import SwitchFit
 
 _AUCTIONS = ("ipsched", *AUCTIONS)
 _QUEUES = ("fcfs", "easy", "reservations")
@@ -44,6 +46,7 @@ class NodeOptions:
         work_limit: what ends an auction's attempt, 0 or more; default 0.
         backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
             blocked job (bf_interval): default 30; 0: in every pass.
+        balance: an auction for each shape of job, within its share of what waits (node_balanced.py).
         max_bids, max_bids_per_job, objective, weights, on_timeout, seed: as in a step.
     """
 
@@ -61,6 +64,7 @@ class NodeOptions:
     on_timeout: str | None = None
     seed: int | None = None
     backfill_interval_s: float | None = None
+    balance: bool | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES:
@@ -135,7 +139,8 @@ def step_options(options: NodeOptions) -> StepOptions:
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
-    return Auction(machine, step_options(options))
+    kind = BalancedAuction if options.balance else Auction
+    return kind(machine, step_options(options))
 
 
 #: Policy name → what makes it.

@@ -13,6 +13,9 @@ from ..cluster.workload import ClusterWorkload
 #: A job's priority at a time in seconds, highest first.
 Priority = Callable[[float, Demand], float]
 
+#: Is told of a job that begins (+1) or ceases (−1) to wait.
+Watcher = Callable[[Demand, int], None]
+
 #: Weights of Soner's multifactor priority (SPEC 1.11), its age's day, and its steps of one point.
 _AGE, _SIZE, _DAY_S, _STEPS = 1000, 1000, 86_400, 1_000_000
 
@@ -22,6 +25,7 @@ class NodeQueue:
 
     def __init__(self) -> None:
         self._jobs: list[Demand] = []
+        self._watcher: Watcher | None = None
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -33,14 +37,24 @@ class NodeQueue:
         """Return at most ``count`` jobs, highest priority first."""
         return self._jobs[:count]
 
+    def watch(self, watcher: Watcher) -> None:
+        """Tell of every job that waits now and of each that begins (+1) or ceases (−1) to wait."""
+        self._watcher = watcher
+        for demand in self._jobs:
+            watcher(demand, 1)
+
     def add(self, demand: Demand) -> None:
         """Let a job wait."""
         insort(self._jobs, demand, key=_key)
+        if self._watcher is not None:
+            self._watcher(demand, 1)
 
     def remove(self, demand: Demand) -> None:
         """Let a job wait no more."""
         place = bisect_left(self._jobs, _key(demand), key=_key)
         del self._jobs[place]
+        if self._watcher is not None:
+            self._watcher(demand, -1)
 
     def refresh(self, now: float) -> None:
         """Bring priorities up to a time; here they never change."""

@@ -1,4 +1,4 @@
-"""Where a job is put: first, best and next fit along the nodes, and Slurm's choice below its switches.
+"""Where a job is put: first, best and next fit along the nodes (Slurm's choice: node_switch.py).
 
 Every selection takes what is free and answers with nodes; how many cores each gives is then dealt as the
 auctions' bids deal it. Jobs whose nodes must be contiguous, below few switches, or hold named nodes or a
@@ -198,78 +198,6 @@ class NextFit(Selector):
         if nodes is not None:
             self._from = int(nodes[-1]) + 1
         return nodes
-
-
-class SwitchFit(Selector):
-    """Slurm's selection with topology/tree: the lowest switch that holds the job, then best-fit leaves.
-
-    Of the switches of the lowest level that have enough nodes and cores, the one with the fewest cores to
-    spare. Below it leaf by leaf: the leaf with the fewest free cores that holds all that is left to place,
-    else the one with the most free cores. Where nodes with few free cores stand in the way of a node count,
-    they are left out, the fewest first, and the choice is made again (Slurm's guard against a knapsack).
-    """
-
-    def best_window(self, field: Field, windows: Windows) -> int:
-        """Return the window of the lowest level, in the shortest run of usable nodes."""
-        run = field.run_last[windows.start + windows.length - 1] - field.run_first[windows.start]
-        return int(np.lexsort((run, windows.level))[0])
-
-    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
-        """Return nodes below the lowest switch that holds the job."""
-        counts = np.unique(found.units[found.nodes]) if demand.node_counts is not None else (0,)
-        for least in counts:
-            nodes = found.nodes[found.units[found.nodes] >= least]
-            chosen = self._below_switch(demand, found, nodes)
-            if chosen is not None:
-                return chosen
-        return None
-
-    def _below_switch(self, demand: Demand, found: Candidates, nodes: IntArray) -> IntArray | None:
-        topology = self.topology
-        rank = np.sort(topology.rank[nodes])
-        by_rank = topology.order[rank]
-        sums = np.concatenate([[0], np.cumsum(found.units[by_rank])])
-        low, high = np.searchsorted(rank, topology.low), np.searchsorted(rank, topology.high)
-        units, count = sums[high] - sums[low], high - low
-        wanted = demand.units or 0
-        fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
-        holds = (units >= wanted) & (count >= fewest)
-        if not holds.any():
-            return None
-        best = np.flatnonzero(holds)
-        best = best[np.lexsort((units[best], topology.level[best]))[0]]
-        return self._leaves(demand, found, by_rank[low[best] : high[best]])
-
-    def _leaves(self, demand: Demand, found: Candidates, by_rank: IntArray) -> IntArray | None:
-        """Return the best-fit leaves' nodes, leaf after leaf."""
-        leaf = self.topology.leaf[by_rank]
-        starts = np.flatnonzero(np.diff(leaf, prepend=-1))
-        ends = np.append(starts[1:], len(by_rank))
-        units = np.add.reduceat(found.units[by_rank], starts)
-        count = ends - starts
-        is_open = np.ones(len(starts), np.bool_)
-        span = demand.node_counts
-        wanted, missing = demand.units or 0, 1 if span is None else span.minimum
-        most = min(found.variant.max_nodes, len(by_rank) if span is None else span.maximum)
-        order: list[IntArray] = []
-        while (wanted > 0 or missing > 0) and most > 0 and is_open.any():
-            best = self._best_leaf(units, count, is_open, wanted, missing)
-            nodes = by_rank[starts[best] : ends[best]]
-            enough = int(np.searchsorted(np.cumsum(found.units[nodes]), wanted)) + 1 if wanted > 0 else 0
-            nodes = nodes[: min(most, max(missing, enough))]
-            order.append(nodes)
-            is_open[best] = False
-            most -= len(nodes)
-            missing -= len(nodes)
-            wanted -= int(found.units[nodes].sum())
-        return take_in_order(demand, found, np.concatenate(order)) if order else None
-
-    @staticmethod
-    def _best_leaf(units: IntArray, count: IntArray, is_open: BoolArray, wanted: int, missing: int) -> int:
-        enough = is_open & (units >= wanted) & (count >= missing)
-        if enough.any():
-            return int(np.argmin(np.where(enough, units, np.iinfo(np.int64).max)))
-        return int(np.argmax(np.where(is_open, units, -1)))
 
 
 def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArray | None:

@@ -58,3 +58,13 @@ class Sparing:
 def _asked(variant: Variant) -> int:
     """Return the gres that a job asks for on each node, at most."""
     return sum(span.maximum for _, _, span in variant.gres)
+
+
+def narrowed_to(demand: Demand, nodes: IntArray) -> Demand:
+    """Return the demand on some nodes only."""
+    variants = []
+    for variant in demand.variants:
+        eligible = np.zeros_like(variant.eligible)
+        eligible[nodes] = variant.eligible[nodes]
+        variants.append(replace(variant, eligible=eligible))
+    return replace(demand, variants=tuple(variants))

@@ -1,0 +1,225 @@
+"""The auctions with a balanced mix: one auction for each shape of job, the scarcest shape first.
+
+A pass of node_auction.py lets the first jobs of the queue bid at once. Here the jobs of one shape bid
+together, no more of them than its share of the machine holds (mix.py) and those that fill it best, on the
+nodes that they leave least of. Jobs that may stand anywhere bid last, on what no waiting job with gres needs.
+Once what waits would not fill the machine for as long as its longest job takes, the machine is drained: all
+bid at once, the longest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..auction.options import StepOptions
+from ..bidgen.columns import Capacity, Columns, IntArray
+from ..bidgen.demand import Demand
+from .machine import Machine, Start, add_spot
+from .mix import Mix, Shape
+from .node_auction import Auction, Reserved, starts_of
+from .node_queue import NodeQueue
+from .node_select import View
+from .sparing import Sparing, narrowed_to
+from .subset import Candidate, fullest
+
+#: Jobs that bid for gaps ask together for at most so many times what is free.
+_ENOUGH = 2
+
+
+class BalancedAuction(Auction):
+    """Passes of several auctions.
+
+    Args:
+        machine: where jobs run.
+        options: of each auction.
+    """
+
+    def __init__(self, machine: Machine, options: StepOptions) -> None:
+        super().__init__(machine, options)
+        self._mix = Mix(machine.columns)
+        self._queue: NodeQueue | None = None
+
+    def _pass(self, now: float, queue: NodeQueue, window: list[Demand]) -> Sequence[Start]:
+        if self._queue is not queue:
+            self._queue = queue
+            queue.watch(self._mix.note)
+        state = _Pass(self._machine)
+        reserved = Reserved(self._machine, now, self._options.reserve)
+        left = self._first_in_line(window, state, reserved)
+        longest = max((self._mix.ask(demand).limit_s for demand in left), default=0.0)
+        if self._mix.waiting_s() < longest:
+            self._drain(left, state, reserved)
+            return state.started
+        rooms = self._mix.rooms(self._holders(state), longest)
+        shapes: dict[Shape, list[Demand]] = {}
+        for demand in left:
+            shapes.setdefault(self._mix.ask(demand).shape, []).append(demand)
+        for shape in sorted(shapes, key=_scarcity):
+            if not shape.fills_gaps:
+                self._of_shape(shapes[shape], rooms.get(shape, 0.0), state, reserved)
+        self._in_gaps(shapes, state, reserved)
+        return state.started
+
+    def _holders(self, state: _Pass) -> list[Demand]:
+        running = [holding.demand for holding in self._machine.running.values()]
+        return running + [start.demand for start in state.started]
+
+    def _first_in_line(self, window: list[Demand], state: _Pass, reserved: Reserved) -> list[Demand]:
+        """Start the first jobs or reserve for them; return the others."""
+        for place, demand in enumerate(window):
+            if not reserved.wants_more:
+                return window[place:]
+            if not state.could_start(demand) or not self._start([demand], state, reserved):
+                reserved.reserve(demand, state.started)
+        return []
+
+    def _start(self, demands: list[Demand], state: _Pass, reserved: Reserved, *, keep: int = 0) -> int:
+        """Auction what is free among jobs, and return how many start."""
+        columns = state.beside_gres(keep)
+        found = self._attempt(demands, columns, reserved.guards)
+        starts = starts_of(demands, found)
+        state.take(starts, reserved)
+        return len(starts)
+
+    def _of_shape(self, demands: list[Demand], room: float, state: _Pass, reserved: Reserved) -> None:
+        """Let the jobs of one shape start that fill its room best."""
+        fitting = [demand for demand in demands if state.could_start(demand)]
+        if not fitting:
+            return
+        size = {demand.index: self._mix.ask(demand).nodes for demand in fitting}
+        if room < size[fitting[0].index]:
+            shape = self._mix.ask(fitting[0]).shape
+            if self._mix.nothing_runs(shape, self._holders(state)):
+                room = size[fitting[0].index]
+        places = {demand.index: self._places(demand, state) for demand in fitting}
+        room = min(int(room), max(len(nodes) for nodes in places.values()))
+        candidates = [
+            Candidate(demand.index, size[demand.index], long=False)
+            for demand in fitting
+            if size[demand.index] <= min(room, len(places[demand.index]))
+        ]
+        if not candidates:
+            return
+        chosen = set(fullest(candidates, room, 0))
+        winners = [demand for demand in fitting if demand.index in chosen]
+        total = sum(size[demand.index] for demand in winners)
+        self._start(
+            [self._narrowed(demand, places[demand.index], total, state) for demand in winners],
+            state,
+            reserved,
+        )
+
+    def _places(self, demand: Demand, state: _Pass) -> IntArray:
+        """Return the nodes that could each give an even part of a job."""
+        each = self._mix.ask(demand).each
+        nodes = state.view.candidates(demand)[0].nodes
+        return nodes[state.free.cores[nodes] >= each]
+
+    def _narrowed(self, demand: Demand, nodes: IntArray, count: int, state: _Pass) -> Demand:
+        """Return the demand on the ``count`` nodes with the least to spare, and those that equal the last."""
+        if demand.contiguous or demand.max_switches is not None or len(demand.required) or demand.exclusive:
+            return demand
+        ask = self._mix.ask(demand)
+        spare = (state.gres[nodes] - sum(count for _, count in ask.shape.gres)) * (1 << 20)
+        spare += state.free.cores[nodes] - ask.each
+        order = np.sort(spare)
+        return narrowed_to(demand, nodes[spare <= order[min(count, len(order)) - 1]])
+
+    def _in_gaps(self, shapes: dict[Shape, list[Demand]], state: _Pass, reserved: Reserved) -> None:
+        """Let jobs that may stand anywhere start on what jobs with gres cannot need."""
+        keep = max((shape.cores for shape in shapes if shape.gres), default=0)
+        waiting = [demand for shape, demands in shapes.items() if shape.fills_gaps for demand in demands]
+        self._until_none(waiting, state, reserved, keep=keep)
+
+    def _drain(self, waiting: list[Demand], state: _Pass, reserved: Reserved) -> None:
+        longest_first = sorted(waiting, key=lambda demand: -self._mix.ask(demand).limit_s)
+        self._until_none(longest_first, state, reserved, keep=0)
+
+    def _until_none(self, waiting: list[Demand], state: _Pass, reserved: Reserved, *, keep: int) -> None:
+        """Auction what is free beside gres among jobs until none starts."""
+        left = waiting
+        while left:
+            view = View(state.columns, state.beside_gres(keep).free)
+            fitting = [demand for demand in left if state.has_licenses(demand) and view.could_hold(demand)]
+            free, asked, bidding = int(view.free.cores.sum()), 0, []
+            for demand in fitting:
+                bidding.append(demand)
+                asked += self._mix.ask(demand).cores
+                if asked > _ENOUGH * free:
+                    break
+            sparing = Sparing(view, left)
+            if not bidding or not self._start(
+                [sparing.narrowed(demand) for demand in bidding], state, reserved, keep=keep
+            ):
+                return
+            started = {start.demand.index for start in state.started}
+            left = [demand for demand in left if demand.index not in started]
+
+
+class _Pass:
+    """What is free while a pass starts jobs.
+
+    Attributes:
+        columns: the machine's, with what is still free.
+        gres: free gres of all kinds on each node, shape (n,).
+        view: which nodes could hold a job.
+        started: so far.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.columns = replace(
+            machine.columns,
+            free=machine.columns.free.copy(),
+            is_empty=machine.columns.is_empty.copy(),
+            licenses=dict(machine.licenses),
+        )
+        self.started: list[Start] = []
+        self._look()
+
+    @property
+    def free(self) -> Capacity:
+        """What is still free."""
+        return self.columns.free
+
+    def _look(self) -> None:
+        self.view = View(self.columns, self.free)
+        self.gres = sum(self.free.gres.values(), np.zeros_like(self.free.cores))
+
+    def has_licenses(self, demand: Demand) -> bool:
+        """Return whether the licences that a job needs are free."""
+        return all(count <= self.columns.licenses[name] for name, count in demand.licenses.items())
+
+    def could_start(self, demand: Demand) -> bool:
+        """Return whether there is enough for a job, wherever it stands."""
+        return self.has_licenses(demand) and self.view.could_hold(demand)
+
+    def beside_gres(self, keep: int) -> Columns:
+        """Return the columns with ``keep`` cores less on every node whose gres are free."""
+        if not keep:
+            return self.columns
+        free = self.free.copy()
+        free.cores = np.where(self.gres > 0, np.maximum(free.cores - keep, 0), free.cores)
+        return replace(self.columns, free=free)
+
+    def take(self, starts: Sequence[Start], reserved: Reserved) -> None:
+        """Start jobs."""
+        for start in starts:
+            reserved.take(start)
+            add_spot(self.free, start.spot, -1, self._machine.limited)
+            self.columns.is_empty[start.spot.nodes] = False
+            licenses = dict(self.columns.licenses)
+            for name, count in start.demand.licenses.items():
+                licenses[name] -= count
+            self.columns = replace(self.columns, licenses=licenses)
+            self.started.append(start)
+        if starts:
+            self._look()
+
+
+def _scarcity(shape: Shape) -> tuple[int, int, Shape]:
+    """Order shapes: most gres on a node first, then most cores."""
+    return (-sum(count for _, count in shape.gres), -shape.cores, shape)
