@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def replace_part(target: Path, name: str, lines: Sequence[str]) -> None:
-    """Put lines between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``; where they are missing, at the end.
+    """Put lines between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``; the rest of the file stays.
 
-    The rest of the file stays as it is.
+    Where there are no such marks the part goes to the end, with its marks.
     """
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     part = "\n".join([begin, "", *lines, "", end]) + "\n"

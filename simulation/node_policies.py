@@ -13,6 +13,7 @@ from ..cluster.errors import OptionError
 from ..cluster.workload import ClusterWorkload
 from ..models.ipsched import cannot_express
 from .machine import Machine
+from .node_alike import AlikeAuction
 from .node_auction import Auction
 from .node_backfill import Backfill
 from .node_balanced import BalancedAuction
@@ -139,8 +140,13 @@ def step_options(options: NodeOptions) -> StepOptions:
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
-    kind = BalancedAuction if options.balance else Auction
-    return kind(machine, step_options(options))
+    step = step_options(options)
+    if options.balance:
+        return BalancedAuction(machine, step)
+    auction = Auction(machine, step)
+    if not step.is_anytime:
+        return auction
+    return AlikeAuction(machine, auction, window=step.window, reserve=step.reserve)
 
 
 #: Policy name → what makes it.
