@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..auction.shadow import Spot, spot_of_placement
-from ..bidgen.columns import BoolArray, Capacity, Columns, IntArray
+from ..bidgen.columns import Capacity, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from ..bidgen.first_fit import Placement, mode_of

@@ -7,22 +7,20 @@ each gives all that it has free but one core for every node that is still to com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from ..auction.shadow import Spot, spot_of_placement
 from ..bidgen.assemble import EVEN, PACK
-from ..bidgen.columns import Columns, IntArray
+from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.fields import Field
 from ..bidgen.first_fit import Placement, mode_of
 from ..bidgen.windows import Windows
 from ..topology.tree import Topology
 from .node_select import Candidates, Selector, View
-
-#: Returns the nodes of a job among usable ones, in the order in which they are filled; None: no place.
-_Pick = Callable[["_Need", IntArray, IntArray], IntArray | None]
 
 
 class SwitchFit(Selector):
@@ -41,6 +39,7 @@ class SwitchFit(Selector):
         self._above = topology.path[first][:, ::-1]
         self._above_list: list[list[int]] = self._above.tolist()
         self._leaves = len(leaves)
+        self._steps: dict[int, npt.NDArray[np.int16]] = {}
 
     def best_window(self, field: Field, windows: Windows) -> int:
         """Return the window of the lowest level, in the shortest run of usable nodes."""
@@ -51,14 +50,18 @@ class SwitchFit(Selector):
         if demand.max_switches is not None or len(demand.required) or found.choice.total:
             return self._in_windows(demand, found, view)
         need = _Need(demand, found)
-        in_runs = demand.contiguous or self.topology.is_linear
-        pick: _Pick = _in_runs if in_runs else self._below_switches
-        chosen = None
         for nodes in need.fewer_and_fewer(found):
-            chosen = pick(need, nodes, found.units[nodes])
+            units = found.units[nodes]
+            if demand.contiguous or self.topology.is_linear:
+                runs = _Runs(nodes, units)
+                if demand.contiguous and not runs.enough(need.units, need.fewest).any():
+                    return None
+                chosen = runs.taken_for(need)
+            else:
+                chosen = self._below_switches(need, nodes, units)
             if chosen is not None:
-                break
-        return chosen
+                return chosen
+        return None
 
     def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:
         mode = mode_of(demand)
@@ -79,14 +82,14 @@ class SwitchFit(Selector):
         ends = np.cumsum(np.bincount(self._leaf_of[nodes], minlength=self._leaves)).tolist()
         count = self._usable_below(nodes)
         distance = np.zeros(self._leaves, np.int64)
-        is_open = [end > begin for begin, end in zip([0, *ends], ends, strict=False)]
-        while taking.goes_on and any(is_open):
-            leaf = _best_leaf(self._above_list, count, is_open, distance.tolist(), taking.nodes)
+        open_ = [leaf for leaf, below in enumerate(count) if below[0]]
+        while taking.goes_on and open_:
+            leaf = _best_leaf(self._above_list, count, open_, distance.tolist(), taking.nodes)
             here = order[ends[leaf - 1] if leaf else 0 : ends[leaf]]
             taking.take(nodes[here], units[here])
-            is_open[leaf] = False
-            count[leaf] = [0, *count[leaf][1:]]
-            distance += self._steps_from(leaf)
+            open_.remove(leaf)
+            if taking.goes_on:
+                distance += self._steps_from(leaf)
         return taking.chosen()
 
     def _usable_below(self, nodes: IntArray) -> list[list[int]]:
@@ -96,14 +99,17 @@ class SwitchFit(Selector):
         counts: list[list[int]] = (high - low)[self._above].tolist()
         return counts
 
-    def _steps_from(self, leaf: int) -> IntArray:
+    def _steps_from(self, leaf: int) -> npt.NDArray[np.int16]:
         """Return the steps from a leaf to each other, up and down the tree."""
+        if leaf in self._steps:
+            return self._steps[leaf]
         depth, here = self.topology.depth, self._above[leaf]
         # Of the switches above both, the lowest: all from there up to the root are above both.
         different = (self._above != here).sum(axis=1)
         common = here[np.minimum(different, len(here) - 1)]
         steps: IntArray = depth[self._above[:, 0]] + depth[here[0]] - 2 * depth[common]
-        return steps
+        self._steps[leaf] = steps.astype(np.int16)
+        return self._steps[leaf]
 
 
 class _Need:
@@ -183,46 +189,57 @@ class _Taking:
         return None if is_too_many else nodes
 
 
-def _in_runs(need: _Need, nodes: IntArray, units: IntArray) -> IntArray | None:
-    """Return nodes of the run with the fewest free units that holds the job, or of several, largest first."""
-    taking = _Taking(need)
-    starts = np.flatnonzero(np.diff(nodes, prepend=-2) != 1)
-    counts = np.diff(np.append(starts, len(nodes)))
-    sums = np.add.reduceat(units, starts) if len(starts) else counts
-    is_open = np.ones(len(starts), np.bool_)
-    while taking.goes_on and is_open.any():
-        enough = is_open & (sums >= taking.units) & (counts >= taking.fewest)
-        if enough.any():
-            best = int(np.argmin(np.where(enough, sums, np.iinfo(np.int64).max)))
-        elif need.contiguous:
-            return None
-        else:
-            best = int(np.argmax(np.where(is_open, sums, -1)))
-        here = slice(int(starts[best]), int(starts[best] + counts[best]))
-        taking.take_run(nodes[here], units[here])
-        is_open[best] = False
-        if need.contiguous:
-            break
-    return taking.chosen()
+class _Runs:
+    """Runs of consecutive usable nodes: where each starts, its nodes and its units."""
+
+    def __init__(self, nodes: IntArray, units: IntArray) -> None:
+        self._nodes, self._units = nodes, units
+        begins = np.ones(len(nodes), np.bool_)
+        begins[1:] = nodes[1:] - nodes[:-1] != 1
+        self._starts = np.flatnonzero(begins)
+        self._ends = np.append(self._starts[1:], len(nodes))
+        self._sums = np.add.reduceat(units, self._starts) if len(nodes) else self._starts
+        self._is_open = np.ones(len(self._starts), np.bool_)
+
+    def enough(self, units: int, nodes: int) -> BoolArray:
+        """Return which runs not taken yet have so many units and nodes."""
+        return self._is_open & (self._sums >= units) & (self._ends - self._starts >= nodes)
+
+    def taken_for(self, need: _Need) -> IntArray | None:
+        """Return nodes of the run with the fewest units that holds the job, or of several, largest first."""
+        taking = _Taking(need)
+        while taking.goes_on and self._is_open.any():
+            enough = self.enough(taking.units, taking.fewest)
+            if enough.any():
+                best = int(np.argmin(np.where(enough, self._sums, np.iinfo(np.int64).max)))
+            else:
+                best = int(np.argmax(np.where(self._is_open, self._sums, -1)))
+            here = slice(int(self._starts[best]), int(self._ends[best]))
+            taking.take_run(self._nodes[here], self._units[here])
+            self._is_open[best] = False
+            if need.contiguous:
+                break
+        return taking.chosen()
 
 
 def _best_leaf(
-    above: list[list[int]], count: list[list[int]], is_open: list[bool], distance: list[int], missing: int
+    above: list[list[int]], count: list[list[int]], open_: list[int], distance: list[int], missing: int
 ) -> int:
     """Return the leaf to take next, looking at one after another.
 
     A leaf displaces the best so far when it is nearer to those taken and no worse, or as near and better.
     """
-    best = -1
-    for leaf, opened in enumerate(is_open):
-        if not opened:
+    best = open_[0]
+    for leaf in open_:
+        if distance[leaf] > distance[best] or leaf == best:
             continue
-        if best < 0:
-            best = leaf
-        elif distance[leaf] <= distance[best]:
+        if missing <= 1:
+            # Any open leaf has enough: what most jobs need that ask for cores alone, and all at the end.
+            better = (count[leaf][0] < count[best][0]) - (count[leaf][0] > count[best][0])
+        else:
             better = _compared(count[leaf], count[best], above[leaf], above[best], missing)
-            if better > 0 or (better == 0 and distance[leaf] < distance[best]):
-                best = leaf
+        if better > 0 or (better == 0 and distance[leaf] < distance[best]):
+            best = leaf
     return best
 
 
@@ -232,11 +249,8 @@ def _compared(one: list[int], other: list[int], above: list[int], others: list[i
     From the leaves up to where either has enough: there the fewer the better; below one switch that is the
     first to have enough, the more the better.
 
-    Args:
-        one, other: usable nodes below each leaf and each switch above it.
-        above, others: those switches.
-        missing: nodes that the job still needs.
-
+    ``one`` and ``other`` are the usable nodes below each leaf and each switch above it, ``above`` and
+    ``others`` those switches; ``missing`` nodes are still needed.
     """
     for step, (mine, its) in enumerate(zip(one, other, strict=True)):
         if mine >= missing and its >= missing:

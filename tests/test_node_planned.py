@@ -12,7 +12,7 @@ from aucsched.simulation.node_backfill import Backfill
 from aucsched.simulation.node_kernel import NodePolicy, simulate_nodes
 from aucsched.simulation.node_planned import PlannedBackfill
 from aucsched.simulation.node_queue import NodeQueue
-from aucsched.simulation.node_select import SwitchFit
+from aucsched.simulation.node_switch import SwitchFit
 from aucsched.simulation.workload_clusters import EvenCluster
 from aucsched.simulation.workload_drafts import make_workload, stream, uniform_arrivals
 from aucsched.simulation.workload_kinds import ALL_KINDS, Mix, draw_jobs
