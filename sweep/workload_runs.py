@@ -19,7 +19,7 @@ _AXES = (
     *("window", "max_bids", "max_bids_per_job", "work_limit"),
 )
 #: Columns that are a step's options under the same name.
-_OF_A_STEP = ("weights", "objective", "on_timeout", "reserve", "window", "work_limit", "seed")
+_OF_A_STEP = ("weights", "objective", "reserve", "window", "work_limit", "seed")
 
 
 def _uses_seed(options: Mapping[str, Value]) -> bool:
@@ -36,7 +36,10 @@ def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
         step = step_options(chosen)
         row |= {name: getattr(step, name) for name in _OF_A_STEP}
         row["strategy"] = "anytime" if step.is_anytime else "exact"
-        row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}
+        if not step.is_anytime:
+            row["on_timeout"] = step.on_timeout
+        if step.model != "ipsched":
+            row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}
     return row
 
 

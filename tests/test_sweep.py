@@ -157,6 +157,18 @@ def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.Captu
         assert said in refusal(capsys, source, *arguments, "-o", tmp_path / "x.csv")
 
 
+def test_every_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    told = ("--policy", "ipsched,aucsched1,aucsched2", "--work-limit", "1", "--workers", "1")
+    assert run(["sweep", str(source), *told, "-o", str(out)]) == 0
+    # IPSCHED makes no bids; where nothing is proved, nothing is done on a timeout.
+    assert [(row["policy"], row["status"], row["on_timeout"], row["max_bids"]) for row in rows_of(out)] == [
+        ("ipsched", "done", "halve", ""),
+        ("aucsched1", "done", "halve", "150"),
+        ("aucsched2", "done", "", "6000"),
+    ]
+
+
 def test_a_gzip_log_on_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "aucsched", "sweep", "-", "-o", str(tmp_path / "t.csv")]
     subprocess.run(command, input=gzip.compress(TRACE.read_bytes()), check=True)
