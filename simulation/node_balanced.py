@@ -9,7 +9,7 @@ bid at once, the longest first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +27,10 @@ from .subset import Candidate, fullest
 
 #: Jobs that bid for gaps ask together for at most so many times what is free.
 _ENOUGH = 2
+#: The same of contiguous jobs: many find no stretch of neighbours.
+_TRIES = 5
+#: Once what waits would fill the machine for so many times its longest job's time, long jobs go first.
+_NEAR_END = 3
 
 
 class BalancedAuction(Auction):
@@ -57,6 +61,9 @@ class BalancedAuction(Auction):
         shapes: dict[Shape, list[Demand]] = {}
         for demand in left:
             shapes.setdefault(self._mix.ask(demand).shape, []).append(demand)
+        if self._mix.waiting_s() < _NEAR_END * longest:
+            for demands in shapes.values():
+                demands.sort(key=lambda demand: -self._mix.ask(demand).limit_s)
         for shape in sorted(shapes, key=_scarcity):
             if not shape.fills_gaps:
                 self._of_shape(shapes[shape], rooms.get(shape, 0.0), state, reserved)
@@ -89,28 +96,45 @@ class BalancedAuction(Auction):
         fitting = [demand for demand in demands if state.could_start(demand)]
         if not fitting:
             return
-        size = {demand.index: self._mix.ask(demand).nodes for demand in fitting}
-        if room < size[fitting[0].index]:
-            shape = self._mix.ask(fitting[0]).shape
-            if self._mix.nothing_runs(shape, self._holders(state)):
-                room = size[fitting[0].index]
+        first = self._mix.ask(fitting[0])
+        if room < first.nodes and self._mix.nothing_runs(first.shape, self._holders(state)):
+            room = first.nodes
+        together = [demand for demand in fitting if demand.contiguous]
+        if together:
+            room = self._in_runs(together, int(room), state, reserved)
+        self._anywhere([demand for demand in fitting if not demand.contiguous], int(room), state, reserved)
+
+    def _anywhere(self, fitting: list[Demand], room: int, state: _Pass, reserved: Reserved) -> None:
+        """Let jobs start whose nodes need not be neighbours."""
         places = {demand.index: self._places(demand, state) for demand in fitting}
-        room = min(int(room), max(len(nodes) for nodes in places.values()))
-        candidates = [
-            Candidate(demand.index, size[demand.index], long=False)
-            for demand in fitting
-            if size[demand.index] <= min(room, len(places[demand.index]))
-        ]
-        if not candidates:
+        room = min(room, max((len(nodes) for nodes in places.values()), default=0))
+        sizes = {demand.index: self._mix.ask(demand).nodes for demand in fitting}
+        fitting = [one for one in fitting if sizes[one.index] <= min(room, len(places[one.index]))]
+        if not fitting:
             return
-        chosen = set(fullest(candidates, room, 0))
-        winners = [demand for demand in fitting if demand.index in chosen]
-        total = sum(size[demand.index] for demand in winners)
-        self._start(
-            [self._narrowed(demand, places[demand.index], total, state) for demand in winners],
-            state,
-            reserved,
-        )
+        chosen = _fullest(fitting, sizes, room)
+        total = sum(sizes[demand.index] for demand in chosen)
+        bidding = [self._narrowed(demand, places[demand.index], total, state) for demand in chosen]
+        self._start(bidding, state, reserved)
+
+    def _in_runs(self, waiting: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
+        """Fill runs of neighbouring nodes with contiguous jobs; return the room that is left."""
+        asks = [self._mix.ask(demand) for demand in waiting]
+        each = max(ask.each for ask in asks)
+        nodes = state.view.candidates(waiting[0])[0].nodes
+        nodes = nodes[state.free.cores[nodes] >= each]
+        spare = np.full(len(state.gres), -1)
+        spare[nodes] = state.gres[nodes] - sum(count for _, count in asks[0].shape.gres)
+        runs = _Runs(spare)
+        bidding: list[Demand] = []
+        for demand, ask in zip(waiting, asks, strict=True):
+            place = runs.take(ask.nodes) if ask.nodes <= room else None
+            if place is not None:
+                bidding.append(narrowed_to(demand, place))
+                room -= ask.nodes
+        if bidding:
+            self._start(bidding, state, reserved)
+        return room
 
     def _places(self, demand: Demand, state: _Pass) -> IntArray:
         """Return the nodes that could each give an even part of a job."""
@@ -124,21 +148,31 @@ class BalancedAuction(Auction):
             return demand
         ask = self._mix.ask(demand)
         spare = (state.gres[nodes] - sum(count for _, count in ask.shape.gres)) * (1 << 20)
-        spare += state.free.cores[nodes] - ask.each
+        # Nodes that could hold equally many more are equal: the auction chooses by topology among them.
+        spare += state.free.cores[nodes] // ask.each
         order = np.sort(spare)
         return narrowed_to(demand, nodes[spare <= order[min(count, len(order)) - 1]])
 
     def _in_gaps(self, shapes: dict[Shape, list[Demand]], state: _Pass, reserved: Reserved) -> None:
-        """Let jobs that may stand anywhere start on what jobs with gres cannot need."""
-        keep = max((shape.cores for shape in shapes if shape.gres), default=0)
+        """Let jobs that may stand anywhere start on what jobs with gres cannot need.
+
+        Beside free gres they leave the cores of the largest waiting shape with gres; contiguous ones, which
+        would find few stretches of neighbours then, those of the smallest.
+        """
+        with_gres = [shape.cores for shape in shapes if shape.gres]
         waiting = [demand for shape, demands in shapes.items() if shape.fills_gaps for demand in demands]
-        self._until_none(waiting, state, reserved, keep=keep)
+        together = [demand for demand in waiting if demand.contiguous]
+        others = [demand for demand in waiting if not demand.contiguous]
+        self._until_none(together, state, reserved, keep=min(with_gres, default=0), enough=_TRIES)
+        self._until_none(others, state, reserved, keep=max(with_gres, default=0))
 
     def _drain(self, waiting: list[Demand], state: _Pass, reserved: Reserved) -> None:
         longest_first = sorted(waiting, key=lambda demand: -self._mix.ask(demand).limit_s)
         self._until_none(longest_first, state, reserved, keep=0)
 
-    def _until_none(self, waiting: list[Demand], state: _Pass, reserved: Reserved, *, keep: int) -> None:
+    def _until_none(
+        self, waiting: list[Demand], state: _Pass, reserved: Reserved, *, keep: int, enough: int = _ENOUGH
+    ) -> None:
         """Auction what is free beside gres among jobs until none starts."""
         left = waiting
         while left:
@@ -148,7 +182,7 @@ class BalancedAuction(Auction):
             for demand in fitting:
                 bidding.append(demand)
                 asked += self._mix.ask(demand).cores
-                if asked > _ENOUGH * free:
+                if asked > enough * free:
                     break
             sparing = Sparing(view, left)
             if not bidding or not self._start(
@@ -157,6 +191,37 @@ class BalancedAuction(Auction):
                 return
             started = {start.demand.index for start in state.started}
             left = [demand for demand in left if demand.index not in started]
+
+
+class _Runs:
+    """Neighbouring nodes that are taken piece by piece, those with the least to spare first.
+
+    Args:
+        spare: what each node has beyond what a job asks for, −1 where it has too little; shape (n,).
+    """
+
+    def __init__(self, spare: IntArray) -> None:
+        self._spare = spare
+        self._levels = range(int(spare.max(initial=-1)) + 1)
+        self._known: dict[int, list[IntArray]] = {}
+
+    def _of(self, most: int) -> list[IntArray]:
+        """Return the runs of nodes with at most so much to spare, shortest first."""
+        if most not in self._known:
+            nodes = np.flatnonzero((self._spare >= 0) & (self._spare <= most))
+            self._known[most] = sorted(np.split(nodes, np.flatnonzero(np.diff(nodes) > 1) + 1), key=len)
+        return self._known[most]
+
+    def take(self, count: int) -> IntArray | None:
+        """Take neighbours from the shortest run that holds them, None where there is none."""
+        for most in self._levels:
+            for run in self._of(most):
+                if len(run) >= count:
+                    taken = run[:count]
+                    self._spare[taken] = -1
+                    self._known.clear()
+                    return taken
+        return None
 
 
 class _Pass:
@@ -218,6 +283,17 @@ class _Pass:
             self.started.append(start)
         if starts:
             self._look()
+
+
+def _fullest(waiting: list[Demand], sizes: Mapping[int, int], room: int) -> list[Demand]:
+    """Return the jobs that fill a number of nodes best, earlier ones where that is equal."""
+    candidates = [
+        Candidate(demand.index, sizes[demand.index], long=False)
+        for demand in waiting
+        if sizes[demand.index] <= room
+    ]
+    chosen = set(fullest(candidates, room, 0)) if candidates else ()
+    return [demand for demand in waiting if demand.index in chosen]
 
 
 def _scarcity(shape: Shape) -> tuple[int, int, Shape]:
