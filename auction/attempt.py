@@ -19,7 +19,7 @@ from ..models.exact import integer_weights, largest_sum
 from ..models.ipsched import check_size
 from ..models.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
 from ..models.packing import packing_of
-from ..models.preference import PREFERENCE_TABLES, cost_k, preference_f
+from ..models.preference import PREFERENCE_TABLES, TABLE_4_4, cost_k, preference_f
 from ..models.solver import SolverStatus
 from ..topology.tree import Topology
 from .export import export
@@ -193,8 +193,10 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
 def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
     """Return what each bid adds to the second stage, and its preference as schedules show it."""
     nodes = len(cluster.columns.names)
-    if options.model == "aucsched2":
-        f = preference_f(table, nodes, PREFERENCE_TABLES[options.preference_table])
+    if options.model != "aucsched3":
+        is_first = options.model == "aucsched1"
+        constants = TABLE_4_4 if is_first else PREFERENCE_TABLES[options.preference_table]
+        f = preference_f(table, nodes, constants)
         return f, f
     cost = cost_k(table, nodes, cluster.topology.max_level)
     return 3.0 - cost, -cost

@@ -31,9 +31,11 @@ class Auction:
     Args:
         machine: where jobs run.
         options: of each step; its work limit, not a clock, ends an attempt.
+        is_quick: awards are greedy (models/quick.py), not solved by HiGHS; None: where a step would search.
     """
 
-    def __init__(self, machine: Machine, options: StepOptions) -> None:
+    def __init__(self, machine: Machine, options: StepOptions, *, is_quick: bool | None = None) -> None:
+        self._is_quick = options.is_anytime if is_quick is None else is_quick
         self.wants_more = False
         self.wakeup_s: float | None = None
         self._machine = machine
@@ -99,7 +101,7 @@ class Auction:
     ) -> AttemptResult | QuickResult:
         cluster = Cluster(columns=columns, topology=self._machine.topology, guards=guards)
         window = tuple(replace(demand, index=place) for place, demand in enumerate(fitting))
-        run = quick_attempt if self._options.is_anytime else attempt
+        run = quick_attempt if self._is_quick else attempt
         return run(window, cluster, self._options)
 
     def _reserve_losers(
@@ -129,7 +131,7 @@ class Auction:
     def _resize(self, found: AttemptResult | QuickResult) -> None:
         """Halve the window after a limit without proof, double it back after a solved one."""
         self.wants_more = False
-        if self._options.is_anytime:
+        if self._is_quick:
             return
         if found.proved:
             self._window = min(2 * self._window, self._options.window)

@@ -39,10 +39,11 @@ class BalancedAuction(Auction):
     Args:
         machine: where jobs run.
         options: of each auction.
+        is_quick: as for Auction.
     """
 
-    def __init__(self, machine: Machine, options: StepOptions) -> None:
-        super().__init__(machine, options)
+    def __init__(self, machine: Machine, options: StepOptions, *, is_quick: bool | None = None) -> None:
+        super().__init__(machine, options, is_quick=is_quick)
         self._mix = Mix(machine.columns)
         self._queue: NodeQueue | None = None
 

@@ -52,6 +52,16 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.IntRange(0, 10**7),
         help="On nodes: steps of search in an auction (no clock ends one); default 0.",
     ),
+    "strategy": click.option(
+        "--strategy",
+        type=click.Choice(["quick", "exact"]),
+        help="On nodes: greedy awards, or HiGHS; default quick for aucsched2 and aucsched3.",
+    ),
+    "balance": click.option(
+        "--balance/--no-balance",
+        default=None,
+        help="On nodes: auction shape by shape, so that running jobs keep the mix of those that wait.",
+    ),
     "max_bids": click.option("--max-bids", type=_COUNT, help="On nodes: bids of all jobs in an auction."),
     "max_bids_per_job": click.option("--max-bids-per-job", type=_COUNT, help="On nodes: bids of one job."),
     "objective": click.option(

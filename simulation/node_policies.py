@@ -47,6 +47,9 @@ class NodeOptions:
         work_limit: what ends an auction's attempt, 0 or more; default 0.
         backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
             blocked job (bf_interval): default 30; 0: in every pass.
+        strategy: ``quick``, greedy awards in milliseconds, or ``exact``, HiGHS; default quick where a step
+            searches, exact for ipsched, aucsched1 and weights paper. Quick aucsched1 deals cores as its
+            bids ask for them.
         balance: an auction for each shape of job, within its share of what waits (node_balanced.py).
         max_bids, max_bids_per_job, objective, weights, on_timeout, seed: as in a step.
     """
@@ -66,6 +69,7 @@ class NodeOptions:
     seed: int | None = None
     backfill_interval_s: float | None = None
     balance: bool | None = None
+    strategy: str | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES:
@@ -90,8 +94,17 @@ class NodeOptions:
             raise OptionError(
                 f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
             )
-        if self.on_timeout is not None and self.policy in _AUCTIONS and step_options(self).is_anytime:
-            raise OptionError(f"--on-timeout needs --weights paper: {self.policy} reaches no limit otherwise")
+        if self.strategy not in (None, "quick", "exact"):
+            raise OptionError(f"--strategy: {self.strategy!r} is neither quick nor exact")
+        if self.strategy == "quick" and self.weights == "paper":
+            raise OptionError("--strategy quick has lexicographic weights only")
+        if self.on_timeout is not None and self.policy in _AUCTIONS and self.is_quick:
+            raise OptionError(f"--on-timeout: {self.policy} reaches no limit; --strategy exact does")
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether an auction's awards are greedy, without HiGHS."""
+        return step_options(self).is_anytime if self.strategy is None else self.strategy == "quick"
 
     def settings(self) -> dict[str, Any]:
         """Return what the policy was told, by option name."""
@@ -110,7 +123,7 @@ _READ_BY: dict[str, tuple[str, ...]] = {
     "backfill_interval_s": _SLURM,
     **dict.fromkeys(("work_limit", "objective", "weights", "on_timeout", "seed"), _AUCTIONS),
     # IPSCHED places without bids.
-    **dict.fromkeys(("max_bids", "max_bids_per_job"), tuple(AUCTIONS)),
+    **dict.fromkeys(("max_bids", "max_bids_per_job", "balance", "strategy"), tuple(AUCTIONS)),
 }
 
 
@@ -136,15 +149,17 @@ def step_options(options: NodeOptions) -> StepOptions:
         if getattr(options, name) is not None
     }
     reserve = 1 if options.reserve is None else options.reserve
+    if options.strategy == "exact":
+        given["strategy"] = "exact"
     return StepOptions(model=options.policy, work_limit=options.work_limit or 0, reserve=reserve, **given)
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     step = step_options(options)
     if options.balance:
-        return BalancedAuction(machine, step)
-    auction = Auction(machine, step)
-    if not step.is_anytime:
+        return BalancedAuction(machine, step, is_quick=options.is_quick)
+    auction = Auction(machine, step, is_quick=options.is_quick)
+    if not options.is_quick:
         return auction
     return AlikeAuction(machine, auction, window=step.window, reserve=step.reserve)
 
