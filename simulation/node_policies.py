@@ -99,7 +99,9 @@ class NodeOptions:
         if self.strategy == "quick" and self.weights == "paper":
             raise OptionError("--strategy quick has lexicographic weights only")
         if self.on_timeout is not None and self.policy in _AUCTIONS and self.is_quick:
-            raise OptionError(f"--on-timeout: {self.policy} reaches no limit; --strategy exact does")
+            raise OptionError(
+                f"--on-timeout needs --weights paper or --strategy exact: {self.policy} reaches no limit"
+            )
 
     @property
     def is_quick(self) -> bool:
