@@ -32,7 +32,7 @@ _Run = dict[str, Any]
 _EVERY = {"interval_s": 30.0, "window": 2500}
 RUNS: dict[str, dict[str, Any]] = {
     "backfill-slurm": {**_EVERY, "backfill_interval_s": 120.0},
-    "aucsched3": {**_EVERY, "reserve": 1, "max_bids_per_job": 8, "max_bids": 2500, "work_limit": 0},
+    "aucsched3": {**_EVERY, "reserve": 1, "max_bids_per_job": 8, "max_bids": 2500, "work_limit": 5},
 }
 #: Beginnings of metrics, and whether more is better; of the others neither is.
 _MORE_IS_BETTER = {
@@ -153,13 +153,14 @@ def _never_for(reason: str, one: _Run) -> int:
 
 
 def _table(runs: list[_Run]) -> Iterator[str]:
-    yield "| metric | " + " | ".join(one["policy"] for one in runs) + " | better |"
-    yield "|---|" + "--:|" * len(runs) + "---|"
+    yield "| metric | " + " | ".join(one["policy"] for one in runs) + " | difference | better |"
+    yield "|---|" + "--:|" * (len(runs) + 1) + "---|"
     flat = [_flat(one["metrics"]) for one in runs]
     for name in flat[0]:
         values = [found[name] for found in flat]
         shown = " | ".join("–" if value is None else f"{value:,.5g}" for value in values)
-        yield f"| `{name}` | {shown} | {_better(name, values, [one['policy'] for one in runs])} |"
+        better = _better(name, values, [one["policy"] for one in runs])
+        yield f"| `{name}` | {shown} | {_difference(values)} | {better} |"
 
 
 def _flat(metrics: dict[str, Any]) -> dict[str, float | None]:
@@ -170,6 +171,12 @@ def _flat(metrics: dict[str, Any]) -> dict[str, float | None]:
         else:
             flat[name] = value
     return flat
+
+
+def _difference(values: list[float | None]) -> str:
+    """Return how far the last value is above the first, in per cent of the first."""
+    first, last = values[0], values[-1]
+    return "" if not first or last is None else f"{100 * (last - first) / first:+.1f} %"
 
 
 def _better(name: str, values: list[float | None], policies: list[str]) -> str:
