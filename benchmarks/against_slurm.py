@@ -1,9 +1,12 @@
 """Our backfill-slurm beside real Slurm, the same jobs on one cluster: ``python benchmarks/against_slurm.py``.
 
 Needs Debian's slurm-wlm and faketime. A cluster of equal nodes is started on this host (slurm_host.py), its
-clock ten times as fast; the jobs of a workload like table 8.6's mix are submitted as they arrive and sleep
-for their run time under sched/backfill. Then our simulator plays the same jobs, arriving when Slurm says that
-it got them. Printed for both: utilisation, (7.2) over the time from the first submission to the last end.
+clock ten times as fast; the jobs of a workload like table 8.6's mix, or with ``--table`` those of a table of
+the thesis, are submitted as they arrive and sleep for their run time under sched/backfill. That takes five
+minutes by default. Then our simulator plays the same jobs: each arrives when Slurm says that it got it, runs
+for the time that it held its nodes there (on a fast clock the daemons add to it), and backfilling looks at
+the queue as often as sdiag says that Slurm's did. Printed for both: utilisation, (7.2) with those times, over
+the time from the first submission to the last end.
 
 Slurm's parameters are those of ``_SITE``: it looks at ``--depth`` jobs of the queue and plans more often than
 by default. Its backfill keeps whole nodes for every job that it looks at, which backfill-planned does too;
@@ -33,6 +36,7 @@ from aucsched.simulation.node_policies import NodeOptions, play
 from aucsched.simulation.workload_clusters import EvenCluster
 from aucsched.simulation.workload_drafts import make_workload, stream, theoretical_s, uniform_arrivals
 from aucsched.simulation.workload_kinds import ALL_KINDS, Mix, draw_jobs
+from aucsched.simulation.workload_tables import TABLES, TableOptions, table_workload
 from aucsched.topology.tree import topology_of
 
 _MINUTE_S = 60
@@ -57,6 +61,7 @@ PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 _GRES = "AutoDetect=off\nName=gpu File={{folder}}/dev/gpu[0-{last}]\n"
 _TIME = "%Y-%m-%dT%H:%M:%S"
+_CYCLES = "# backfill cycles: "
 _FIELD = re.compile(r"(\w+)=(\S*)")
 
 
@@ -76,10 +81,10 @@ def main() -> None:
     is_kept = options.log is not None and options.log.exists()
     if not is_kept and (problem := missing() or (missing_clock() if options.speed > 1 else "")):
         sys.exit(f"against_slurm.py: {problem}")
-    cluster = EvenCluster(nodes=options.nodes)
-    workload = made(cluster, options)
+    cluster = TABLES[options.table].cluster if options.table else EvenCluster(nodes=options.nodes)
+    workload = from_table(options) if options.table else made(cluster, options)
     print(
-        f"{options.jobs} jobs on {cluster.nodes} nodes of {cluster.cores} cores and {cluster.gpus} GPUs",
+        f"{len(workload.jobs)} jobs on {cluster.nodes} nodes of {cluster.cores} cores, {cluster.gpus} GPUs",
         flush=True,
     )
     print("; ".join(workload.notes), flush=True)
@@ -92,15 +97,17 @@ def main() -> None:
         print(f"Slurm took {time.monotonic() - began:.0f} s at {options.speed} times the clock", flush=True)
         if options.log is not None:
             options.log.write_text(log)
-    compare(workload, read_log(log), options.depth)
+    compare(workload, log, options.depth)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--table", choices=list(TABLES), help="its workload --id instead; contiguity dropped")
+    parser.add_argument("--id", default="5", help="of the table's workload")
     parser.add_argument("--jobs", type=int, default=350)
-    parser.add_argument("--nodes", type=int, default=128)
+    parser.add_argument("--nodes", type=int, default=256)
     parser.add_argument(
         "--largest", type=int, default=8, help="whole nodes' cores that the largest job asks for"
     )
@@ -110,6 +117,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, help="Slurm's job log: read where it is, else written")
     return parser.parse_args()
+
+
+def from_table(options: argparse.Namespace) -> ClusterWorkload:
+    """Return a table's workload, whose jobs ask for cores and nodes; see ``made`` for its limits."""
+    drop = TableOptions(drop_contiguity=TABLES[options.table].has_contiguity)
+    workload = table_workload(options.table, options.id, seed=options.seed, options=drop)
+    return replace(workload, jobs=tuple(_in_minutes(arriving) for arriving in workload.jobs))
 
 
 def made(cluster: EvenCluster, options: argparse.Namespace) -> ClusterWorkload:
@@ -157,7 +171,8 @@ def on_slurm(
     with fast_clock(options.speed) as clock, running_host(folder, host, clock) as environment:
         submit(workload.jobs, environment, options.speed)
         wait_for(len(workload.jobs), folder, environment)
-        return (folder / "log" / "jobcomp.txt").read_text()
+        log = (folder / "log" / "jobcomp.txt").read_text()
+        return log + backfill_cycles(environment)
 
 
 def _switches(workload: ClusterWorkload) -> Iterable[str]:
@@ -205,10 +220,21 @@ def wait_for(count: int, folder: Path, environment: Mapping[str, str]) -> None:
     )
 
 
+def backfill_cycles(environment: Mapping[str, str]) -> str:
+    """Return a line for the log: how often Slurm's backfill looked at the queue, by sdiag."""
+    answer = subprocess.run(["sdiag"], check=True, capture_output=True, env=environment, text=True)
+    _, _, backfill = answer.stdout.partition("Backfilling stats")
+    found = re.search(r"Total cycles: (\d+)", backfill)
+    assert found, f"sdiag tells no cycles of the backfill: {answer.stdout}"
+    return f"{_CYCLES}{found[1]}\n"
+
+
 def read_log(text: str) -> dict[str, Ran]:
     """Return jobcomp's records by job name."""
     found: dict[str, Ran] = {}
     for line in text.splitlines():
+        if line.startswith("#"):
+            continue
         fields = dict(_FIELD.findall(line))
         submit, start, end = (
             time.mktime(time.strptime(fields[key], _TIME)) for key in ("SubmitTime", "StartTime", "EndTime")
@@ -220,33 +246,55 @@ def read_log(text: str) -> dict[str, Ran]:
     return found
 
 
-def compare(workload: ClusterWorkload, theirs: Mapping[str, Ran], depth: int) -> None:
+def compare(workload: ClusterWorkload, log: str, depth: int) -> None:
     """Check that Slurm completed every job, play the same jobs, and print both."""
+    theirs = read_log(log)
     lost = [arriving.job.id for arriving in workload.jobs if arriving.job.id not in theirs]
     assert not lost, f"Slurm's log lacks jobs {lost}"
     began = min(entry.submit_s for entry in theirs.values())
     as_submitted = sorted(
-        (replace(arriving, arrival_s=theirs[arriving.job.id].submit_s - began) for arriving in workload.jobs),
+        (as_held(arriving, theirs[arriving.job.id], began) for arriving in workload.jobs),
         key=lambda arriving: (arriving.arrival_s, int(arriving.job.id)),
     )
     played = replace(workload, jobs=tuple(as_submitted))
+    interval_s = backfill_interval(log, theirs)
     columns = {"Slurm": figures(played, theirs)}
     for policy in _POLICIES:
-        columns[policy] = figures(played, ours(played, policy, depth))
+        columns[policy] = figures(played, ours(played, policy, depth, interval_s))
     print(f"{'':24}" + "".join(f"{name:>18}" for name in columns))
     for name, form in _FORMS.items():
         print(f"{name:24}" + "".join(f"{format(values[name], form):>18}" for values in columns.values()))
     late_s = sum(entry.end_s - entry.start_s for entry in theirs.values())
     asked_s = sum(arriving.run_time_s for arriving in workload.jobs)
-    print(f"Slurm's jobs ran {late_s / asked_s - 1:.2%} longer than they were told to")
+    print(f"Slurm's jobs held their nodes {late_s / asked_s - 1:.2%} longer than they were told to run")
+    print(f"its backfill looked at the queue every {interval_s:.1f} s")
     for policy in _POLICIES:
         difference = columns[policy]["utilisation"] - columns["Slurm"]["utilisation"]
         print(f"utilisation of {policy} differs by {100 * difference:+.2f} points")
 
 
-def ours(workload: ClusterWorkload, policy: str, depth: int) -> dict[str, Ran]:
+def as_held(arriving: ArrivingJob, theirs: Ran, began: float) -> ArrivingJob:
+    """Return a job that arrives when Slurm got it and runs as long as it held its nodes there."""
+    held_s = theirs.end_s - theirs.start_s
+    limit_s = arriving.job.time_limit_s
+    assert limit_s is not None
+    what = f"job {arriving.job.id} held its nodes for {held_s:g} of {limit_s} s: is the log of other jobs?"
+    assert held_s <= limit_s, what
+    return replace(arriving, arrival_s=theirs.submit_s - began, run_time_s=held_s)
+
+
+def backfill_interval(log: str, theirs: Mapping[str, Ran]) -> float:
+    """Return how often Slurm's backfill really looked at the queue while there was one, in seconds."""
+    found = re.search(rf"^{_CYCLES}(\d+)", log, re.MULTILINE)
+    if found is None:
+        return _INTERVAL_S
+    began, last = min(entry.submit_s for entry in theirs.values()), max(e.start_s for e in theirs.values())
+    return max(_INTERVAL_S, (last - began) / int(found[1]))
+
+
+def ours(workload: ClusterWorkload, policy: str, depth: int, backfill_interval_s: float) -> dict[str, Ran]:
     """Play the jobs under one of our policies; it looks behind the first blocked job as often as Slurm."""
-    result = play(workload, NodeOptions(policy=policy, window=depth, backfill_interval_s=_INTERVAL_S))
+    result = play(workload, NodeOptions(policy=policy, window=depth, backfill_interval_s=backfill_interval_s))
     assert not result.record.never, result.record.never
     names = [node.name for node in workload.nodes]
     return {

@@ -73,7 +73,9 @@ class _Plan:
         self._licenses = dict(machine.licenses)
         # The first row is a plan for all time that keeps no node: every moment has one.
         self._starts, self._ends = np.array([-inf]), np.array([inf])
-        self._kept = np.zeros((1, len(machine.columns.free.cores)), np.bool_)
+        # A bit for each node: most of a turn is joining the plans of a moment.
+        self._count = len(machine.columns.free.cores)
+        self._kept = np.packbits(np.zeros((1, self._count), np.bool_), axis=1)
         self._look_ahead()
 
     def _look_ahead(self) -> None:
@@ -97,10 +99,10 @@ class _Plan:
                 self._keep(time, time + _limit_s(demand), spot.nodes)
 
     def _keep(self, start: float, end: float, nodes: IntArray) -> None:
-        row = np.zeros((1, self._kept.shape[1]), np.bool_)
+        row = np.zeros((1, self._count), np.bool_)
         row[0, nodes] = True
         self._starts, self._ends = np.append(self._starts, start), np.append(self._ends, end)
-        self._kept = np.concatenate([self._kept, row])
+        self._kept = np.concatenate([self._kept, np.packbits(row, axis=1)])
 
     def _has_licenses(self, demand: Demand) -> bool:
         return all(count <= self._licenses[name] for name, count in demand.licenses.items())
@@ -128,7 +130,9 @@ class _Plan:
             steps = np.searchsorted(times, later, side="right") - 1
             planned = (self._starts < later[:, None] + limit_s) & (self._ends > later[:, None])
             moment, plan = np.nonzero(planned)
-            kept = np.logical_or.reduceat(self._kept[plan], np.flatnonzero(np.diff(moment, prepend=-1)))
+            first_plan = np.flatnonzero(np.diff(moment, prepend=-1))
+            joined = np.bitwise_or.reduceat(self._kept[plan], first_plan)
+            kept = np.unpackbits(joined, axis=1, count=self._count).view(np.bool_)
             for place in np.flatnonzero(self._could_hold(demand, steps, kept)).tolist():
                 spot = self._spot_at(int(steps[place]), demand, kept[place])
                 if spot is not None:
