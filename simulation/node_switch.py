@@ -55,12 +55,15 @@ class SwitchFit(Selector):
             if demand.contiguous or self.topology.is_linear:
                 runs = _Runs(nodes, units)
                 if demand.contiguous and not runs.enough(need.units, need.fewest).any():
-                    return None
+                    break
                 chosen = runs.taken_for(need)
             else:
                 chosen = self._below_switches(need, nodes, units)
             if chosen is not None:
                 return chosen
+        # On unequal nodes Slurm may miss the one run that holds a job, even when nothing else will ever end.
+        if demand.contiguous and np.array_equal(view.free.cores, self._columns.total.cores):
+            return self._in_windows(demand, found, view)
         return None
 
     def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:

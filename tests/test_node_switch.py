@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched import ArrivingJob, ClusterWorkload, Job, Request, Span
+from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
 from aucsched.auction.check import AwardChecker
 from aucsched.auction.shadow import resources_of
 from aucsched.bidgen.demand import Demand
@@ -161,6 +161,18 @@ def test_contiguous_jobs_take_the_run_with_the_fewest_cores() -> None:
     request = asked(4, 2, contiguous=True)
     assert spot_in(machine, [12, 12, 0, 3, 3, 0, 2, 1], request) == {4: 3, 5: 1}
     assert spot_in(machine, [12, 0, 12, 0, 2, 1, 0, 12], request) is None
+
+
+def test_unequal_nodes_lose_no_contiguous_job() -> None:
+    # Slurm leaves out all that have 6 cores but the last, and is left with two that are no neighbours.
+    free = [6, 6, 12, 6, 6, 6]
+    nodes = tuple(
+        Node(name=f"n{place}", total=Resources(cores=cores), free=Resources(cores=cores))
+        for place, cores in enumerate(free)
+    )
+    machine = Machine(ClusterWorkload(name="", nodes=nodes, jobs=()))
+    assert spot_in(machine, [6, 6, 12, 6, 6, 0], asked(18, 2, contiguous=True)) is None
+    assert spot_in(machine, free, asked(18, 2, contiguous=True)) == {2: 6, 3: 12}
 
 
 def test_without_switches_runs_count_for_every_job() -> None:
