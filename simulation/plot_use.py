@@ -70,6 +70,6 @@ def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
             timeline.mean(waiting, edges), edges / seconds, color=ORANGE, linewidth=0.7, label="mean of a bin"
         )
         legend_above(axes)
-    axes.set_ylim(0, max(float(waiting.max()), 1) * 1.12)
+    axes.set_ylim(0, float(waiting.max(initial=1)) * 1.12)
     axes.set_ylabel("Jobs waiting")
     count_axis(axes)

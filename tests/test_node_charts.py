@@ -12,6 +12,8 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources
 from aucsched.simulation.node_placement import place_on_nodes
 from aucsched.simulation.node_policies import NodeOptions, play
 from aucsched.simulation.node_result import NodeResult
+from aucsched.simulation.plot_gantt import draw_gantt
+from aucsched.simulation.plot_use import draw_utilization
 
 
 def full(name: str, arrival_s: float, run_s: float, cores: int = 8) -> ArrivingJob:
@@ -76,3 +78,12 @@ def test_the_command_draws_them(option: str, ending: str, tmp_path: Path) -> Non
     assert drawn.startswith(b"\x89PNG" if ending == "png" else b"<?xml")
     if (option, ending) == ("--gantt", "svg"):
         assert b"Cores, node by node" in drawn
+
+
+def test_a_run_in_which_nothing_starts_has_empty_charts(tmp_path: Path) -> None:
+    result = played(full("1", 0, 10, cores=9))
+    assert result.record.never == {0: "it fits nowhere on the empty machine"}
+    for name, draw in (("use.png", draw_utilization), ("gantt.png", draw_gantt)):
+        draw(result, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert place_on_nodes(result) == {}
