@@ -130,8 +130,6 @@ LARGE_TOGETHER = {
 STARVING = {
     "objective": "priority", "reserve": 0, "window": 100, "max_bids_per_job": 8, "work_limit": 20,
 }  # fmt: skip
-#: What HiGHS solves whole, one node of branch and bound an attempt, is asked every 30 s.
-_EXACT = {"objective": "priority", "reserve": 0, "work_limit": 1, "interval_s": 30}
 _ALL_KINDS = ("3", "6", "9")
 _SLURM = "Slurm/Backfill"
 
@@ -213,10 +211,11 @@ def _a3() -> list[Row]:
     rows = []
     for workload, printed in _A3.items():
         is_mixed = int(workload) > 6
-        told = MIXED if is_mixed else LARGE
+        told = _told(mixed=is_mixed, contiguous=int(workload) % 3 != 1)
+        first = {**(told if is_mixed else {**LARGE_TOGETHER, "work_limit": 0}), "strategy": "quick"}
         settings: list[tuple[str, str, dict[str, Any], bool]] = [
             ("AUCSCHED2", "aucsched2", told, is_mixed),
-            ("AUCSCHED1", "aucsched1", _EXACT, False),
+            ("AUCSCHED1", "aucsched1", first, False),
             ("Backfill", "backfill-slurm", {}, False),
         ]  # fmt: skip
         for (label, policy, options, ranges), values in zip(settings, printed, strict=True):
