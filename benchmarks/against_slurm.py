@@ -225,7 +225,7 @@ def backfill_cycles(environment: Mapping[str, str]) -> str:
     answer = subprocess.run(["sdiag"], check=True, capture_output=True, env=environment, text=True)
     _, _, backfill = answer.stdout.partition("Backfilling stats")
     found = re.search(r"Total cycles: (\d+)", backfill)
-    assert found, f"sdiag tells no cycles of the backfill: {answer.stdout}"
+    assert found, f"sdiag does not tell the backfill's cycles: {answer.stdout}"
     return f"{_CYCLES}{found[1]}\n"
 
 
@@ -286,7 +286,7 @@ def as_held(arriving: ArrivingJob, theirs: Ran, began: float) -> ArrivingJob:
 def backfill_interval(log: str, theirs: Mapping[str, Ran]) -> float:
     """Return how often Slurm's backfill really looked at the queue while there was one, in seconds."""
     found = re.search(rf"^{_CYCLES}(\d+)", log, re.MULTILINE)
-    if found is None:
+    if found is None or found[1] == "0":
         return _INTERVAL_S
     began, last = min(entry.submit_s for entry in theirs.values()), max(e.start_s for e in theirs.values())
     return max(_INTERVAL_S, (last - began) / int(found[1]))
