@@ -11,6 +11,7 @@ import json
 import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,18 @@ RESULTS = HERE / "results"
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--only", multiple=True, metavar="WORKLOAD", help="Workload ids; default: all.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1),
+    help="Of the cluster in A.1 and A.2, for which the thesis names none; default 1408.",
+)
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
-def main(table: str, seed: int, workers: int, only: tuple[str, ...], results: Path) -> None:
+def main(
+    table: str, seed: int, workers: int, only: tuple[str, ...], nodes: int | None, results: Path
+) -> None:
     """Run one table's workloads and write the results."""
+    if nodes is not None and table not in ("A.1", "A.2"):
+        raise click.UsageError(f"--nodes is for tables A.1 and A.2; {table} names its machine")
     rows = [row for row in TABLES[table] if not only or row.workload in only]
     folder = results / f"table-{table}-seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,14 +51,15 @@ def main(table: str, seed: int, workers: int, only: tuple[str, ...], results: Pa
     # Long runs first, so that the last worker does not stand alone.
     left.sort(key=lambda row: row.policy == "backfill-slurm")
     with ProcessPoolExecutor(workers) as pool:
-        running = {pool.submit(run, table, row, seed): row for row in left}
+        running = {pool.submit(run, table, row, seed, nodes): row for row in left}
         for done in as_completed(running):
             row = running[done]
             (folder / f"{row.key}.json").write_text(json.dumps(done.result(), indent=1) + "\n")
             click.echo(f"{time.perf_counter() - began:7.0f} s  {table} {row.key}", err=True)
     if left:
         facts = {
-            "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}",
+            "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}"
+            + (f" --nodes {nodes}" if nodes else ""),
             "commit": _commit(),
             "cores": workers,
             "minutes": round((time.perf_counter() - began) / 60, 1),
@@ -58,12 +69,12 @@ def main(table: str, seed: int, workers: int, only: tuple[str, ...], results: Pa
     write_results(results, HERE / "RESULTS.md", HERE / "figures")
 
 
-def run(table: str, row: Row, seed: int) -> dict[str, Any]:
+def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, Any]:
     """Play one workload under one policy and return the metrics, with the fluid bound beside them."""
     from aucsched.simulation.node_metrics import node_metrics
     from aucsched.simulation.node_policies import NodeOptions, play
 
-    workload = make(table, row, seed)
+    workload = make(table, row, seed, nodes)
     options = NodeOptions(policy=row.policy, **row.options)
     began = time.process_time()
     result = play(workload, options)
@@ -81,6 +92,7 @@ def run(table: str, row: Row, seed: int) -> dict[str, Any]:
         "ranges": row.ranges,
         "options": dict(row.options),
         "seed": seed,
+        "nodes": len(workload.nodes),
         "jobs": len(workload.jobs),
         "never": len(result.record.never),
         "passes": result.record.passes,
@@ -91,17 +103,19 @@ def run(table: str, row: Row, seed: int) -> dict[str, Any]:
     }
 
 
-def make(table: str, row: Row, seed: int) -> ClusterWorkload:
-    """Return a row's workload."""
+def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWorkload:
+    """Return a row's workload; ``nodes`` is for tables that name no cluster."""
     from aucsched.simulation.workload_clusters import TSUBAME
     from aucsched.simulation.workload_esp import esp_workload
-    from aucsched.simulation.workload_soner import soner_workload
+    from aucsched.simulation.workload_soner import SonerOptions, soner_workload
     from aucsched.simulation.workload_tables import TableOptions, table_workload
 
+    cluster = TSUBAME if nodes is None else replace(TSUBAME, nodes=nodes)
     if table == "A.1":
-        return esp_workload(TSUBAME, gpus=True, seed=seed)
+        return esp_workload(cluster, gpus=True, seed=seed)
     if table == "A.2":
-        return soner_workload(row.workload, TSUBAME, seed=seed)
+        told = SonerOptions(for_ipsched=row.policy == "ipsched")
+        return soner_workload(row.workload, cluster, seed=seed, options=told)
     number = {"A.3": "8.4", "A.4": "8.5", "A.5": "8.6"}[table]
     options = TableOptions(drop_contiguity=not row.contiguity and table == "A.5", gpu_ranges=row.ranges)
     return table_workload(number, row.workload, seed=seed, options=options)

@@ -31,8 +31,8 @@ _FRAGMENTS = (
 )
 _COLUMNS = {"A.1": _WAITS, "A.2": _WAITS, "A.3": _FRAGMENTS, "A.4": _LEVELS, "A.5": _LEVELS}
 _ABOUT = {
-    "A.1": "ESP with GPUs, 1408 nodes: eight experiments of table 8.3.",
-    "A.2": "The generator's mixes I to V, 1408 nodes: eight experiments of table 8.3.",
+    "A.1": "ESP with GPUs: the eight experiments of table 8.3.",
+    "A.2": "The generator's mixes I to V: the eight experiments of table 8.3.",
     "A.3": "The twelve workloads of table 8.4, contiguity as asked; AUCSCHED2 with GPU ranges in 7 to 12.",
     "A.4": "The eight workloads of table 8.5: 1024 nodes.",
     "A.5": "The nine workloads of table 8.6, 1408 nodes. Contiguity is dropped, as in the thesis's runs.",
@@ -71,19 +71,46 @@ def write_results(results: Path, target: Path, figures: Path) -> None:
 
 def _section(rows: list[_Run], facts: list[dict[str, Any]]) -> list[str]:
     table = rows[0]["table"]
-    lines = [f"## Table {table}", "", _ABOUT[table], ""]
+    lines = [f"## Table {table}", "", _ABOUT[table] + _machine(rows), ""]
     lines += [
         f"`{one['command']}`, commit {one['commit']}, {one['cores']} processes, {one['runs']} runs in"
         f" {one['minutes']} minutes."
         for one in facts
     ]
     lines += ["", *_settings(rows)]
+    if table == "A.3":
+        lines += ["", *_ordering(rows)]
     plain = [row for row in rows if not row["contiguity"] or table != "A.5"]
     lines += ["", *_table(table, plain)]
     if len(plain) < len(rows):
         lines += ["", "### Contiguity honoured", "", *_HONOURED.splitlines()]
         lines += ["", *_table(table, [row for row in rows if row["contiguity"]])]
     return lines
+
+
+def _machine(rows: list[_Run]) -> str:
+    """Return which cluster stands for the one that tables A.1 and A.2 do not name."""
+    if rows[0]["table"] not in ("A.1", "A.2"):
+        return ""
+    return f" The thesis names no cluster for them; ours has {rows[0]['nodes']} nodes of 12 cores and 3 GPUs."
+
+
+def _ordering(rows: list[_Run]) -> list[str]:
+    """Return in which workloads of table A.3 the thesis's ordering holds, and whether ranges of GPUs help."""
+    used = {(row["workload"], row["label"]): row["metrics"]["cpu_utilization"] for row in rows}
+    workloads = sorted({row["workload"] for row in rows}, key=_order)
+    methods = ("AUCSCHED2", "AUCSCHED1", "Backfill")
+    whole = [one for one in workloads if all((one, method) in used for method in methods)]
+    ordered = [
+        one for one in whole if used[one, "AUCSCHED2"] > used[one, "AUCSCHED1"] > used[one, "Backfill"]
+    ]
+    fixed = [one for one in workloads if (one, "AUCSCHED2, fixed GPUs") in used]
+    better = [one for one in fixed if used[one, "AUCSCHED2"] > used[one, "AUCSCHED2, fixed GPUs"]]
+    return [
+        f"- utilisation of AUCSCHED2 > AUCSCHED1 > Backfill: in {len(ordered)} of {len(whole)} workloads"
+        f" ({', '.join(ordered)})",
+        f"- GPU ranges better than fixed numbers of GPUs: in {len(better)} of {len(fixed)} ({', '.join(better)})",
+    ]
 
 
 def _settings(rows: list[_Run]) -> list[str]:
