@@ -106,11 +106,10 @@ def _ordering(rows: list[_Run]) -> list[str]:
     ]
     fixed = [one for one in workloads if (one, "AUCSCHED2, fixed GPUs") in used]
     better = [one for one in fixed if used[one, "AUCSCHED2"] > used[one, "AUCSCHED2, fixed GPUs"]]
-    return [
-        f"- utilisation of AUCSCHED2 > AUCSCHED1 > Backfill: in {len(ordered)} of {len(whole)} workloads"
-        f" ({', '.join(ordered)})",
-        f"- GPU ranges better than fixed numbers of GPUs: in {len(better)} of {len(fixed)} ({', '.join(better)})",
-    ]
+    held, helped = ", ".join(ordered), ", ".join(better)
+    lines = [f"- AUCSCHED2 > AUCSCHED1 > Backfill in utilisation: {len(ordered)} of {len(whole)} ({held})"]
+    lines.append(f"- GPU ranges better than fixed numbers of GPUs: {len(better)} of {len(fixed)} ({helped})")
+    return lines
 
 
 def _settings(rows: list[_Run]) -> list[str]:
