@@ -8,7 +8,6 @@ have beside the reservation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor
 
 from ..auction.shadow import Spot
 from ..bidgen.columns import Columns
@@ -18,6 +17,7 @@ from .future import Future, guard_of
 from .machine import Machine, Start, add_spot
 from .node_queue import NodeQueue
 from .node_select import Selector, View
+from .turns import turn_of
 
 
 class Backfill:
@@ -75,7 +75,7 @@ class Backfill:
         """Return whether this pass looks behind the first blocked job."""
         if self.wakeup_s is None or not self._reservations:
             return bool(self._reservations)
-        turn, before = floor(now / self.wakeup_s), self._turn
+        turn, before = turn_of(now, self.wakeup_s), self._turn
         self._turn = turn
         return turn > before
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil, floor
+from math import ceil
 from typing import Protocol
 
 from ..auction.check import AwardChecker
@@ -22,6 +22,7 @@ from .events import Event, EventKind, EventQueue, run_events
 from .machine import Machine, Start
 from .node_queue import NodeQueue
 from .startable import why_never
+from .turns import turn_of
 
 #: Ends between two reports of progress.
 _REPORT_EVERY = 32
@@ -178,7 +179,7 @@ class _NodeSystem:
     def _wake(self, now: float, every_s: float, queue: EventQueue) -> None:
         if not self._is_planned:
             self._is_planned = True
-            queue.push((floor(now / every_s) + 1) * every_s, EventKind.PASS, -1)
+            queue.push((turn_of(now, every_s) + 1) * every_s, EventKind.PASS, -1)
 
     def _pass(self, now: float, queue: EventQueue) -> None:
         self.run.passes += 1

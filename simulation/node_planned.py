@@ -9,7 +9,7 @@ other job may plan on. Jobs whose start is now start. Plans are made anew at eac
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import floor, inf
+from math import inf
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .machine import Machine, Start
 from .node_backfill import Backfill
 from .node_queue import NodeQueue
 from .node_select import Selector, View, shape_of
+from .turns import turn_of
 
 #: The most moments that are looked at together.
 _AT_ONCE = 16
@@ -57,7 +58,7 @@ class PlannedBackfill:
     def _is_turn(self, now: float) -> bool:
         if self.wakeup_s is None:
             return True
-        turn, before = floor(now / self.wakeup_s), self._turn
+        turn, before = turn_of(now, self.wakeup_s), self._turn
         self._turn = turn
         return turn > before
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nextafter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, License, Node, Request, Resources
 from aucsched.simulation.machine import Machine
@@ -13,6 +16,7 @@ from aucsched.simulation.node_kernel import NodePolicy, simulate_nodes
 from aucsched.simulation.node_planned import PlannedBackfill
 from aucsched.simulation.node_queue import NodeQueue
 from aucsched.simulation.node_switch import SwitchFit
+from aucsched.simulation.turns import turn_of
 from aucsched.simulation.workload_clusters import EvenCluster
 from aucsched.simulation.workload_drafts import make_workload, stream, uniform_arrivals
 from aucsched.simulation.workload_kinds import ALL_KINDS, Mix, draw_jobs
@@ -44,7 +48,7 @@ def starts(
     policy: NodePolicy = (
         PlannedBackfill(machine, selector, depth=depth, every_s=every_s)
         if planned
-        else Backfill(machine, selector, reservations=1)
+        else Backfill(machine, selector, reservations=1, every_s=every_s)
     )
     run = simulate_nodes(played, machine, policy, NodeQueue())
     assert not run.never
@@ -112,3 +116,18 @@ def test_every_job_of_a_mix_runs_and_the_front_is_never_passed_for_long(seed: in
     waits = {arriving.job.id: found[arriving.job.id] - arriving.arrival_s for arriving in played.jobs}
     first = next((name for name, wait in waits.items() if wait > 0), None)
     assert first is None or waits[first] <= 600 + 30
+
+
+@given(st.floats(0.01, 100), st.integers(1, 10**6))
+def test_a_turn_begins_at_its_multiple_to_the_bit(every_s: float, turn: int) -> None:
+    begin = turn * every_s
+    assert turn_of(begin, every_s) == turn
+    assert turn_of(nextafter(begin, 0), every_s) == turn - 1
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_turns_come_at_intervals_without_exact_multiples(planned: bool) -> None:
+    # B, behind A, blocks; C could pass at the first turn after it came.
+    jobs = (job("A", 4, 40), job("B", 8, 100, at_s=1), job("C", 4, 10, at_s=2))
+    found = starts(workload(*jobs), every_s=19.155172413793103, planned=planned)
+    assert found == {"A": 0, "B": 40, "C": 19.155172413793103}
