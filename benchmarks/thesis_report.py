@@ -157,6 +157,10 @@ def _difference(row: _Run) -> str:
     if abs(ours - printed) <= _WITHIN:
         return "within one point"
     points = f"{100 * abs(ours - printed):.1f} points"
+    if ours > fluid:
+        return (
+            f"{points} above: at last the longest jobs go first, which the fluid's order of arrival does not"
+        )
     if ours > printed:
         return f"{points} above: jobs start and end at once here, the emulation's daemons took time for each"
     if fluid < printed:

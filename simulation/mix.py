@@ -19,6 +19,8 @@ from ..bidgen.demand import Demand
 _NO_LIMIT_S = 86_400.0
 #: A shape may hold so many times its share: jobs are lumps, and shares of all shapes are rarely used up.
 _SLACK = 1.15
+#: Below this share of the cores' time gres are left over whatever is done: none has to be kept usable.
+_SCARCE = 0.75
 
 
 class Shape(NamedTuple):
@@ -106,9 +108,18 @@ class Mix:
 
     def waiting_s(self) -> float:
         """Return for how long what waits would fill the machine: its scarcest resource counts."""
-        spans = [self._core_s / self._cores if self._cores else 0.0]
-        spans += [seconds / self._gres[kind] for kind, seconds in self._gres_s.items() if self._gres[kind]]
-        return max(spans)
+        return max(self._cores_s(), self._gres_spans_s())
+
+    def is_gres_scarce(self) -> bool:
+        """Return whether some gres would be used for nearly as long as the cores by what waits."""
+        return self._gres_spans_s() > _SCARCE * self._cores_s()
+
+    def _cores_s(self) -> float:
+        return self._core_s / self._cores if self._cores else 0.0
+
+    def _gres_spans_s(self) -> float:
+        spans = [seconds / self._gres[kind] for kind, seconds in self._gres_s.items() if self._gres[kind]]
+        return max(spans, default=0.0)
 
     def rooms(self, running: Iterable[Demand], longest_s: float) -> Mapping[Shape, float]:
         """Return how many nodes more the jobs of each waiting shape may hold.

@@ -69,6 +69,9 @@ class BalancedAuction(Auction):
             if not shape.fills_gaps:
                 self._of_shape(shapes[shape], rooms.get(shape, 0.0), state, reserved)
         self._in_gaps(shapes, state, reserved)
+        if not state.started and not self._machine.running:
+            # What no even part of a job fits, or no share holds, must not wait for ever.
+            self._drain(left, state, reserved)
         return state.started
 
     def _holders(self, state: _Pass) -> list[Demand]:
@@ -126,7 +129,7 @@ class BalancedAuction(Auction):
         nodes = nodes[state.free.cores[nodes] >= each]
         spare = np.full(len(state.gres), -1)
         spare[nodes] = state.gres[nodes] - sum(count for _, count in asks[0].shape.gres)
-        runs = _Runs(spare)
+        runs = Runs(spare)
         bidding: list[Demand] = []
         for demand, ask in zip(waiting, asks, strict=True):
             place = runs.take(ask.nodes) if ask.nodes <= room else None
@@ -157,10 +160,11 @@ class BalancedAuction(Auction):
     def _in_gaps(self, shapes: dict[Shape, list[Demand]], state: _Pass, reserved: Reserved) -> None:
         """Let jobs that may stand anywhere start on what jobs with gres cannot need.
 
-        Beside free gres they leave the cores of the largest waiting shape with gres; contiguous ones, which
-        would find few stretches of neighbours then, those of the smallest.
+        Beside scarce gres that are free they leave the cores of the largest waiting shape with gres;
+        contiguous ones, which would find few stretches of neighbours then, those of the smallest.
         """
-        with_gres = [shape.cores for shape in shapes if shape.gres]
+        is_scarce = self._mix.is_gres_scarce()
+        with_gres = [shape.cores for shape in shapes if shape.gres and is_scarce]
         waiting = [demand for shape, demands in shapes.items() if shape.fills_gaps for demand in demands]
         together = [demand for demand in waiting if demand.contiguous]
         others = [demand for demand in waiting if not demand.contiguous]
@@ -194,7 +198,7 @@ class BalancedAuction(Auction):
             left = [demand for demand in left if demand.index not in started]
 
 
-class _Runs:
+class Runs:
     """Neighbouring nodes that are taken piece by piece, those with the least to spare first.
 
     Args:
