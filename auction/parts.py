@@ -9,13 +9,13 @@ bound holds over the bids that were made; what a job could have done in another 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, FloatArray, IntArray, nothing_held
+from ..bidgen.columns import BoolArray, Columns, FloatArray, IntArray, nothing_held
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import gres_choices, units_of, usable
 from ..bidgen.generate import Bids, first_fit_bids
@@ -25,7 +25,7 @@ from ..models.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
 from .options import StepOptions
-from .state import FreeState
+from .state import FreeState, greedy
 from .stated import bid_weights
 
 #: How often losers are dealt again.
@@ -67,10 +67,7 @@ class _Parts:
         """Hold the auctions; with reservations only once, as room beside them is not tracked over rounds."""
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
-        chosen = bid_options(self._options)
-        first = first_fit_bids(
-            self._window, self._columns, self._cluster.topology, chosen, self._cluster.guards
-        )
+        first = self._first_fit()
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             demands = tuple(self._window[place] for place in starting.tolist())
@@ -87,6 +84,26 @@ class _Parts:
                 break
         joined = self._joined()
         return joined if joined.priority >= self._worth(first) else self._of_first_fit(joined, first)
+
+    def _first_fit(self) -> BidTable:
+        """Return first-fit's bids; all of them hold beside each other."""
+        cluster, made = self._cluster, bid_options(self._options)
+        first = first_fit_bids(self._window, cluster.columns, cluster.topology, made, cluster.guards)
+        if len(greedy(first, cluster.columns, (), cluster.guards)) == len(first):
+            return first
+        # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
+        columns, tables, jobs = cluster.columns, [], []
+        for place, demand in enumerate(self._window):
+            alone = (replace(demand, index=0),)
+            table = first_fit_bids(alone, columns, cluster.topology, made, cluster.guards)
+            if len(table):
+                columns = _without(columns, table, [0])
+                tables.append(table)
+                jobs.append(np.array([place]))
+        first, _ = joined_tables(self._window, tables, jobs)
+        kept = np.zeros(len(first), np.bool_)
+        kept[greedy(first, cluster.columns, (), cluster.guards)] = True
+        return first.only(kept)
 
     def _worth(self, table: BidTable) -> Fraction:
         return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))
@@ -129,16 +146,8 @@ class _Parts:
         caps = max(1, options.bids_in_all * len(places) // len(self._window))
         options = replace(options, max_bids=max(caps, len(places)))
         result = attempt(ranked, replace(self._cluster, columns=self._columns), options)
-        state = FreeState(result.table, self._columns)
-        for bid in result.chosen.tolist():
-            state.take(bid)
         self._won[places[result.table.job[result.chosen]]] = True
-        self._columns = replace(
-            self._columns,
-            free=state.free,
-            licenses=state.licenses,
-            is_empty=nothing_held(self._columns.total, state.free),
-        )
+        self._columns = _without(self._columns, result.table, result.chosen.tolist())
         self._held.append(_Held(places, result))
 
     def _within(self, demand: Demand, part: int) -> Demand:
@@ -236,6 +245,19 @@ class _Parts:
             build_seconds=sum(result.build_seconds for result in results),
             solve_seconds=sum(result.solve_seconds for result in results),
         )
+
+
+def _without(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:
+    """Return the columns without what some bids hold."""
+    state = FreeState(table, columns)
+    for bid in bids:
+        state.take(bid)
+    return replace(
+        columns,
+        free=state.free,
+        licenses=state.licenses,
+        is_empty=nothing_held(columns.total, state.free),
+    )
 
 
 def _cores(demand: Demand) -> int:
