@@ -157,12 +157,16 @@ def _difference(row: _Run) -> str:
     if abs(ours - printed) <= _WITHIN:
         return "within one point"
     points = f"{100 * abs(ours - printed):.1f} points"
-    if ours > fluid:
-        return (
-            f"{points} above: at last the longest jobs go first, which the fluid's order of arrival does not"
-        )
     if ours > printed:
-        return f"{points} above: jobs start and end at once here, the emulation's daemons took time for each"
+        return f"{points} above: {_why_above(row)}"
     if fluid < printed:
         return f"{points} below: this draw's fluid bound itself is {100 * (printed - fluid):.1f} points below"
     return f"{points} below: {100 * (fluid - ours):.1f} points under the fluid bound"
+
+
+def _why_above(row: _Run) -> str:
+    if row["ranges"] or row["workload"].endswith("'"):
+        return "more GPUs than the fewest shorten jobs, which (7.2) does not count"
+    if row["metrics"]["cpu_utilization"] > row["fluid"]:
+        return "at last the longest jobs go first, which the fluid's order of arrival does not know"
+    return "jobs start and end at once here, the emulation's daemons took time for each"
