@@ -59,7 +59,8 @@ def main(
     if left:
         facts = {
             "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}"
-            + (f" --nodes {nodes}" if nodes else ""),
+            + (f" --nodes {nodes}" if nodes else "")
+            + "".join(f" --only {one}" for one in only),
             "commit": _commit(),
             "cores": workers,
             "minutes": round((time.perf_counter() - began) / 60, 1),
