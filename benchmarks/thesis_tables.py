@@ -119,10 +119,8 @@ LARGE = {
     "objective": "priority_cores", "reserve": 0, "window": 100, "max_bids_per_job": 8, "work_limit": 0,
     "balance": True,
 }  # fmt: skip
-#: With GPUs there are nine shapes: more jobs bid.
-MIXED = {**LARGE, "window": 250}
-#: Many contiguous jobs of a shape find no stretch of neighbours: more bid.
-MIXED_TOGETHER = {**LARGE, "window": 400}
+#: With GPUs there are nine shapes, and contiguous jobs often find no stretch of neighbours: more bid.
+MIXED = {**LARGE, "window": 400}
 #: The thesis's own way: all jobs in sight bid at once.
 ONE_AUCTION = {
     "objective": "priority_cores", "reserve": 0, "window": 50, "max_bids_per_job": 8, "work_limit": 10,
@@ -178,9 +176,9 @@ def _a5(contiguity: bool) -> list[Row]:
 
 def _told(*, mixed: bool, contiguous: bool) -> dict[str, Any]:
     """Return what an auction is told."""
-    if contiguous:
-        return MIXED_TOGETHER if mixed else ONE_AUCTION
-    return MIXED if mixed else LARGE
+    if mixed:
+        return MIXED
+    return ONE_AUCTION if contiguous else LARGE
 
 
 def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
