@@ -62,8 +62,9 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
     if demand.node_counts is None:
         nodes = max(-(-cores // widest), 1)
     each = -(-cores // nodes)
-    gres = tuple((kind, span.minimum) for kind, _, span in variant.gres if span.minimum)
-    total = tuple((kind, span.minimum) for kind, _, span in variant.gres_total if span.minimum)
+    # By the request's name: a job that names no type can stand where any type is.
+    gres = tuple((name, span.minimum) for _, name, span in variant.gres if span.minimum)
+    total = tuple((name, span.minimum) for _, name, span in variant.gres_total if span.minimum)
     is_free = demand.node_counts is None and not gres and not total and not demand.exclusive
     limit = demand.job.time_limit_s
     return Ask(
@@ -71,7 +72,7 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
         nodes=nodes,
         cores=cores,
         each=each,
-        gres=(*((kind, count * nodes) for kind, count in gres), *total),
+        gres=(*((name, count * nodes) for name, count in gres), *total),
         limit_s=_NO_LIMIT_S if limit is None else float(limit),
     )
 
@@ -90,7 +91,7 @@ class Mix:
         self._core_s = 0.0
         self._gres_s: dict[str, float] = defaultdict(float)
         self._cores = int(columns.total.cores.sum())
-        self._gres = {kind: int(counts.sum()) for kind, counts in columns.total.gres.items()}
+        self._gres: dict[str, int] = {}
 
     def ask(self, demand: Demand) -> Ask:
         """Return what a job asks for."""
@@ -103,8 +104,15 @@ class Mix:
         ask = self.ask(demand)
         self._node_s[ask.shape] += sign * ask.nodes * ask.limit_s
         self._core_s += sign * ask.cores * ask.limit_s
-        for kind, count in ask.gres:
-            self._gres_s[kind] += sign * count * ask.limit_s
+        for name, count in ask.gres:
+            self._gres_s[name] += sign * count * ask.limit_s
+            if name not in self._gres:
+                self._gres[name] = self._of_all_types(name)
+
+    def _of_all_types(self, name: str) -> int:
+        kinds = self._columns.total.gres
+        fitting = [counts for kind, counts in kinds.items() if kind == name or kind.startswith(f"{name}:")]
+        return sum(int(counts.sum()) for counts in fitting)
 
     def waiting_s(self) -> float:
         """Return for how long what waits would fill the machine: its scarcest resource counts."""
@@ -118,7 +126,7 @@ class Mix:
         return self._core_s / self._cores if self._cores else 0.0
 
     def _gres_spans_s(self) -> float:
-        spans = [seconds / self._gres[kind] for kind, seconds in self._gres_s.items() if self._gres[kind]]
+        spans = [seconds / self._gres[name] for name, seconds in self._gres_s.items() if self._gres[name]]
         return max(spans, default=0.0)
 
     def rooms(self, running: Iterable[Demand], longest_s: float) -> Mapping[Shape, float]:

@@ -15,14 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from ..auction.options import StepOptions
-from ..bidgen.columns import Capacity, Columns, IntArray
+from ..bidgen.columns import BoolArray, Capacity, Columns, IntArray
 from ..bidgen.demand import Demand
 from .machine import Machine, Start, add_spot
 from .mix import Mix, Shape
 from .node_auction import Auction, Reserved, starts_of
 from .node_queue import NodeQueue
-from .node_select import View
-from .sparing import Sparing, narrowed_to
+from .node_select import View, shape_of
+from .sparing import Sparing, is_tied, narrowed_to
 from .subset import Candidate, fullest
 
 #: Jobs that bid for gaps ask together for at most so many times what is free.
@@ -38,12 +38,11 @@ class BalancedAuction(Auction):
 
     Args:
         machine: where jobs run.
-        options: of each auction.
-        is_quick: as for Auction.
+        options: of each auction; awards are greedy, as no window is halved here.
     """
 
-    def __init__(self, machine: Machine, options: StepOptions, *, is_quick: bool | None = None) -> None:
-        super().__init__(machine, options, is_quick=is_quick)
+    def __init__(self, machine: Machine, options: StepOptions) -> None:
+        super().__init__(machine, options, is_quick=True)
         self._mix = Mix(machine.columns)
         self._queue: NodeQueue | None = None
 
@@ -103,55 +102,80 @@ class BalancedAuction(Auction):
         first = self._mix.ask(fitting[0])
         if room < first.nodes and self._mix.nothing_runs(first.shape, self._holders(state)):
             room = first.nodes
-        together = [demand for demand in fitting if demand.contiguous]
-        if together:
-            room = self._in_runs(together, int(room), state, reserved)
-        self._anywhere([demand for demand in fitting if not demand.contiguous], int(room), state, reserved)
+        left = int(room)
+        for alike in _alike(fitting):
+            left = self._in_runs([one for one in alike if one.contiguous], left, state, reserved)
+        for alike in _alike(fitting):
+            left = self._anywhere([one for one in alike if not one.contiguous], left, state, reserved)
 
-    def _anywhere(self, fitting: list[Demand], room: int, state: _Pass, reserved: Reserved) -> None:
-        """Let jobs start whose nodes need not be neighbours."""
-        places = {demand.index: self._places(demand, state) for demand in fitting}
-        room = min(room, max((len(nodes) for nodes in places.values()), default=0))
-        sizes = {demand.index: self._mix.ask(demand).nodes for demand in fitting}
-        fitting = [one for one in fitting if sizes[one.index] <= min(room, len(places[one.index]))]
-        if not fitting:
-            return
-        chosen = _fullest(fitting, sizes, room)
-        total = sum(sizes[demand.index] for demand in chosen)
-        bidding = [self._narrowed(demand, places[demand.index], total, state) for demand in chosen]
-        self._start(bidding, state, reserved)
+    def _anywhere(self, alike: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
+        """Let jobs start whose nodes need not be neighbours; return the room that is left."""
+        sizes = {demand.index: self._mix.ask(demand).nodes for demand in alike}
+        waiting = alike
+        for variant in range(len(alike[0].variants) if alike else 0):
+            places = {one.index: self._places(one, variant, state) for one in waiting}
+            most = min(room, max((len(nodes) for nodes in places.values()), default=0))
+            fitting = [one for one in waiting if sizes[one.index] <= min(most, len(places[one.index]))]
+            chosen = _fullest(fitting, sizes, most)
+            if not chosen:
+                continue
+            total = sum(sizes[demand.index] for demand in chosen)
+            self._start(
+                [self._narrowed(one, places[one.index], total, state) for one in chosen], state, reserved
+            )
+            started = {start.demand.index for start in state.started}
+            room -= sum(size for index, size in sizes.items() if index in started)
+            waiting = [one for one in waiting if one.index not in started]
+            sizes = {one.index: sizes[one.index] for one in waiting}
+        return room
 
-    def _in_runs(self, waiting: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
+    def _in_runs(self, alike: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
         """Fill runs of neighbouring nodes with contiguous jobs; return the room that is left."""
-        asks = [self._mix.ask(demand) for demand in waiting]
-        each = max(ask.each for ask in asks)
-        nodes = state.view.candidates(waiting[0])[0].nodes
-        nodes = nodes[state.free.cores[nodes] >= each]
-        spare = np.full(len(state.gres), -1)
-        spare[nodes] = state.gres[nodes] - sum(count for _, count in asks[0].shape.gres)
-        runs = Runs(spare)
         bidding: list[Demand] = []
-        for demand, ask in zip(waiting, asks, strict=True):
-            place = runs.take(ask.nodes) if ask.nodes <= room else None
-            if place is not None:
-                bidding.append(narrowed_to(demand, place))
-                room -= ask.nodes
+        waiting = alike
+        taken = np.zeros(len(state.gres), np.bool_)
+        for variant in range(len(alike[0].variants) if alike else 0):
+            runs = Runs(self._spare(waiting, variant, state, taken))
+            blocked = []
+            for demand in waiting:
+                count = self._mix.ask(demand).nodes
+                place = (
+                    None if count > room else np.zeros(0, np.int64) if is_tied(demand) else runs.take(count)
+                )
+                if place is None:
+                    blocked.append(demand)
+                    continue
+                bidding.append(demand if is_tied(demand) else narrowed_to(demand, place))
+                taken[place] = True
+                room -= count
+            waiting = blocked
+            if not waiting:
+                break
         if bidding:
             self._start(bidding, state, reserved)
         return room
 
-    def _places(self, demand: Demand, state: _Pass) -> IntArray:
-        """Return the nodes that could each give an even part of a job."""
-        each = self._mix.ask(demand).each
-        nodes = state.view.candidates(demand)[0].nodes
-        return nodes[state.free.cores[nodes] >= each]
+    def _spare(self, alike: list[Demand], variant: int, state: _Pass, taken: BoolArray) -> IntArray:
+        """Return the gres that jobs which ask alike leave on each node, −1 where they cannot stand."""
+        largest = max(alike, key=lambda demand: self._mix.ask(demand).each)
+        nodes = self._places(largest, variant, state)
+        nodes = nodes[~taken[nodes]]
+        spare = np.full(len(state.gres), -1)
+        spare[nodes] = state.gres[nodes] - _gres_asked(self._mix.ask(largest).shape)
+        return spare
+
+    def _places(self, demand: Demand, variant: int, state: _Pass) -> IntArray:
+        """Return the nodes that could each give an even part of a job, read in one of its ways."""
+        each = -(-self._mix.ask(demand).each // demand.unit)
+        found = state.view.candidates(demand)[variant]
+        return found.nodes[found.units[found.nodes] >= each]
 
     def _narrowed(self, demand: Demand, nodes: IntArray, count: int, state: _Pass) -> Demand:
         """Return the demand on the ``count`` nodes with the least to spare, and those that equal the last."""
-        if demand.contiguous or demand.max_switches is not None or len(demand.required) or demand.exclusive:
+        if is_tied(demand):
             return demand
         ask = self._mix.ask(demand)
-        spare = (state.gres[nodes] - sum(count for _, count in ask.shape.gres)) * (1 << 20)
+        spare = (state.gres[nodes] - _gres_asked(ask.shape)) * (1 << 20)
         # Nodes that could hold equally many more are equal: the auction chooses by topology among them.
         spare += state.free.cores[nodes] // ask.each
         order = np.sort(spare)
@@ -301,6 +325,18 @@ def _fullest(waiting: list[Demand], sizes: Mapping[int, int], room: int) -> list
     return [demand for demand in waiting if demand.index in chosen]
 
 
+def _alike(demands: list[Demand]) -> list[list[Demand]]:
+    """Return the jobs that may use the same nodes together, in the order of the first of each."""
+    alike: dict[object, list[Demand]] = {}
+    for demand in demands:
+        alike.setdefault(shape_of(demand), []).append(demand)
+    return list(alike.values())
+
+
+def _gres_asked(shape: Shape) -> int:
+    return sum(count for _, count in shape.gres)
+
+
 def _scarcity(shape: Shape) -> tuple[int, int, Shape]:
     """Order shapes: most gres on a node first, then most cores."""
-    return (-sum(count for _, count in shape.gres), -shape.cores, shape)
+    return (-_gres_asked(shape), -shape.cores, shape)

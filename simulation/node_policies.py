@@ -98,6 +98,10 @@ class NodeOptions:
             raise OptionError(f"--strategy: {self.strategy!r} is neither quick nor exact")
         if self.strategy == "quick" and self.weights == "paper":
             raise OptionError("--strategy quick has lexicographic weights only")
+        if self.balance and not self.is_quick:
+            raise OptionError(
+                "--balance makes greedy awards: it needs --strategy quick and no --weights paper"
+            )
         if self.on_timeout is not None and self.policy in _AUCTIONS and self.is_quick:
             raise OptionError(
                 f"--on-timeout needs --weights paper or --strategy exact: {self.policy} reaches no limit"
@@ -159,7 +163,7 @@ def step_options(options: NodeOptions) -> StepOptions:
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     step = step_options(options)
     if options.balance:
-        return BalancedAuction(machine, step, is_quick=options.is_quick)
+        return BalancedAuction(machine, step)
     auction = Auction(machine, step, is_quick=options.is_quick)
     if not options.is_quick:
         return auction

@@ -119,9 +119,13 @@ class Selector:
             choice=found.choice,
             nodes=nodes,
             units=found.units[nodes],
-            mode=mode_of(demand),
+            mode=self.mode(demand),
         )
         return spot_of_placement(placement, self._columns)
+
+    def mode(self, demand: Demand) -> int:
+        """Return how a job's cores are put on its nodes: as the auctions' bids put them."""
+        return mode_of(demand)
 
     def _nodes(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
         if demand.contiguous or demand.max_switches is not None or len(demand.required):

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ..auction.shadow import Spot, spot_of_placement
 from ..bidgen.assemble import EVEN, PACK
 from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.fields import Field
-from ..bidgen.first_fit import Placement, mode_of
+from ..bidgen.first_fit import mode_of
 from ..bidgen.windows import Windows
 from ..topology.tree import Topology
 from .node_select import Candidates, Selector, View
@@ -66,17 +65,10 @@ class SwitchFit(Selector):
             return self._in_windows(demand, found, view)
         return None
 
-    def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:
+    def mode(self, demand: Demand) -> int:
+        """Return that nodes are filled one after another where a job leaves open what each gives."""
         mode = mode_of(demand)
-        placement = Placement(
-            demand=demand,
-            variant=found.variant,
-            choice=found.choice,
-            nodes=nodes,
-            units=found.units[nodes],
-            mode=PACK if mode == EVEN and demand.units is not None else mode,
-        )
-        return spot_of_placement(placement, self._columns)
+        return PACK if mode == EVEN and demand.units is not None else mode
 
     def _below_switches(self, need: _Need, nodes: IntArray, units: IntArray) -> IntArray | None:
         """Return nodes leaf after leaf, each the best fit for the nodes that are still missing."""

@@ -34,10 +34,7 @@ class Sparing:
 
     def narrowed(self, demand: Demand) -> Demand:
         """Return the demand on the nodes with the fewest gres to spare that hold it."""
-        # Where more than the number of nodes decides, a narrowed job might find no place though it has one.
-        if demand.contiguous or demand.max_switches is not None or len(demand.required) or demand.exclusive:
-            return demand
-        if any(one.gres_total for one in demand.variants):
+        if demand.contiguous or is_tied(demand):
             return demand
         for most in range(self._most):
             narrow = replace(demand, variants=self._variants(demand, most))
@@ -58,6 +55,12 @@ class Sparing:
 def _asked(variant: Variant) -> int:
     """Return the gres that a job asks for on each node, at most."""
     return sum(span.maximum for _, _, span in variant.gres)
+
+
+def is_tied(demand: Demand) -> bool:
+    """Return whether more than the number of nodes decides: narrowed, a job might miss the place it has."""
+    is_total = any(variant.gres_total for variant in demand.variants)
+    return is_total or demand.max_switches is not None or len(demand.required) > 0 or demand.exclusive
 
 
 def narrowed_to(demand: Demand, nodes: IntArray) -> Demand:

@@ -171,6 +171,49 @@ def test_a_job_that_fits_only_unevenly_starts_on_the_empty_machine() -> None:
     assert sorted(one.start_s for one in result.played) == [0, 5000, 10000]
 
 
+def parted(name: str, first: int, count: int, gpus: str) -> tuple[Node, ...]:
+    amount = Resources(cores=12, gres={gpus: 3})
+    places = range(first, first + count)
+    return tuple(Node(name=f"n{one}", total=amount, free=amount, partitions=(name,)) for one in places)
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_jobs_of_one_shape_start_wherever_each_may_stand(contiguous: bool) -> None:
+    # Two kinds of GPUs in two partitions: jobs of one partition stand beside those of the other, and those
+    # that take any kind in both, while the queue holds more than the machine could run at once.
+    nodes = (*parted("p", 0, 4, "gpu:a"), *parted("q", 4, 4, "gpu:b"))
+    request = replace(on_nodes(16, 4, contiguous=contiguous), gres_per_node={"gpu": Span.exactly(3)})
+    made = workload([request] * 12, nodes)
+    for partitions in (("p", "q"), ("p,q",)):
+        jobs = tuple(
+            replace(one, job=replace(one.job, partition=partitions[place % len(partitions)]))
+            for place, one in enumerate(made.jobs)
+        )
+        result = play(replace(made, jobs=jobs), BALANCED)
+        starts = sorted(one.start_s for one in result.played)
+        assert starts == [100.0 * (place // 2) for place in range(12)], partitions
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Request(cores=8, nodes=Span.exactly(2), memory_mib_per_core=1000),
+        Request(cores=8, gres_total={"gpu": Span.exactly(6)}),
+    ],
+)
+def test_nodes_are_left_that_have_cores_but_no_memory_or_gpus(asked: Request) -> None:
+    poor = [
+        replace(node(place), total=(lack := Resources(cores=12, memory_mib=1000)), free=lack)
+        for place in (0, 1)
+    ]
+    full = Resources(cores=12, memory_mib=12_000, gres={"gpu": 3})
+    rich = [replace(node(place), total=full, free=full) for place in (2, 3)]
+    result = play(workload([asked] * 9, (*poor, *rich)), BALANCED)
+    now = [one.spot.nodes.tolist() for one in result.played if one.start_s == 0]
+    assert now, "none starts though all could"
+    assert all(nodes == [2, 3] for nodes in now)
+
+
 REQUESTS = st.one_of(
     st.builds(lambda cores: Request(cores=cores), st.integers(1, 60)),
     st.builds(
@@ -228,5 +271,7 @@ def test_the_command_balances(tmp_path: Path) -> None:
         "--policy ipsched --balance",
         "--policy easy --strategy quick",
         "--policy aucsched2 --strategy quick --weights paper",
+        "--policy aucsched1 --balance",
+        "--policy aucsched3 --balance --strategy exact --on-timeout discard",
     ):
         assert refused("simulate", made, *line.split())
