@@ -199,6 +199,7 @@ class Ipsched:
     def switches(self) -> None:
         """At most ``max_switches`` leaf switches: z_lj ≥ t_nj, Σ_l z_lj ≤ the limit."""
         leaf = self.topology.leaf
+        self._leaves: dict[int, dict[int, LpVariable]] = {}
         for number, option in enumerate(self.options):
             if option.demand.max_switches is None:
                 continue
@@ -206,6 +207,7 @@ class Ipsched:
                 switch: self.problem.add_variable(f"z{number}_{switch}", cat=LpBinary)
                 for switch in np.unique(leaf[option.nodes]).tolist()
             }
+            self._leaves[number] = z
             self._others.extend(z.values())
             for place, switch in enumerate(leaf[option.nodes].tolist()):
                 terms = [(self.t[number][place], 1), (z[switch], -1)]
@@ -302,29 +304,51 @@ class Ipsched:
         return values
 
     def start(self, chosen: IntArray) -> FloatArray:
-        """Return the columns' values that award the chosen bids of the table."""
-        values = {id(variable): 0.0 for variable in self.variables}
+        """Return the columns' values that award the chosen bids of the table: a solution of all rows.
+
+        A bid with more gres than the minimum of a range gives the minimum; one that no option holds is left out.
+        """
+        place_of = {id(variable): place for place, variable in enumerate(self.variables)}
+        values = np.zeros(len(place_of))
         for bid in chosen.tolist():
-            entries = self.table.entries(bid)
-            cores = dict(
-                zip(self.table.node[entries].tolist(), self.table.cores[entries].tolist(), strict=True)
-            )
             job = int(self.table.job[bid])
             for number, option in enumerate(self.options):
-                if option.demand.index == job and set(cores) <= set(option.nodes.tolist()):
-                    self._set(values, number, option, cores)
+                given = self._values_of(bid, number) if option.demand.index == job else None
+                if given is not None:
+                    for variable, value in given:
+                        values[place_of[id(variable)]] = value
                     break
-        return np.array([values[id(variable)] for variable in self.variables])
+        return values
 
-    def _set(self, values: dict[int, float], number: int, option: Option, cores: dict[int, int]) -> None:
-        values[id(self.s[number])] = 1
-        for place, node in enumerate(option.nodes.tolist()):
-            if node in cores:
-                values[id(self.t[number][place])] = 1
-                units = (
-                    int(option.units[place]) if option.demand.exclusive else cores[node] // option.demand.unit
-                )
-                values[id(self.x[number][place])] = units
+    def _values_of(self, bid: int, number: int) -> list[tuple[LpVariable, int]] | None:
+        """Return the values with which an option holds a bid's nodes, None where it does not."""
+        option, entries = self.options[number], self.table.entries(bid)
+        demand, nodes = option.demand, self.table.node[entries]
+        place = np.minimum(np.searchsorted(option.nodes, nodes), len(option.nodes) - 1)
+        if not len(option.nodes) or (option.nodes[place] != nodes).any():
+            return None
+        left = {kind: counts[entries].copy() for kind, counts in self.table.gres.items()}
+        for kind, _, count in option.choice.per_node:
+            if count:
+                left[kind] = left.get(kind, np.zeros_like(nodes)) - count
+        units = option.units[place] if demand.exclusive else self.table.cores[entries] // demand.unit
+        places = place.tolist()
+        values = [(self.s[number], 1)]
+        values += [(self.t[number][one], 1) for one in places]
+        values += [(self.x[number][one], count) for one, count in zip(places, units.tolist(), strict=True)]
+        for kind, _, low, _ in option.choice.total:
+            if low:
+                held = left.get(kind, np.zeros_like(nodes))
+                dealt = np.diff(np.minimum(np.cumsum(np.maximum(held, 0)), low), prepend=0)
+                if dealt.sum() < low:
+                    return None
+                left[kind] = held - dealt
+                y = self._dealt[number, kind]
+                values += [(y[one], count) for one, count in zip(places, dealt.tolist(), strict=True)]
+        if any((counts < 0).any() for counts in left.values()):
+            return None
+        leaves = np.unique(self.topology.leaf[nodes]).tolist()
+        return values + [(self._leaves[number][leaf], 1) for leaf in leaves if number in self._leaves]
 
     def placements(self, values: FloatArray) -> list[tuple[Option, IntArray, IntArray, dict[str, IntArray]]]:
         """Return the options that start: with their nodes, cores on each, and each gres on each."""

@@ -11,6 +11,8 @@ from typing import Any
 import highspy
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import document, snapshot, tiny, tree
 from support.optimum import best_priority_sum
@@ -18,6 +20,9 @@ from support.run import aucsched, refused
 
 from aucsched import OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
+from aucsched.auction.queue import queue_of
+from aucsched.auction.state import greedy
+from aucsched.auction.stated import state
 from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.generate import BidOptions, generate_bids
@@ -143,6 +148,27 @@ def test_every_combination_gives_valid_awards(model: str, weights: str, objectiv
 
 
 # Presets.
+
+
+@given(seed=st.integers(0, 10**6), model=st.sampled_from(MODELS))
+@settings(max_examples=150, deadline=None)
+@example(seed=3633, model="ipsched")
+def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: int, model: str) -> None:
+    cluster = random_snapshot(seed)
+    columns, topology = columns_of(cluster), topology_of(cluster)
+    window = queue_of(cluster, columns, StepOptions(model=model)).window
+    table = generate_bids(window, columns, topology, BidOptions()).table
+    stated = state(table, columns, topology, StepOptions(model=model))
+    award = greedy(table, columns)
+    values, program = stated.start(np.array(award, np.int64)), stated.program
+    rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
+    sums = np.bincount(rows, weights=program.value * values[program.index], minlength=program.rows)
+    assert (sums >= program.row_lower).all()
+    assert (sums <= program.row_upper).all()
+    assert ((program.lower <= values) & (values <= program.upper)).all()
+    answer = stated.answer(values)
+    started = {int(answer.table.job[bid]) for bid in answer.chosen}
+    assert started == {int(table.job[bid]) for bid in award}
 
 
 def test_presets_are_overridden_by_what_is_explicit() -> None:
