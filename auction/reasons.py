@@ -84,9 +84,10 @@ class _Explainer:
     def _without_bid(self, place: int, demand: Demand) -> tuple[Reason, str]:
         if self._could_bid[place]:
             return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
-        guard = next((guard for guard in self._cluster.guards if guard.outlasts(demand.job)), None)
-        if guard is not None and self._can_bid(demand, self._cluster.columns):
-            return Reason.RESERVATION, self._would_delay(guard)
+        guards = [guard for guard in self._cluster.guards if guard.outlasts(demand.job)]
+        if guards and self._can_bid(demand, self._cluster.columns):
+            alone = (guard for guard in guards if not self._can_bid(demand, self._cluster.columns, guard))
+            return Reason.RESERVATION, self._would_delay(next(alone, guards[0]))
         if self._fits_without_reservations(demand):
             return Reason.RESERVATION, "nodes that would hold it are reserved"
         return Reason.NO_FIT, self._no_fit(demand)
@@ -100,11 +101,11 @@ class _Explainer:
             return False
         return self._can_bid(again, self._cluster.columns)
 
-    def _can_bid(self, demand: Demand, columns: Columns) -> bool:
-        """Return whether a job alone would have a bid, reservations for blocked jobs aside."""
+    def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
+        """Return whether a job alone would have a bid, beside the reservations for blocked jobs told."""
         options = BidOptions(max_bids=1, max_bids_per_job=1)
         alone = replace(demand, index=0)
-        return len(generate_bids((alone,), columns, self._cluster.topology, options).table) > 0
+        return len(generate_bids((alone,), columns, self._cluster.topology, options, guards).table) > 0
 
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..bidgen.columns import Capacity, IntArray
 from ..bidgen.guard import Guard
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
-from .shadow import Forecast, Spot
+from .shadow import Forecast, Spot, guard_for
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -45,27 +44,10 @@ def reservations_for(
         start = found.first(job)
         if start is not None:
             step, spot = start
-            guard = _guard(snapshot, job, found.times[step], spot, made)
+            time = found.times[step]
+            alone = Forecast(snapshot, (), [one.spot for one in made])
+            free = alone.at(int(np.searchsorted(alone.times, time, side="right")) - 1)
+            spots = {one.guard.job.id: one.spot for one in made}
+            guard = guard_for(job, alone.times[0], time, spot, free, spots)
             made.append(Reserved(guard=guard, spot=spot))
     return tuple(made)
-
-
-def _guard(snapshot: Snapshot, job: Job, time: float, spot: Spot, made: list[Reserved]) -> Guard:
-    """Return what jobs that still run at ``time`` must leave on the reserved nodes."""
-    alone = Forecast(snapshot, (), [one.spot for one in made])
-    step = int(np.searchsorted(alone.times, time, side="right")) - 1
-    free = alone.at(step)
-    room = Capacity(
-        cores=_left(free.cores[spot.nodes], spot.held.cores),
-        memory=_left(free.memory[spot.nodes], spot.held.memory),
-        gres={
-            kind: _left(counts[spot.nodes], spot.held.gres.get(kind, np.zeros(len(spot.nodes), np.int64)))
-            for kind, counts in free.gres.items()
-        },
-    )
-    return Guard(job=job, time=time, now=alone.times[0], nodes=spot.nodes, room=room)
-
-
-def _left(free: IntArray, held: IntArray) -> IntArray:
-    left: IntArray = np.maximum(free - held, 0)
-    return left

@@ -16,6 +16,7 @@ from ..bidgen.dealing import deal_evenly
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.first_fit import FirstFit, Placement, cores_on
 from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.jobs import Job
 from ..cluster.nodes import NodeState, Resources
@@ -204,6 +205,42 @@ def resources_of(demand: Demand, spot: Spot, names: Sequence[str]) -> dict[str, 
         )
         for place, (node, cores) in enumerate(zip(spot.nodes.tolist(), spot.held.cores.tolist(), strict=True))
     }
+
+
+def guard_for(
+    job: Job, now: float, time: float, spot: Spot, free: Capacity, made: Mapping[str, Spot]
+) -> Guard:
+    """Return a reservation as what others must leave free.
+
+    Args:
+        job: the job that waits.
+        now: seconds since the epoch.
+        time: when it starts.
+        spot: where.
+        free: what is free then if nothing started before, on every node, less the reservations made.
+        made: those, by job.
+    """
+    nodes, kinds = spot.nodes, free.gres
+    left = free.at(nodes).less(_held_on(spot, nodes, kinds))
+    room = Capacity(
+        cores=np.maximum(left.cores, 0),
+        memory=np.maximum(left.memory, 0),
+        gres={kind: np.maximum(counts, 0) for kind, counts in left.gres.items()},
+    )
+    kept = {job: _held_on(one, nodes, kinds) for job, one in made.items()}
+    return Guard(job=job, time=time, now=now, nodes=nodes, room=room, kept=kept)
+
+
+def _held_on(spot: Spot, nodes: IntArray, kinds: Iterable[str]) -> Capacity:
+    """Return what a spot holds on some nodes; arrays of shape (nodes,)."""
+    place = np.minimum(np.searchsorted(spot.nodes, nodes), len(spot.nodes) - 1)
+    there, none = spot.nodes[place] == nodes, np.zeros(len(nodes), np.int64)
+    gres = spot.held.gres
+    return Capacity(
+        cores=spot.held.cores[place] * there,
+        memory=spot.held.memory[place] * there,
+        gres={kind: gres[kind][place] * there if kind in gres else none for kind in kinds},
+    )
 
 
 def _keep(free: Capacity, spot: Spot) -> None:

@@ -16,7 +16,7 @@ class FreeState:
 
     def __init__(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> None:
         self._table = table
-        self._rooms = [_Room(guard, table, len(columns.names)) for guard in guards]
+        self._rooms = [_Room(guard, table) for guard in guards]
         self.free = columns.free.copy()
         self.licenses = dict(columns.licenses)
         self._limited = columns.free.memory < UNLIMITED_MIB
@@ -75,26 +75,20 @@ class FreeState:
 class _Room:
     """What is left beside one reservation while bids that outlast its start are taken."""
 
-    def __init__(self, guard: Guard, table: BidTable, nodes: int) -> None:
+    def __init__(self, guard: Guard, table: BidTable) -> None:
         self.guard = guard
         self._table = table
-        self._long = guard.of_jobs(table)
-        self._place = np.full(nodes, -1)
-        self._place[guard.nodes] = np.arange(len(guard.nodes))
-        self._room = guard.room.copy()
+        self._place, self._counts = guard.places(table)
+        self._parts = [(amount, room.copy()) for _, amount, room in guard.amounts(table)]
 
     def _amounts(self, bid: int) -> Iterable[tuple[IntArray, IntArray, IntArray]]:
         """Yield (what is left, where, how much the bid takes) for each resource."""
-        table, entries = self._table, self._table.entries(bid)
-        if not self._long[int(table.job[bid])]:
-            return
-        place = self._place[table.node[entries]]
-        mine = place >= 0
-        yield self._room.cores, place[mine], table.cores[entries][mine]
-        if table.memory is not None:
-            yield self._room.memory, place[mine], table.memory[entries][mine]
-        for kind, counts in table.gres.items():
-            yield self._room.gres[kind], place[mine], counts[entries][mine]
+        entries = self._table.entries(bid)
+        mine = self._counts[entries]
+        if mine.any():
+            place = self._place[entries][mine]
+            for amount, left in self._parts:
+                yield left, place, amount[entries][mine]
 
     def holds(self, bid: int) -> bool:
         return all((left[place] >= amount).all() for left, place, amount in self._amounts(bid))

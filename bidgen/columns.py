@@ -42,6 +42,14 @@ class Capacity:
             gres={name: counts[nodes] for name, counts in self.gres.items()},
         )
 
+    def less(self, other: Capacity) -> Capacity:
+        """Return what is above another capacity of the same shape."""
+        return Capacity(
+            cores=self.cores - other.cores,
+            memory=self.memory - other.memory,
+            gres={name: counts - other.gres[name] for name, counts in self.gres.items()},
+        )
+
     def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
         """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
         capped = self.copy()

@@ -41,7 +41,7 @@ class FirstFit:
         self._columns = columns
         self._topology = topology
         self._free = columns.free.copy()
-        self._guards = [(guard, guard.room.copy()) for guard in guards]
+        self._guards = [guard.copy() for guard in guards]
         self._licenses = dict(columns.licenses)
 
     def place_all(self, demands: Iterable[Demand]) -> list[Placement | None]:
@@ -63,8 +63,8 @@ class FirstFit:
     def _free_for(self, demand: Demand) -> Capacity:
         """Return what a job may take: beside reservations it would run into, only their room."""
         free = self._free
-        for guard, room in self._guards:
-            free = free.capped(guard.nodes, room) if guard.outlasts(demand.job) else free
+        for guard in self._guards:
+            free = guard.capped(free, demand.job)
         return free
 
     def _first(self, demand: Demand, variant: Variant, choice: GresChoice) -> Placement | None:
@@ -131,12 +131,9 @@ class FirstFit:
     def _take(self, placement: Placement) -> None:
         before = self._free.copy() if self._guards else self._free
         self._subtract(placement)
-        for guard, room in self._guards:
-            if guard.outlasts(placement.demand.job):
-                room.cores -= before.cores[guard.nodes] - self._free.cores[guard.nodes]
-                room.memory -= before.memory[guard.nodes] - self._free.memory[guard.nodes]
-                for kind in room.gres:
-                    room.gres[kind] -= before.gres[kind][guard.nodes] - self._free.gres[kind][guard.nodes]
+        for guard in self._guards:
+            held = before.at(guard.nodes).less(self._free.at(guard.nodes))
+            guard.take(placement.demand.job, guard.nodes, held)
 
     def _subtract(self, placement: Placement) -> None:
         demand, nodes = placement.demand, placement.nodes

@@ -146,7 +146,7 @@ class _Generator:
     ) -> None:
         self.pool = Pool()
         self._guards = guards
-        self._capped: dict[tuple[bool, ...], Capacity] = {}
+        self._capped: dict[tuple[bool | str, ...], Capacity] = {}
         self._columns = columns
         self._topology = topology
         self._options = options
@@ -226,7 +226,7 @@ class _Generator:
             demand.memory_per_unit,
             demand.exclusive,
             order,
-            self._outlasted(demand),
+            self._limits(demand),
         )
         if key not in self._fields:
             free = self._free_for(demand)
@@ -238,19 +238,19 @@ class _Generator:
             self._fields[key] = field_of(nodes, units, totals, self._topology.leaf)
         return self._fields[key]
 
-    def _outlasted(self, demand: Demand) -> tuple[bool, ...]:
-        """Return which reservations the job would still run into."""
-        return tuple(guard.outlasts(demand.job) for guard in self._guards)
+    def _limits(self, demand: Demand) -> tuple[bool | str, ...]:
+        """Return which reservations limit the job."""
+        return tuple(guard.limits(demand.job) for guard in self._guards)
 
     def _free_for(self, demand: Demand) -> Capacity:
         """Return what a job may take: beside reservations it would run into, only their room."""
-        outlasted = self._outlasted(demand)
-        if outlasted not in self._capped:
+        limits = self._limits(demand)
+        if limits not in self._capped:
             free = self._columns.free
-            for guard, is_outlasted in zip(self._guards, outlasted, strict=True):
-                free = free.capped(guard.nodes, guard.room) if is_outlasted else free
-            self._capped[outlasted] = free
-        return self._capped[outlasted]
+            for guard in self._guards:
+                free = guard.capped(free, demand.job)
+            self._capped[limits] = free
+        return self._capped[limits]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
         """Return usable nodes in a scan order: snapshot, below each switch, fullest first, shuffled."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,7 +21,9 @@ class Guard:
         time: when it starts, seconds since the epoch; ``now`` is the snapshot's time.
         nodes: node indices, ascending.
         room: what is free on those nodes at ``time`` if nothing started before, less what the reservation
-            takes; arrays of shape (nodes,).
+            takes and those made before it; arrays of shape (nodes,).
+        kept: what reservations made before hold on these nodes, by job. Their jobs may take it beside the
+            room: it has been taken from that already.
     """
 
     job: Job
@@ -28,6 +31,7 @@ class Guard:
     now: float
     nodes: IntArray
     room: Capacity
+    kept: Mapping[str, Capacity] = field(default_factory=dict)
 
     @property
     def is_now(self) -> bool:
@@ -40,30 +44,105 @@ class Guard:
             return False
         return job.time_limit_s is None or self.now + job.time_limit_s > self.time
 
+    def copy(self) -> Guard:
+        """Return one whose room is lessened independently."""
+        return replace(self, room=self.room.copy())
+
+    def limits(self, job: Job) -> bool | str:
+        """Return whether a job is limited to the room; its name where it may take what it reserved besides.
+
+        Jobs with equal answers may take the same.
+        """
+        return self.outlasts(job) and (job.id if job.id in self.kept else True)
+
+    def capped(self, free: Capacity, job: Job) -> Capacity:
+        """Return what a job may take of what is free on all nodes."""
+        if not self.outlasts(job):
+            return free
+        own = self.kept.get(job.id)
+        return free.capped(self.nodes, self.room if own is None else _joined(self.room, own))
+
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""
         if not self.outlasts(job):
             return
         _, here, there = np.intersect1d(self.nodes, nodes, assume_unique=True, return_indices=True)
-        self.room.cores[here] -= held.cores[there]
-        self.room.memory[here] -= held.memory[there]
-        for kind, counts in held.gres.items():
-            self.room.gres[kind][here] -= counts[there]
+        own = self.kept.get(job.id)
+        for what, counts in _parts(held):
+            left = part_of(self.room, what)
+            left[here] -= counts[there] if own is None else beyond(counts[there], part_of(own, what)[here])
 
     def of_jobs(self, table: BidTable) -> BoolArray:
         """Return which jobs of a table's window would hold their nodes too long, shape (jobs,)."""
         return np.array([self.outlasts(demand.job) for demand in table.demands], np.bool_)
 
+    def places(self, table: BidTable) -> tuple[IntArray, BoolArray]:
+        """Return where among the guarded nodes each entry stands, and whether it counts; shape (entries,)."""
+        if not len(self.nodes):
+            return np.zeros(len(table.node), np.int64), np.zeros(len(table.node), np.bool_)
+        place = np.minimum(np.searchsorted(self.nodes, table.node), len(self.nodes) - 1)
+        long = self.of_jobs(table)[np.repeat(table.job, table.lengths)]
+        return place, long & (self.nodes[place] == table.node)
+
+    def credit(self, table: BidTable, what: str) -> IntArray:
+        """Return what each entry's job has reserved there itself, shape (entries,)."""
+        credit = np.zeros(len(table.node), np.int64)
+        if self.kept:
+            place, counts = self.places(table)
+            job = np.repeat(table.job, table.lengths)
+            for index, demand in enumerate(table.demands):
+                own = self.kept.get(demand.job.id)
+                if own is not None:
+                    mine = counts & (job == index)
+                    credit[mine] = part_of(own, what)[place[mine]]
+        return credit
+
+    def amounts(self, table: BidTable) -> Iterator[tuple[str, IntArray, IntArray]]:
+        """Yield ``cores``, ``memory`` and each gres, what entries take of its room, and the room.
+
+        Shapes (entries,) and (nodes,). Memory where bids count it. What a job has reserved itself is not
+        counted again.
+        """
+        _, counts = self.places(table)
+        taken = {"cores": table.cores, **table.gres}
+        if table.memory is not None:
+            taken["memory"] = table.memory
+        for what, amount in taken.items():
+            yield what, beyond(amount * counts, self.credit(table, what)), part_of(self.room, what)
+
     def delayed_by(self, table: BidTable) -> BoolArray:
         """Return which bids alone would delay the reservation, shape (bids,)."""
         if not len(table):
             return np.zeros(0, np.bool_)
-        long = self.of_jobs(table)[np.repeat(table.job, table.lengths)]
-        place = np.minimum(np.searchsorted(self.nodes, table.node), len(self.nodes) - 1)
-        entry = long & (self.nodes[place] == table.node)
-        short = table.cores > self.room.cores[place]
-        if table.memory is not None:
-            short |= table.memory > self.room.memory[place]
-        for kind, counts in table.gres.items():
-            short |= counts > self.room.gres[kind][place]
-        return np.logical_or.reduceat(entry & short, table.indptr[:-1])
+        place, counts = self.places(table)
+        short = np.zeros_like(counts)
+        for _, amount, room in self.amounts(table):
+            short |= counts & (amount > room[place])
+        return np.logical_or.reduceat(short, table.indptr[:-1])
+
+
+def beyond(amount: IntArray, own: IntArray) -> IntArray:
+    """Return how much of an amount is beyond what is one's own."""
+    left: IntArray = np.maximum(amount - own, 0)
+    return left
+
+
+def _parts(held: Capacity) -> Iterator[tuple[str, IntArray]]:
+    yield "cores", held.cores
+    yield "memory", held.memory
+    yield from held.gres.items()
+
+
+def part_of(capacity: Capacity, what: str) -> IntArray:
+    """Return one resource's amounts: ``cores``, ``memory`` or a gres."""
+    if what == "cores":
+        return capacity.cores
+    return capacity.memory if what == "memory" else capacity.gres[what]
+
+
+def _joined(one: Capacity, other: Capacity) -> Capacity:
+    return Capacity(
+        cores=one.cores + other.cores,
+        memory=one.memory + other.memory,
+        gres={kind: counts + other.gres[kind] for kind, counts in one.gres.items()},
+    )

@@ -135,17 +135,20 @@ class Aucsched1(LinearAuction):
         return on_node + per_unit * self._least, per_unit
 
     def reservations(self) -> None:
-        """The rows on cores, gres and memory once more, for bids that outlast a reservation's start."""
+        """The rows on cores, gres and memory once more, for bids that outlast a reservation's start.
+
+        What u stands for is less what the job has reserved there itself; where it takes less, others may.
+        """
         unit, least = self._unit, self._least
         for number, guard in enumerate(self.guards):
-            long = np.isin(self.table.node, guard.nodes)
-            long &= guard.of_jobs(self.table)[np.repeat(self.table.job, self.table.lengths)]
+            _, long = guard.places(self.table)
             for name, amounts, room in self._guarded(guard):
                 on_u, on_r = amounts, np.zeros_like(amounts)
                 if name == "cores":
-                    on_u, on_r = unit * least * long, unit * long
+                    on_u, on_r = unit * least * long - guard.credit(self.table, name), unit * long
                 elif name == "memory":
                     on_u, on_r = (part * long for part in self._memory_amounts())
+                    on_u = on_u - guard.credit(self.table, name)
                 self._sums_on_nodes(f"guard{number}_{name}", (on_u, on_r), room)
 
     def _sums_on_nodes(self, name: str, amounts: tuple[IntArray, IntArray], free: IntArray) -> None:

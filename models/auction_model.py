@@ -99,14 +99,9 @@ class AuctionModel:
 
     def _guarded(self, guard: Guard) -> Iterator[tuple[str, IntArray, IntArray]]:
         """Yield each resource, what long bids take of it on reserved nodes, and the room on every node."""
-        table = self.table
-        on_node = np.isin(table.node, guard.nodes)
-        long = guard.of_jobs(table)[np.repeat(table.job, table.lengths)] & on_node
-        yield "cores", table.cores * long, self._room(guard, guard.room.cores)
-        if table.memory is not None:
-            yield "memory", table.memory * long, self._room(guard, guard.room.memory)
-        for index, (kind, counts) in enumerate(table.gres.items()):
-            yield f"gres{index}", counts * long, self._room(guard, guard.room.gres[kind])
+        kinds = {kind: f"gres{index}" for index, kind in enumerate(self.table.gres)}
+        for what, amounts, room in guard.amounts(self.table):
+            yield kinds.get(what, what), amounts, self._room(guard, room)
 
     def _room(self, guard: Guard, room: IntArray) -> IntArray:
         everywhere = np.zeros(len(self.columns.names), np.int64)

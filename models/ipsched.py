@@ -9,7 +9,7 @@ import numpy as np
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import GresChoice, gres_choices, units_of, usable
-from ..bidgen.guard import Guard
+from ..bidgen.guard import Guard, part_of
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
@@ -235,17 +235,24 @@ class Ipsched:
         self.reservations()
 
     def reservations(self) -> None:
-        """The same rows for jobs that outlast a reservation's start, with the room beside it."""
+        """The same rows for jobs that outlast a reservation's start, with the room beside it.
+
+        A job that has reserved some of it itself gives that back where it starts with less.
+        """
         for number, guard in enumerate(self.guards):
             place_of = {node: place for place, node in enumerate(guard.nodes.tolist())}
             rows = {key: terms for key, terms in self._node_terms.items() if key[1] in place_of}
             for index, ((what, node), terms) in enumerate(rows.items()):
                 long = [(variable, amount) for variable, amount, job in terms if guard.outlasts(job)]
-                room = guard.room.memory if what == "memory" else guard.room.cores
-                room = guard.room.gres[what.removeprefix("gres ")] if what.startswith("gres ") else room
                 if long:
-                    limit = int(room[place_of[node]])
-                    self._row(f"guard{number}_{index}", long, LpConstraintLE, limit)
+                    place = place_of[node]
+                    own = [
+                        (s, -int(part_of(guard.kept[option.demand.job.id], _name(what))[place]))
+                        for s, option in zip(self.s, self.options, strict=True)
+                        if option.demand.job.id in guard.kept and guard.outlasts(option.demand.job)
+                    ]
+                    limit = int(part_of(guard.room, _name(what))[place])
+                    self._row(f"guard{number}_{index}", [*long, *own], LpConstraintLE, limit)
 
     def _collect(self, number: int, option: Option) -> None:
         """Note what one option takes of each of its nodes."""
@@ -268,10 +275,7 @@ class Ipsched:
                     self._node_terms.setdefault((what, node), []).append((variable, amount, demand.job))
 
     def _free(self, what: str, node: int) -> int:
-        free = self.columns.free
-        if what == "cores":
-            return int(free.cores[node])
-        return int(free.memory[node] if what == "memory" else free.gres[what.removeprefix("gres ")][node])
+        return int(part_of(self.columns.free, _name(what))[node])
 
     def _row(self, name: str, terms: list[tuple[LpVariable, int]], sense: int, right: int) -> None:
         constraint = LpConstraint(LpAffineExpression(terms), sense, name.replace(" ", "_"), right)
@@ -306,7 +310,7 @@ class Ipsched:
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids of the table: a solution of all rows.
 
-        A bid with more gres than the minimum of a range gives the minimum; one that no option holds is left out.
+        A bid with more gres than the least of a range gives the least; one no option holds is left out.
         """
         place_of = {id(variable): place for place, variable in enumerate(self.variables)}
         values = np.zeros(len(place_of))
@@ -377,3 +381,7 @@ class Ipsched:
                 dealt = np.array([value_of[id(y)] for y in self._dealt[number, kind]], np.int64)[mine]
                 gres[kind] = gres.get(kind, np.zeros(len(nodes), np.int64)) + dealt
         return gres
+
+
+def _name(what: str) -> str:
+    return what.removeprefix("gres ")

@@ -164,7 +164,7 @@ class Part:
 
 def parts_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> list[Part]:
     """Return what bids compete for: cores, gres and memory of nodes, room of reservations, licences."""
-    return [*_on_nodes(table, columns), *_reserved(table, columns, guards), *_licenses(table, columns)]
+    return [*_on_nodes(table, columns), *_reserved(table, guards), *_licenses(table, columns)]
 
 
 def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
@@ -215,17 +215,11 @@ def _on_nodes(table: BidTable, columns: Columns) -> Iterator[Part]:
         yield Part(what="memory", row=table.node, amount=table.memory * limited, capacity=free.memory)
 
 
-def _reserved(table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Part]:
+def _reserved(table: BidTable, guards: tuple[Guard, ...]) -> Iterator[Part]:
     for guard in guards:
-        place = np.zeros(len(columns.names), np.int64)
-        place[guard.nodes] = np.arange(len(guard.nodes))
-        long = guard.of_jobs(table)[np.repeat(table.job, table.lengths)] & np.isin(table.node, guard.nodes)
-        row, room = place[table.node], guard.room
-        yield Part(what="cores", guard=guard, row=row, amount=table.cores * long, capacity=room.cores)
-        for kind, counts in table.gres.items():
-            yield Part(what=kind, guard=guard, row=row, amount=counts * long, capacity=room.gres[kind])
-        if table.memory is not None:
-            yield Part(what="memory", guard=guard, row=row, amount=table.memory * long, capacity=room.memory)
+        row, _ = guard.places(table)
+        for what, amount, room in guard.amounts(table):
+            yield Part(what=what, guard=guard, row=row, amount=amount, capacity=room)
 
 
 def _licenses(table: BidTable, columns: Columns) -> Iterator[Part]:

@@ -10,8 +10,6 @@ import numpy as np
 
 from ..auction.shadow import Spot
 from ..bidgen.columns import Capacity, Columns, IntArray
-from ..bidgen.guard import Guard
-from ..cluster.jobs import Job
 from .machine import Machine, Start, add_spot, is_empty
 
 
@@ -72,41 +70,27 @@ class Future:
         total = self._machine.columns.total
         return replace(self._machine.columns, free=later, is_empty=is_empty(total, later))
 
-    def first(self, fits: Callable[[Columns], Spot | None]) -> tuple[float, Spot, Columns] | None:
-        """Return the first time at which a job fits, where, and the columns then; None: never.
+    def free_at(self, time: float) -> Capacity:
+        """Return what will be free at a time."""
+        return self.at(int(np.searchsorted(self.times, time, side="right")) - 1).free
+
+    def first(self, fits: Callable[[Columns], Spot | None]) -> tuple[float, Spot] | None:
+        """Return the first time at which a job fits, and where; None: never.
 
         Resources only grow, so that the time is found by bisection.
         """
         low, high = -1, len(self.times) - 1
-        columns = self.at(high)
-        found = fits(columns)
+        found = fits(self.at(high))
         if found is None:
             return None
         while high - low > 1:
             middle = (low + high) // 2
-            earlier = self.at(middle)
-            spot = fits(earlier)
+            spot = fits(self.at(middle))
             if spot is None:
                 low = middle
             else:
-                high, found, columns = middle, spot, earlier
-        return self.times[high], found, columns
-
-
-def guard_of(job: Job, now: float, found: tuple[float, Spot, Columns]) -> Guard:
-    """Return a reservation: what jobs that still run at its time may take beside it."""
-    time, spot, columns = found
-    free, held, nodes = columns.free, spot.held, spot.nodes
-    none = np.zeros(len(nodes), np.int64)
-    room = Capacity(
-        cores=np.maximum(free.cores[nodes] - held.cores, 0),
-        memory=np.maximum(free.memory[nodes] - held.memory, 0),
-        gres={
-            kind: np.maximum(counts[nodes] - held.gres.get(kind, none), 0)
-            for kind, counts in free.gres.items()
-        },
-    )
-    return Guard(job=job, time=time, now=now, nodes=nodes, room=room)
+                high, found = middle, spot
+        return self.times[high], found
 
 
 def _gres(spot: Spot, kind: str) -> IntArray:

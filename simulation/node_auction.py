@@ -12,16 +12,16 @@ from dataclasses import replace
 from ..auction.attempt import AttemptResult, Cluster, attempt
 from ..auction.options import StepOptions
 from ..auction.quick_attempt import QuickResult, quick_attempt
-from ..auction.shadow import Spot, place_alone, spot_of_bid
+from ..auction.shadow import Spot, guard_for, place_alone, spot_of_bid
 from ..auction.state import FreeState
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
 from ..models.ipsched import cannot_express
-from .future import Future, guard_of
+from .future import Future
 from .machine import Machine, Start
 from .node_queue import NodeQueue
-from .node_select import View
+from .node_select import GuardedViews, View
 from .sparing import Sparing
 
 
@@ -63,8 +63,7 @@ class Auction:
         del queue
         view = View(self._machine.columns, self._machine.columns.free)
         fitting = [demand for demand in window if self._could_start(demand, view)]
-        sparing = Sparing(view, window)
-        return self._auctioned(now, window, [sparing.narrowed(demand) for demand in fitting])
+        return self._auctioned(now, window, fitting)
 
     def _first(self, queue: NodeQueue) -> list[Demand]:
         """Return the window: the first jobs that the model can express."""
@@ -86,15 +85,27 @@ class Auction:
             # No award can let these start: their reservations are known before the auction.
             if demand.index in can_start or not reserved.reserve(demand, ()):
                 break
-        found = self._attempt(fitting, self._machine.columns, reserved.guards)
+        found = self._sparing(window, fitting, reserved.guards)
         started = starts_of(fitting, found)
         if reserved.wants_more and self._reserve_losers(window, started, reserved, found):
-            found = self._attempt(fitting, self._machine.columns, reserved.guards)
+            found = self._sparing(window, fitting, reserved.guards)
+            started = starts_of(fitting, found)
+        if not started and not self._machine.running:
+            # Bids do not cover every place: what is only reserved must not keep an empty machine idle.
+            found = self._sparing(window, fitting, ())
             started = starts_of(fitting, found)
         self._resize(found)
         if self._options.on_timeout == "discard" and not found.proved:
             return ()
         return started
+
+    def _sparing(
+        self, window: list[Demand], fitting: list[Demand], guards: tuple[Guard, ...]
+    ) -> AttemptResult | QuickResult:
+        """Let jobs bid on the nodes with the fewest gres to spare."""
+        columns = self._machine.columns
+        sparing = Sparing(GuardedViews(columns, columns.free, guards), window)
+        return self._attempt([sparing.narrowed(demand) for demand in fitting], columns, guards)
 
     def _attempt(
         self, fitting: list[Demand], columns: Columns, guards: tuple[Guard, ...]
@@ -141,13 +152,21 @@ class Auction:
 
 
 class Reserved:
-    """Reservations of one step, made one after another."""
+    """Reservations of one step, made one after another.
 
-    def __init__(self, machine: Machine, now: float, count: int) -> None:
+    Args:
+        machine: where jobs run.
+        now: in seconds.
+        count: of reservations.
+        is_final: starts told here hold what they were given; otherwise their jobs bid again.
+    """
+
+    def __init__(self, machine: Machine, now: float, count: int, *, is_final: bool = False) -> None:
         self._machine = machine
         self._now = now
         self._count = count
-        self._kept: list[Spot] = []
+        self._is_final = is_final
+        self._kept: dict[str, Spot] = {}
         self.guards: tuple[Guard, ...] = ()
         self.jobs: set[int] = set()
 
@@ -166,10 +185,16 @@ class Reserved:
                 return None
             return place_alone(demand, columns, self._machine.topology)
 
-        found = Future(self._machine, self._now, before, self._kept).first(fits)
+        kept = list(self._kept.values())
+        found = Future(self._machine, self._now, before, kept).first(fits)
         if found is not None:
-            self.guards = (*self.guards, guard_of(demand.job, self._now, found))
-            self._kept.append(found[1])
+            time, spot = found
+            free = Future(self._machine, self._now, (), kept).free_at(time)
+            guard = guard_for(demand.job, self._now, time, spot, free, self._kept)
+            for start in before if self._is_final else ():
+                guard.take(start.demand.job, start.spot.nodes, start.spot.held)
+            self.guards = (*self.guards, guard)
+            self._kept[demand.job.id] = spot
         self.jobs.add(demand.index)
         return self.wants_more
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..auction.shadow import Spot
+from ..auction.shadow import Spot, guard_for
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
-from .future import Future, guard_of
+from .future import Future
 from .machine import Machine, Start, add_spot
 from .node_queue import NodeQueue
-from .node_select import Selector, View
+from .node_select import GuardedViews, Selector, View
 from .turns import turn_of
 
 
@@ -95,9 +95,12 @@ class Backfill:
             view = View(columns, columns.free)
             return self._selector.spot(demand, view)
 
-        found = state.future().first(fits)
+        future = state.future()
+        found = future.first(fits)
         if found is not None:
-            state.reserve(guard_of(demand.job, state.now, found), found[1])
+            time, spot = found
+            # What has started and what is reserved is gone from it: nothing of a job is counted twice.
+            state.reserve(guard_for(demand.job, state.now, time, spot, future.free_at(time), {}), spot)
 
 
 class _Pass:
@@ -111,7 +114,7 @@ class _Pass:
         self._licenses = dict(machine.licenses)
         self._guards: list[Guard] = []
         self._kept: list[Spot] = []
-        self._views: dict[tuple[bool, ...], View] = {}
+        self._views: GuardedViews | None = None
 
     def has_licenses(self, demand: Demand) -> bool:
         """Return whether the licences that a job needs are free."""
@@ -119,30 +122,20 @@ class _Pass:
 
     def view(self, demand: Demand) -> View:
         """Return what a job may take: beside reservations it would run into, only their room."""
-        outlasted = tuple(guard.outlasts(demand.job) for guard in self._guards)
-        if outlasted not in self._views:
-            free = self._free
-            for guard, is_outlasted in zip(self._guards, outlasted, strict=True):
-                free = free.capped(guard.nodes, guard.room) if is_outlasted else free
-            self._views[outlasted] = View(self._machine.columns, free)
-        return self._views[outlasted]
+        if self._views is None:
+            self._views = GuardedViews(self._machine.columns, self._free, self._guards)
+        return self._views.of(demand)
 
     def take(self, demand: Demand, spot: Spot) -> None:
         """Start a job."""
         limited = self._machine.limited
-        before = self._free.copy() if self._guards else self._free
         add_spot(self._free, spot, -1, limited)
         for guard in self._guards:
-            if guard.outlasts(demand.job):
-                room, used, left = guard.room, before.at(guard.nodes), self._free.at(guard.nodes)
-                room.cores -= used.cores - left.cores
-                room.memory -= used.memory - left.memory
-                for kind in room.gres:
-                    room.gres[kind] -= used.gres[kind] - left.gres[kind]
+            guard.take(demand.job, spot.nodes, spot.held)
         for name, count in demand.licenses.items():
             self._licenses[name] -= count
         self.started.append(Start(demand=demand, spot=spot))
-        self._views.clear()
+        self._views = None
 
     def future(self) -> Future:
         """Return what will be free beside what has started and what is reserved."""
@@ -152,4 +145,4 @@ class _Pass:
         """Keep a place clear."""
         self._guards.append(guard)
         self._kept.append(spot)
-        self._views.clear()
+        self._views = None

@@ -21,7 +21,7 @@ from .machine import Machine, Start, add_spot
 from .mix import Mix, Shape
 from .node_auction import Auction, Reserved, starts_of
 from .node_queue import NodeQueue
-from .node_select import View, shape_of
+from .node_select import GuardedViews, View, shape_of
 from .sparing import Sparing, is_tied, narrowed_to
 from .subset import Candidate, fullest
 
@@ -51,7 +51,7 @@ class BalancedAuction(Auction):
             self._queue = queue
             queue.watch(self._mix.note)
         state = _Pass(self._machine)
-        reserved = Reserved(self._machine, now, self._options.reserve)
+        reserved = Reserved(self._machine, now, self._options.reserve, is_final=True)
         left = self._first_in_line(window, state, reserved)
         longest = max((self._mix.ask(demand).limit_s for demand in left), default=0.0)
         if self._mix.waiting_s() < longest:
@@ -213,7 +213,7 @@ class BalancedAuction(Auction):
                 asked += self._mix.ask(demand).cores
                 if asked > enough * free:
                     break
-            sparing = Sparing(view, left)
+            sparing = Sparing(GuardedViews(state.columns, view.free, reserved.guards), left)
             if not bidding or not self._start(
                 [sparing.narrowed(demand) for demand in bidding], state, reserved, keep=keep
             ):

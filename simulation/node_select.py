@@ -7,7 +7,7 @@ total of some gres are looked for window by window (bidgen); all others node by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..bidgen.columns import Capacity, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from ..bidgen.first_fit import Placement, mode_of
+from ..bidgen.guard import Guard
 from ..bidgen.required import required_sets
 from ..bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 from ..topology.tree import Topology
@@ -76,6 +77,32 @@ class View:
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there are enough nodes and cores for a job, wherever they stand."""
         return any(found.could_hold(demand) for found in self.candidates(demand))
+
+
+class GuardedViews:
+    """What jobs may take beside reservations: of the nodes of those that a job would run into, the room.
+
+    Args:
+        columns: the machine's.
+        free: what is free now.
+        guards: the reservations.
+    """
+
+    def __init__(self, columns: Columns, free: Capacity, guards: Sequence[Guard] = ()) -> None:
+        self.free = free
+        self._columns = columns
+        self._guards = guards
+        self._views: dict[tuple[bool | str, ...], View] = {}
+
+    def of(self, demand: Demand) -> View:
+        """Return what a job may take."""
+        limits = tuple(guard.limits(demand.job) for guard in self._guards)
+        if limits not in self._views:
+            free = self.free
+            for guard in self._guards:
+                free = guard.capped(free, demand.job)
+            self._views[limits] = View(self._columns, free)
+        return self._views[limits]
 
 
 def shape_of(demand: Demand) -> tuple[object, ...]:

@@ -14,20 +14,20 @@ import numpy as np
 
 from ..bidgen.columns import IntArray
 from ..bidgen.demand import Demand, Variant
-from .node_select import View
+from .node_select import GuardedViews
 
 
 class Sparing:
     """Narrows demands for one pass; jobs that share their variants share the narrowed ones.
 
     Args:
-        view: the free resources.
+        views: the free resources, beside reservations.
         window: the jobs that bid; nothing is narrowed unless some of them asks for a gres.
     """
 
-    def __init__(self, view: View, window: list[Demand]) -> None:
-        self._view = view
-        self._free: IntArray = sum(view.free.gres.values(), np.zeros_like(view.free.cores))
+    def __init__(self, views: GuardedViews, window: list[Demand]) -> None:
+        self._views = views
+        self._free: IntArray = sum(views.free.gres.values(), np.zeros_like(views.free.cores))
         is_needed = any(variant.gres for demand in window for variant in demand.variants)
         self._most = int(self._free.max(initial=0)) if is_needed else 0
         self._known: dict[tuple[int, int], tuple[Variant, ...]] = {}
@@ -38,7 +38,7 @@ class Sparing:
             return demand
         for most in range(self._most):
             narrow = replace(demand, variants=self._variants(demand, most))
-            if self._view.could_hold(narrow):
+            if self._views.of(demand).could_hold(narrow):
                 return narrow
         return demand
 

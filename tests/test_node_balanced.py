@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.run import aucsched, refused
 
@@ -214,6 +214,9 @@ def test_nodes_are_left_that_have_cores_but_no_memory_or_gpus(asked: Request) ->
     assert all(nodes == [2, 3] for nodes in now)
 
 
+GPU_RANGE = Request(
+    cores=12, nodes=Span(minimum=2, maximum=4), gres_per_node={"gpu": Span(minimum=1, maximum=2)}
+)
 REQUESTS = st.one_of(
     st.builds(lambda cores: Request(cores=cores), st.integers(1, 60)),
     st.builds(
@@ -246,6 +249,13 @@ REQUESTS = st.one_of(
     policy=st.sampled_from(["aucsched1", "aucsched2", "aucsched3"]),
 )
 @settings(max_examples=40, deadline=None)
+@example(
+    requests=[*[Request(cores=1)] * 4, Request(cores=21), GPU_RANGE, Request(cores=23)],
+    sizes=[(6, 0), (6, 0), (9, 3), (16, 3), (11, 2), (16, 3)],
+    reserve=2,
+    window=100,
+    policy="aucsched3",
+)
 def test_every_job_is_played_that_the_plain_auction_plays(
     requests: list[Request], sizes: list[tuple[int, int]], reserve: int, window: int, policy: str
 ) -> None:
@@ -253,8 +263,10 @@ def test_every_job_is_played_that_the_plain_auction_plays(
     made = workload(requests, nodes)
     told = NodeOptions(policy=policy, reserve=reserve, window=window, strategy="quick")
     balanced = play(made, replace(told, balance=True))
-    plain = play(made, told)
-    assert balanced.record.never.keys() == plain.record.never.keys()
+    for reserved in {0, reserve}:
+        plain = play(made, replace(told, reserve=reserved))
+        assert balanced.record.never.keys() == plain.record.never.keys()
+        assert len(plain.played) + len(plain.record.never) == len(requests)
     assert len(balanced.played) + len(balanced.record.never) == len(requests)
 
 

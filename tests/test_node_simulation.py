@@ -108,6 +108,17 @@ def test_no_job_delays_a_reservation(policy: str) -> None:
     assert starts(played(policy, *jobs)) == {"1": 0, "2": 100, "3": 200}
 
 
+@pytest.mark.parametrize("policy", ["ipsched", "aucsched1", "aucsched2", "aucsched3"])
+def test_winners_keep_the_place_that_was_counted_on_for_a_reservation(policy: str) -> None:
+    # Job 3 starts when job 1 ends, beside job 2: that shares a node with its reservation, and stays long.
+    jobs = (
+        job("1", cores=4, nodes=1),
+        job("2", cores=2, nodes=1, run=1000, limit=1000),
+        job("3", cores=4, nodes=2),
+    )
+    assert starts(played(policy, *jobs, cluster=machine(count=2))) == {"1": 0, "2": 0, "3": 100}
+
+
 def test_without_a_reservation_an_auction_lets_narrow_jobs_pass_a_wide_one_for_ever() -> None:
     stream = [job(str(place), arrival=50 * (place - 2), cores=16) for place in range(3, 20)]
     jobs = (job("1", cores=16), job("2", arrival=1, cores=32), *stream)

@@ -6,14 +6,15 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
-from aucsched.auction.options import MODELS
-from aucsched.auction.shadow import shadow_time
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.shadow import earliest_start, shadow_time
+from aucsched.auction.step import take_step
 
 NOW = 1_795_167_000.0
 
@@ -81,6 +82,30 @@ def test_two_reservations_hold_beside_each_other() -> None:
     running = [{"id": "r", "nodes": {"n[1-2]": {"cores": 4}}, "end_time": at(100)}]
     result = schedule(cluster(jobs, running), reserve=2)
     assert result.started == ()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_reserved_job_may_take_what_it_has_reserved_beside_the_next_reservation(model: str) -> None:
+    jobs: list[dict[str, Any]] = [
+        *({"cores": 6, "priority": 10} for _ in range(2)),
+        *({"cores": 4, "nodes": 1, "priority": 8} for _ in range(3)),
+    ]
+    state = dataclasses.replace(cluster(jobs, []), nodes=cluster(jobs, []).nodes[:3])
+    assert [award.job for award in schedule(state, model=model).started] == ["J3", "J4", "J5"]
+    assert [award.job for award in schedule(state, model=model, reserve=2).started] == ["J1", "J2"]
+
+
+def test_the_reservation_that_stands_in_the_way_is_named() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 2, "cores": 8, "time_limit_s": 600, "required_nodes": "n[1-2]"},
+        {"nodes": 2, "cores": 8, "time_limit_s": 600, "required_nodes": "n[3-4]"},
+        {"cores": 4, "nodes": 1, "time_limit_s": 600, "required_nodes": "n4"},
+    ]
+    running = [{"id": "r", "nodes": {"n[1,3]": {"cores": 4}}, "end_time": at(100)}]
+    result = schedule(cluster(jobs, running), reserve=2)
+    detail = {refusal.job: refusal.detail for refusal in result.pending}["J3"]
+    assert "J2" in detail
+    assert "n[3-4]" in detail
 
 
 def test_a_job_that_can_never_start_reserves_nothing() -> None:
@@ -162,3 +187,25 @@ def test_reservations_keep_every_award_valid(seed: int, model: str, reserve: int
     state = random_snapshot(seed)
     result = schedule(state, model=model, reserve=reserve)
     assert len(result.started) + len(result.pending) == len(state.jobs)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
+@settings(max_examples=120, deadline=None)
+def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> None:
+    state = random_snapshot(seed)
+    step = take_step(state, StepOptions(model=model, reserve=reserve))
+    started = {award.job for award in step.schedule.started}
+    for guard in step.cluster.guards:
+        if guard.job.id not in started:
+            found = earliest_start(state, guard.job.id, step.schedule.started)
+            assert found is not None
+            assert found.time <= guard.time
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+@example(seed=103, model="ipsched", reserve=2)
+def test_something_starts_where_the_first_blocked_job_could_now(seed: int, model: str, reserve: int) -> None:
+    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve))
+    if step.cluster.guards and step.cluster.guards[0].is_now:
+        assert step.schedule.started
