@@ -71,6 +71,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         forwarded: jobs of the last Map; no other runtime scheduler is given them meanwhile.
         memory: what the transaction remembers of its attempts.
         believed: how many jobs the runtime scheduler believes to wait here: with none it makes no offer.
+        hears_s: when it stops its clock to hear of a job that comes, None: it was told of none.
     """
 
     phase: Phase = Phase.CLOSED
@@ -81,6 +82,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     forwarded: frozenset[str] = frozenset()
     memory: Memory = Memory()
     believed: int = 0
+    hears_s: float | None = None
 
     @property
     def is_open(self) -> bool:

@@ -59,9 +59,16 @@ def step(state: BatchState, event: Event | Message, peer: str = "") -> Step:
             # An empty Map says that nothing waits for this runtime scheduler.
             is_empty = isinstance(send.message, ResponseResourceOffer) and not send.message.map
             believed = 0 if is_empty else send.message.queued
-            session = _replace(after.sessions[send.peer], believed=believed)
+            hears_s = _hears_s(send.message)
+            session = _replace(after.sessions[send.peer], believed=believed, hears_s=hears_s)
             after = with_session(after, send.peer, session)
     return after, sends
+
+
+def _hears_s(message: FromBatchBase) -> float | None:
+    """Return when the runtime scheduler that hears this waits to hear of a job that comes."""
+    times = [message.next_urgent_s, None if message.queued else message.next_arrival_s]
+    return min((time for time in times if time is not None), default=None)
 
 
 def _stepped(state: BatchState, event: Event | Message, peer: str) -> Step:  # noqa: PLR0911 - a case each
@@ -140,7 +147,6 @@ def _started(state: BatchState, message: NegotiationStartResponse, peer: str) ->
 def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
     _open_session(state, peer)
     state = _replace(state, now_s=max(state.now_s, message.time_s))
-    known = state.arrived
     if message.complete:
         # A batch scheduler that has lost its journal hears of jobs that have yet to come to it.
         state = arrived(state)
@@ -149,11 +155,12 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
         named = {report.job for report in message.reports}
         lost = [job for job, away in state.away.items() if away.peer == peer and job not in named]
         state = queued_again(state, lost)
-    has_learned = message.complete and state.arrived > known
     state, sends = _pursue(arrived(state))
-    if has_learned and not sends:
-        # It waits to hear of jobs that were to come when this party connected, and that have started there.
-        sends = (Send(peer, RequestResourceOffer(jobs=(), **outlook(state))),)
+    session = state.sessions[peer]
+    waits = session.phase is Phase.WAITING and session.hears_s is not None and session.hears_s <= state.now_s
+    if waits and all(send.peer != peer for send in sends):
+        # It waits to hear of a job that has gone elsewhere, or that started there before this party came.
+        sends = (*sends, Send(peer, RequestResourceOffer(jobs=(), **outlook(state))))
     return state, sends
 
 

@@ -203,3 +203,17 @@ def test_two_runtime_schedulers_share_a_queue_and_no_job_starts_twice(data: st.D
         conserved(state.machine, entries)
     for arrival in arrivals:
         assert both.batch.done[arrival.job.job].start_s >= arrival.time_s
+
+
+def test_who_is_not_sent_the_urgent_job_that_all_were_told_of_hears_that_it_has_come() -> None:
+    arrivals = (
+        Arrival(time_s=5.0, job=entry_of("short", NODES // 2, 10.0, priority=2)),
+        Arrival(time_s=5.0, job=entry_of("long", NODES // 2, 250.0, priority=1)),
+        Arrival(time_s=19.0, job=entry_of("urgent", 1, 40.0, priority=1), urgent=True),
+    )
+    batch = BatchState(settings=BatchSettings(ends_when_done=True), arrivals=arrivals)
+    half = {peer: empty_machine([f"{peer}{n}" for n in range(NODES // 2)]) for peer in "ab"}
+    both = Pair(batch, {peer: RuntimeState(settings=RuntimeSettings(), machine=half[peer]) for peer in "ab"})
+    both.run()
+    ends = {job: report.end_s for job, report in both.batch.done.items()}
+    assert ends == {"short": 15.0, "urgent": 59.0, "long": 255.0}
