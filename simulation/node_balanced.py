@@ -21,7 +21,7 @@ from .machine import Machine, Start, add_spot
 from .mix import Mix, Shape
 from .node_auction import Auction, Reserved, starts_of
 from .node_queue import NodeQueue
-from .node_select import GuardedViews, View, shape_of
+from .node_select import GuardedViews, shape_of
 from .sparing import Sparing, is_tied, narrowed_to
 from .subset import Candidate, fullest
 
@@ -50,8 +50,8 @@ class BalancedAuction(Auction):
         if self._queue is not queue:
             self._queue = queue
             queue.watch(self._mix.note)
-        state = _Pass(self._machine)
         reserved = Reserved(self._machine, now, self._options.reserve, is_final=True)
+        state = _Pass(self._machine, reserved)
         left = self._first_in_line(window, state, reserved)
         longest = max((self._mix.ask(demand).limit_s for demand in left), default=0.0)
         if self._mix.waiting_s() < longest:
@@ -84,6 +84,7 @@ class BalancedAuction(Auction):
                 return window[place:]
             if not state.could_start(demand) or not self._start([demand], state, reserved):
                 reserved.reserve(demand, state.started)
+                state.look()
         return []
 
     def _start(self, demands: list[Demand], state: _Pass, reserved: Reserved, *, keep: int = 0) -> int:
@@ -103,9 +104,9 @@ class BalancedAuction(Auction):
         if room < first.nodes and self._mix.nothing_runs(first.shape, self._holders(state)):
             room = first.nodes
         left = int(room)
-        for alike in _alike(fitting):
+        for alike in _alike(fitting, state):
             left = self._in_runs([one for one in alike if one.contiguous], left, state, reserved)
-        for alike in _alike(fitting):
+        for alike in _alike(fitting, state):
             left = self._anywhere([one for one in alike if not one.contiguous], left, state, reserved)
 
     def _anywhere(self, alike: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
@@ -167,7 +168,7 @@ class BalancedAuction(Auction):
     def _places(self, demand: Demand, variant: int, state: _Pass) -> IntArray:
         """Return the nodes that could each give an even part of a job, read in one of its ways."""
         each = -(-self._mix.ask(demand).each // demand.unit)
-        found = state.view.candidates(demand)[variant]
+        found = state.views.of(demand).candidates(demand)[variant]
         return found.nodes[found.units[found.nodes] >= each]
 
     def _narrowed(self, demand: Demand, nodes: IntArray, count: int, state: _Pass) -> Demand:
@@ -205,15 +206,19 @@ class BalancedAuction(Auction):
         """Auction what is free beside gres among jobs until none starts."""
         left = waiting
         while left:
-            view = View(state.columns, state.beside_gres(keep).free)
-            fitting = [demand for demand in left if state.has_licenses(demand) and view.could_hold(demand)]
-            free, asked, bidding = int(view.free.cores.sum()), 0, []
+            views = GuardedViews(state.columns, state.beside_gres(keep).free, reserved.guards)
+            fitting = [
+                demand
+                for demand in left
+                if state.has_licenses(demand) and views.of(demand).could_hold(demand)
+            ]
+            free, asked, bidding = int(views.free.cores.sum()), 0, []
             for demand in fitting:
                 bidding.append(demand)
                 asked += self._mix.ask(demand).cores
                 if asked > enough * free:
                     break
-            sparing = Sparing(GuardedViews(state.columns, view.free, reserved.guards), left)
+            sparing = Sparing(views, left)
             if not bidding or not self._start(
                 [sparing.narrowed(demand) for demand in bidding], state, reserved, keep=keep
             ):
@@ -259,12 +264,13 @@ class _Pass:
     Attributes:
         columns: the machine's, with what is still free.
         gres: free gres of all kinds on each node, shape (n,).
-        view: which nodes could hold a job.
+        views: which nodes could hold a job beside reservations.
         started: so far.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, reserved: Reserved) -> None:
         self._machine = machine
+        self._reserved = reserved
         self.columns = replace(
             machine.columns,
             free=machine.columns.free.copy(),
@@ -272,15 +278,16 @@ class _Pass:
             licenses=dict(machine.licenses),
         )
         self.started: list[Start] = []
-        self._look()
+        self.look()
 
     @property
     def free(self) -> Capacity:
         """What is still free."""
         return self.columns.free
 
-    def _look(self) -> None:
-        self.view = View(self.columns, self.free)
+    def look(self) -> None:
+        """See what is free, beside the reservations made."""
+        self.views = GuardedViews(self.columns, self.free, self._reserved.guards)
         self.gres = sum(self.free.gres.values(), np.zeros_like(self.free.cores))
 
     def has_licenses(self, demand: Demand) -> bool:
@@ -289,7 +296,7 @@ class _Pass:
 
     def could_start(self, demand: Demand) -> bool:
         """Return whether there is enough for a job, wherever it stands."""
-        return self.has_licenses(demand) and self.view.could_hold(demand)
+        return self.has_licenses(demand) and self.views.of(demand).could_hold(demand)
 
     def beside_gres(self, keep: int) -> Columns:
         """Return the columns with ``keep`` cores less on every node whose gres are free."""
@@ -311,7 +318,7 @@ class _Pass:
             self.columns = replace(self.columns, licenses=licenses)
             self.started.append(start)
         if starts:
-            self._look()
+            self.look()
 
 
 def _fullest(waiting: list[Demand], sizes: Mapping[int, int], room: int) -> list[Demand]:
@@ -325,11 +332,11 @@ def _fullest(waiting: list[Demand], sizes: Mapping[int, int], room: int) -> list
     return [demand for demand in waiting if demand.index in chosen]
 
 
-def _alike(demands: list[Demand]) -> list[list[Demand]]:
+def _alike(demands: list[Demand], state: _Pass) -> list[list[Demand]]:
     """Return the jobs that may use the same nodes together, in the order of the first of each."""
     alike: dict[object, list[Demand]] = {}
     for demand in demands:
-        alike.setdefault(shape_of(demand), []).append(demand)
+        alike.setdefault((shape_of(demand), state.views.limits(demand)), []).append(demand)
     return list(alike.values())
 
 

@@ -94,9 +94,13 @@ class GuardedViews:
         self._guards = guards
         self._views: dict[tuple[bool | str, ...], View] = {}
 
+    def limits(self, demand: Demand) -> tuple[bool | str, ...]:
+        """Return which reservations limit a job; jobs with equal answers may take the same."""
+        return tuple(guard.limits(demand.job) for guard in self._guards)
+
     def of(self, demand: Demand) -> View:
         """Return what a job may take."""
-        limits = tuple(guard.limits(demand.job) for guard in self._guards)
+        limits = self.limits(demand)
         if limits not in self._views:
             free = self.free
             for guard in self._guards:
