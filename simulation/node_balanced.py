@@ -117,17 +117,18 @@ class BalancedAuction(Auction):
             places = {one.index: self._places(one, variant, state) for one in waiting}
             most = min(room, max((len(nodes) for nodes in places.values()), default=0))
             fitting = [one for one in waiting if sizes[one.index] <= min(most, len(places[one.index]))]
-            chosen = _fullest(fitting, sizes, most)
-            if not chosen:
-                continue
-            total = sum(sizes[demand.index] for demand in chosen)
-            self._start(
-                [self._narrowed(one, places[one.index], total, state) for one in chosen], state, reserved
-            )
-            started = {start.demand.index for start in state.started}
-            room -= sum(size for index, size in sizes.items() if index in started)
+            started: set[int] = set()
+            while not started and (chosen := _fullest(fitting, sizes, most)):
+                total = sum(sizes[demand.index] for demand in chosen)
+                bidding = [self._narrowed(one, places[one.index], total, state) for one in chosen]
+                before = len(state.started)
+                self._start(bidding, state, reserved)
+                started = {start.demand.index for start in state.started[before:]}
+                # Jobs that more than nodes decide on may bid in vain: others then do.
+                tried = {demand.index for demand in chosen}
+                fitting = [one for one in fitting if one.index not in tried]
+            room -= sum(sizes[index] for index in started)
             waiting = [one for one in waiting if one.index not in started]
-            sizes = {one.index: sizes[one.index] for one in waiting}
         return room
 
     def _in_runs(self, alike: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
@@ -203,7 +204,7 @@ class BalancedAuction(Auction):
     def _until_none(
         self, waiting: list[Demand], state: _Pass, reserved: Reserved, *, keep: int, enough: int = _ENOUGH
     ) -> None:
-        """Auction what is free beside gres among jobs until none starts."""
+        """Auction what is free beside gres among jobs, some at a time, until all have bid in vain."""
         left = waiting
         while left:
             views = GuardedViews(state.columns, state.beside_gres(keep).free, reserved.guards)
@@ -219,12 +220,13 @@ class BalancedAuction(Auction):
                 if asked > enough * free:
                     break
             sparing = Sparing(views, left)
-            if not bidding or not self._start(
-                [sparing.narrowed(demand) for demand in bidding], state, reserved, keep=keep
-            ):
+            if not bidding:
                 return
-            started = {start.demand.index for start in state.started}
-            left = [demand for demand in left if demand.index not in started]
+            before = len(state.started)
+            self._start([sparing.narrowed(demand) for demand in bidding], state, reserved, keep=keep)
+            # Where none of them starts, those behind them bid; where some do, the others bid again.
+            gone = {start.demand.index for start in state.started[before:]} or {one.index for one in bidding}
+            left = [demand for demand in fitting if demand.index not in gone]
 
 
 class Runs:

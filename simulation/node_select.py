@@ -31,6 +31,7 @@ class Candidates:
         variant, choice: how the request is read.
         nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
         most_units: what the richest k of them could give together, shape (m + 1,).
+        run_nodes, run_units: how many nodes stand together, and what they could give; shape (runs,).
     """
 
     variant: Variant
@@ -38,13 +39,19 @@ class Candidates:
     nodes: IntArray
     units: IntArray
     most_units: IntArray
+    run_nodes: IntArray
+    run_units: IntArray
 
     def could_hold(self, demand: Demand) -> bool:
-        """Return whether there are enough nodes and cores for a job, wherever they stand."""
+        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
         span, count = demand.node_counts, len(self.nodes)
         most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
         fewest = 1 if span is None else span.minimum
-        return most >= fewest and int(self.most_units[most]) >= (demand.units or 0)
+        if most < fewest or int(self.most_units[most]) < (demand.units or 0):
+            return False
+        if not demand.contiguous:
+            return True
+        return bool(((self.run_nodes >= fewest) & (self.run_units >= (demand.units or 0))).any())
 
 
 class View:
@@ -72,10 +79,19 @@ class View:
         units = units_of(demand, self.free, self.columns)
         nodes = np.flatnonzero(mask)
         richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
-        return Candidates(variant=variant, choice=choice, nodes=nodes, units=units, most_units=richest)
+        starts = np.flatnonzero(np.diff(nodes, prepend=-2) != 1)
+        return Candidates(
+            variant=variant,
+            choice=choice,
+            nodes=nodes,
+            units=units,
+            most_units=richest,
+            run_nodes=np.diff(starts, append=len(nodes)),
+            run_units=np.add.reduceat(units[nodes], starts) if len(nodes) else starts,
+        )
 
     def could_hold(self, demand: Demand) -> bool:
-        """Return whether there are enough nodes and cores for a job, wherever they stand."""
+        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
         return any(found.could_hold(demand) for found in self.candidates(demand))
 
 

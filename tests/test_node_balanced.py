@@ -16,6 +16,7 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources
 from aucsched.bidgen.columns import Capacity
 from aucsched.bidgen.demand import Demand
 from aucsched.bidgen.guard import Guard
+from aucsched.cluster.nodes import Switch
 from aucsched.simulation.machine import Machine
 from aucsched.simulation.mix import Mix, Shape, ask_of
 from aucsched.simulation.node_balanced import Runs
@@ -268,6 +269,23 @@ def test_every_job_is_played_that_the_plain_auction_plays(
         assert balanced.record.never.keys() == plain.record.never.keys()
         assert len(plain.played) + len(plain.record.never) == len(requests)
     assert len(balanced.played) + len(balanced.record.never) == len(requests)
+
+
+@pytest.mark.parametrize("longest_s", [1000, 10_000])
+def test_jobs_behind_those_that_bid_in_vain_bid_too(longest_s: int) -> None:
+    # From 1 s on six nodes are free, three below each leaf: the first jobs that wait, which want four
+    # below one, ask for more than twice what is free.
+    nodes = tuple(node(place, cores=4, gpus=0) for place in range(8))
+    leaves = [Switch(name=f"leaf{at}", nodes=tuple(f"n{at + place}" for place in range(4))) for at in (0, 4)]
+    switches = (*leaves, Switch(name="root", switches=("leaf0", "leaf4")))
+    busy = [replace(on_nodes(4, 1), required_nodes=(name,)) for name in ("n3", "n7")]
+    wide = [replace(on_nodes(16, 4), max_switches=1)] * 5
+    made = workload([*busy, *wide, replace(on_nodes(12, 3), max_switches=1)], nodes, limit_s=1000)
+    jobs = [replace(one, arrival_s=float(place > 1)) for place, one in enumerate(made.jobs)]
+    # Where what waits is done before the longest job is, the machine is drained.
+    jobs[2] = replace(jobs[2], job=replace(jobs[2].job, time_limit_s=longest_s))
+    result = play(replace(made, switches=switches, jobs=tuple(jobs)), BALANCED)
+    assert [one.start_s for one in result.played if one.demand.job.id == "7"] == [1]
 
 
 def test_the_command_balances(tmp_path: Path) -> None:

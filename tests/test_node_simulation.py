@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_snapshots import random_snapshot
 
-from aucsched.auction.shadow import Spot
-from aucsched.bidgen.columns import Capacity
+from aucsched.auction.options import StepOptions
+from aucsched.auction.queue import queue_of
+from aucsched.auction.shadow import Spot, place_alone
+from aucsched.bidgen.columns import Capacity, columns_of
+from aucsched.bidgen.demand import Demand
 from aucsched.cluster.errors import AwardError, OptionError
 from aucsched.cluster.jobs import Job, Request, Span
-from aucsched.cluster.nodes import Node, Resources, Switch
+from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.machine import Machine, Start
 from aucsched.simulation.node_kernel import simulate_nodes
@@ -23,6 +28,8 @@ from aucsched.simulation.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.node_queue import NodeQueue
 from aucsched.simulation.node_report import node_jobs_csv, to_node_document, to_node_text
 from aucsched.simulation.node_result import NodeResult
+from aucsched.simulation.node_select import View
+from aucsched.topology.tree import topology_of
 
 AUCTIONS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
 
@@ -125,6 +132,34 @@ def test_without_a_reservation_an_auction_lets_narrow_jobs_pass_a_wide_one_for_e
     starved = starts(played("aucsched3", *jobs, reserve=0))
     assert starved["2"] == max(starved.values())
     assert starts(played("aucsched3", *jobs, reserve=1))["2"] == 100
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=80, deadline=None)
+def test_what_is_held_back_before_an_auction_could_start_nowhere(seed: int) -> None:
+    cluster = random_snapshot(seed)
+    columns, topology = columns_of(cluster), topology_of(cluster)
+    view = View(columns, columns.free)
+    for demand in queue_of(cluster, columns, StepOptions()).window:
+        if not view.could_hold(demand):
+            assert place_alone(demand, columns, topology) is None
+
+
+def test_contiguous_jobs_need_neighbours() -> None:
+    cluster = machine()
+    cluster["nodes"] = tuple(
+        replace(node, state=NodeState.DOWN) if node.name == "n3" else node for node in cluster["nodes"]
+    )
+    jobs = (
+        *(job(str(nodes), nodes=nodes, cores=nodes, contiguous=True) for nodes in (3, 4, 5)),
+        *(job(str(cores), cores=cores, contiguous=True) for cores in (16, 17)),
+        job("7", nodes=5, cores=5),
+    )
+    made = Machine(ClusterWorkload(name="", jobs=jobs, **cluster))
+    view = View(made.columns, made.columns.free)
+    read = [made.reader.read(arriving.job, place) for place, arriving in enumerate(jobs)]
+    held = [isinstance(one, Demand) and view.could_hold(one) for one in read]
+    assert held == [True, True, False, True, False, True]
 
 
 def test_a_job_that_fits_a_leaf_gets_one() -> None:
