@@ -87,6 +87,15 @@ def _named(name: str, text: str) -> Axis:
     return Axis(name=name, metavar="NAME,…", read=_name, what="a name", help=text)
 
 
+def _switch(name: str, text: str) -> Axis:
+    def read(value: str) -> str:
+        if value not in ("on", "off"):
+            raise ValueError
+        return value
+
+    return Axis(name=name, metavar="on,off", read=read, what="on or off", help=text)
+
+
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
     _named("policy", "Of the simulation (WORKLOAD only)."),
@@ -104,7 +113,8 @@ _AXES = (
     _integer("stops", "For policy speculative.", 1),
     _named("preset", "paper, plugin."),
     _named("model", "ipsched, aucsched1, aucsched2, aucsched3 (SNAPSHOT only)."),
-    _named("strategy", "exact, anytime."),
+    _named("strategy", "exact, anytime; of a workload's passes exact, quick."),
+    _switch("balance", "Auction shape by shape (workloads of nodes only)."),
     _named("weights", "lexicographic, paper."),
     _named("objective", "priority, priority_cores."),
     _named("on_timeout", "halve, incumbent, discard."),

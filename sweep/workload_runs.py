@@ -16,7 +16,7 @@ from .kinds import Kind
 #: Options of a simulation that take lists, under their names there.
 _AXES = (
     *("policy", "order", "interval_s", "selection", "weights", "objective", "on_timeout", "reserve"),
-    *("window", "max_bids", "max_bids_per_job", "work_limit"),
+    *("window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance"),
 )
 #: Columns that are a step's options under the same name.
 _OF_A_STEP = ("weights", "objective", "reserve", "window", "work_limit", "seed")
@@ -35,10 +35,11 @@ def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
     if _uses_seed(options):
         step = step_options(chosen)
         row |= {name: getattr(step, name) for name in _OF_A_STEP}
-        row["strategy"] = "anytime" if step.is_anytime else "exact"
-        if not step.is_anytime:
+        if not chosen.is_quick:
             row["on_timeout"] = step.on_timeout
         if step.model != "ipsched":
+            row["strategy"] = "quick" if chosen.is_quick else "exact"
+            row["balance"] = "on" if chosen.balance else "off"
             row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}
     return row
 
@@ -47,6 +48,8 @@ def _node_options(options: Mapping[str, Value]) -> NodeOptions:
     given: dict[str, Any] = {
         name: options[name] for name in (*_AXES, "seed") if options.get(name) is not None
     }
+    if "balance" in given:
+        given["balance"] = given["balance"] == "on"
     return NodeOptions(**given)
 
 
