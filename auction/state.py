@@ -78,8 +78,8 @@ class _Room:
     def __init__(self, guard: Guard, table: BidTable) -> None:
         self.guard = guard
         self._table = table
-        self._place, self._counts = guard.places(table)
-        self._parts = [(amount, room.copy()) for _, amount, room in guard.amounts(table)]
+        places = self._place, self._counts = guard.places(table)
+        self._parts = [(amount, room.copy()) for _, amount, room in guard.amounts(table, places)]
 
     def _amounts(self, bid: int) -> Iterable[tuple[IntArray, IntArray, IntArray]]:
         """Yield (what is left, where, how much the bid takes) for each resource."""

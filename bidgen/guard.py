@@ -97,13 +97,15 @@ class Guard:
                     credit[mine] = part_of(own, what)[place[mine]]
         return credit
 
-    def amounts(self, table: BidTable) -> Iterator[tuple[str, IntArray, IntArray]]:
+    def amounts(
+        self, table: BidTable, places: tuple[IntArray, BoolArray] | None = None
+    ) -> Iterator[tuple[str, IntArray, IntArray]]:
         """Yield ``cores``, ``memory`` and each gres, what entries take of its room, and the room.
 
         Shapes (entries,) and (nodes,). Memory where bids count it. What a job has reserved itself is not
-        counted again.
+        counted again. ``places`` spares looking them up again.
         """
-        _, counts = self.places(table)
+        _, counts = places or self.places(table)
         taken = {"cores": table.cores, **table.gres}
         if table.memory is not None:
             taken["memory"] = table.memory
@@ -116,7 +118,7 @@ class Guard:
             return np.zeros(0, np.bool_)
         place, counts = self.places(table)
         short = np.zeros_like(counts)
-        for _, amount, room in self.amounts(table):
+        for _, amount, room in self.amounts(table, (place, counts)):
             short |= counts & (amount > room[place])
         return np.logical_or.reduceat(short, table.indptr[:-1])
 

@@ -217,9 +217,9 @@ def _on_nodes(table: BidTable, columns: Columns) -> Iterator[Part]:
 
 def _reserved(table: BidTable, guards: tuple[Guard, ...]) -> Iterator[Part]:
     for guard in guards:
-        row, _ = guard.places(table)
-        for what, amount, room in guard.amounts(table):
-            yield Part(what=what, guard=guard, row=row, amount=amount, capacity=room)
+        places = guard.places(table)
+        for what, amount, room in guard.amounts(table, places):
+            yield Part(what=what, guard=guard, row=places[0], amount=amount, capacity=room)
 
 
 def _licenses(table: BidTable, columns: Columns) -> Iterator[Part]:
