@@ -20,6 +20,7 @@ from fluid import fluid_utilization
 from thesis_report import write_results
 from thesis_tables import TABLES, Row
 
+from aucsched.cluster.errors import AucschedError
 from aucsched.cluster.workload import ClusterWorkload
 
 HERE = Path(__file__).parent
@@ -43,7 +44,12 @@ def main(
     """Run one table's workloads and write the results."""
     if nodes is not None and table not in ("A.1", "A.2"):
         raise click.UsageError(f"--nodes is for tables A.1 and A.2; {table} names its machine")
+    known = list(dict.fromkeys(row.workload for row in TABLES[table]))
+    for workload in only:
+        if workload not in known:
+            raise click.UsageError(f"--only {workload}: table {table} has {', '.join(known)}")
     rows = [row for row in TABLES[table] if not only or row.workload in only]
+    _check(table, rows, seed, nodes)
     folder = results / f"table-{table}-seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     left = [row for row in rows if not (folder / f"{row.key}.json").exists()]
@@ -68,6 +74,16 @@ def main(
         }
         _add_facts(folder / "run.json", facts)
     write_results(results, HERE / "RESULTS.md", HERE / "figures")
+
+
+def _check(table: str, rows: list[Row], seed: int, nodes: int | None) -> None:
+    """Refuse a machine that a workload does not fit, before anything runs."""
+    if nodes is not None:
+        for row in {row.workload: row for row in rows}.values():
+            try:
+                make(table, row, seed, nodes)
+            except AucschedError as error:
+                raise click.UsageError(f"--nodes {nodes}: workload {row.workload}: {error}") from error
 
 
 def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, Any]:
