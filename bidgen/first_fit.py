@@ -13,11 +13,11 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .columns import BoolArray, Capacity, Columns, IntArray
+from .columns import BoolArray, Columns, IntArray
 from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
-from .guard import Guard
+from .guard import Guard, capped_by
 from .required import required_sets
 from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 
@@ -60,15 +60,8 @@ class FirstFit:
                 return found
         return None
 
-    def _free_for(self, demand: Demand) -> Capacity:
-        """Return what a job may take: beside reservations it would run into, only their room."""
-        free = self._free
-        for guard in self._guards:
-            free = guard.capped(free, demand.job)
-        return free
-
     def _first(self, demand: Demand, variant: Variant, choice: GresChoice) -> Placement | None:
-        free = self._free_for(demand)
+        free = capped_by(self._guards, self._free, demand.job)
         mask = usable(demand, variant, choice, free, self._columns)
         nodes = np.flatnonzero(mask) if demand.max_switches is None else self._in_tree_order(mask)
         units = units_of(demand, free, self._columns)

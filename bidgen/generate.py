@@ -22,7 +22,7 @@ from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .first_fit import FirstFit, Placement, mode_of
-from .guard import Guard
+from .guard import Guard, capped_by
 from .last_resort import last_resort
 from .nodesets import general_nodesets
 from .required import required_sets
@@ -246,10 +246,7 @@ class _Generator:
         """Return what a job may take: beside reservations it would run into, only their room."""
         limits = self._limits(demand)
         if limits not in self._capped:
-            free = self._columns.free
-            for guard in self._guards:
-                free = guard.capped(free, demand.job)
-            self._capped[limits] = free
+            self._capped[limits] = capped_by(self._guards, self._columns.free, demand.job)
         return self._capped[limits]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -121,6 +121,13 @@ class Guard:
         for _, amount, room in self.amounts(table, (place, counts)):
             short |= counts & (amount > room[place])
         return np.logical_or.reduceat(short, table.indptr[:-1])
+
+
+def capped_by(guards: Iterable[Guard], free: Capacity, job: Job) -> Capacity:
+    """Return what a job may take beside reservations: of those that it would run into, only the room."""
+    for guard in guards:
+        free = guard.capped(free, job)
+    return free
 
 
 def beyond(amount: IntArray, own: IntArray) -> IntArray:

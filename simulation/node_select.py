@@ -17,7 +17,7 @@ from ..bidgen.columns import Capacity, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from ..bidgen.first_fit import Placement, mode_of
-from ..bidgen.guard import Guard
+from ..bidgen.guard import Guard, capped_by
 from ..bidgen.required import required_sets
 from ..bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 from ..topology.tree import Topology
@@ -118,10 +118,7 @@ class GuardedViews:
         """Return what a job may take."""
         limits = self.limits(demand)
         if limits not in self._views:
-            free = self.free
-            for guard in self._guards:
-                free = guard.capped(free, demand.job)
-            self._views[limits] = View(self._columns, free)
+            self._views[limits] = View(self._columns, capped_by(self._guards, self.free, demand.job))
         return self._views[limits]
 
 
