@@ -54,15 +54,15 @@ class Auction:
         if not fitting or key == self._idle:
             self.wants_more = False
             return ()
-        started = self._pass(now, queue, window)
+        started = self._pass(now, queue, window, fitting)
         self._idle = None if started else key
         return started
 
-    def _pass(self, now: float, queue: NodeQueue, window: list[Demand]) -> Sequence[Start]:
+    def _pass(
+        self, now: float, queue: NodeQueue, window: list[Demand], fitting: list[Demand]
+    ) -> Sequence[Start]:
         """Auction what is free among the window's jobs that could start."""
         del queue
-        view = View(self._machine.columns, self._machine.columns.free)
-        fitting = [demand for demand in window if self._could_start(demand, view)]
         return self._auctioned(now, window, fitting)
 
     def _first(self, queue: NodeQueue) -> list[Demand]:

@@ -46,7 +46,11 @@ class BalancedAuction(Auction):
         self._mix = Mix(machine.columns)
         self._queue: NodeQueue | None = None
 
-    def _pass(self, now: float, queue: NodeQueue, window: list[Demand]) -> Sequence[Start]:
+    def _pass(
+        self, now: float, queue: NodeQueue, window: list[Demand], fitting: list[Demand]
+    ) -> Sequence[Start]:
+        # Whether a job could start changes from one of a pass's auctions to the next.
+        del fitting
         if self._queue is not queue:
             self._queue = queue
             queue.watch(self._mix.note)
