@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
+from aucsched.auction.attempt import Cluster
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
+from aucsched.auction.quick_attempt import QuickResult, quick_attempt
 from aucsched.auction.shadow import Spot, place_alone
 from aucsched.bidgen.columns import Capacity, columns_of
 from aucsched.bidgen.demand import Demand
@@ -124,6 +126,19 @@ def test_winners_keep_the_place_that_was_counted_on_for_a_reservation(policy: st
         job("3", cores=4, nodes=2),
     )
     assert starts(played(policy, *jobs, cluster=machine(count=2))) == {"1": 0, "2": 0, "3": 100}
+
+
+def test_reservations_alone_never_keep_an_empty_machine_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_bids_beside_reservations(
+        window: tuple[Demand, ...], cluster: Cluster, options: StepOptions
+    ) -> QuickResult:
+        return quick_attempt(() if cluster.guards else window, cluster, options)
+
+    monkeypatch.setattr("aucsched.simulation.node_auction.quick_attempt", no_bids_beside_reservations)
+    # Two narrow jobs are worth more than the wide one: that is reserved for now.
+    jobs = (job("1", cores=32), *(job(name, cores=16, priority=800) for name in "23"))
+    result = played("aucsched3", *jobs, work_limit=20)
+    assert starts(result) == {"2": 0, "3": 0, "1": 100}
 
 
 def test_without_a_reservation_an_auction_lets_narrow_jobs_pass_a_wide_one_for_ever() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import snapshot
@@ -204,7 +204,6 @@ def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> N
 
 @given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
-@example(seed=103, model="ipsched", reserve=2)
 def test_something_starts_where_the_first_blocked_job_could_now(seed: int, model: str, reserve: int) -> None:
     step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve))
     if step.cluster.guards and step.cluster.guards[0].is_now:
