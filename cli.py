@@ -18,51 +18,55 @@ from .cluster.errors import AucschedError, InputError, OptionError
 #: Command name -> (module below this package, attribute, one line for --help).
 COMMANDS = {
     "schedule": (
-        "auction.command",
+        "commands.schedule",
         "schedule",
         "Run one auction over a snapshot and print who starts where.",
     ),
-    "explain": ("auction.explain_command", "explain", "Say why one job starts or waits, and what it bid on."),
-    "check": ("auction.report_command", "check", "Read a snapshot, check it, and report what it holds."),
+    "explain": ("commands.explain", "explain", "Say why one job starts or waits, and what it bid on."),
+    "check": ("commands.check", "check", "Read a snapshot, check it, and report what it holds."),
     "compare": (
-        "auction.comparison_command",
+        "commands.compare",
         "compare",
         "Set the auction beside first-fit by priority and Slurm's own plan.",
     ),
     "plan": (
-        "simulation.plan_command",
+        "commands.plan",
         "plan",
         "Plan a snapshot: when and where each of its jobs will start.",
     ),
     "negotiate": (
-        "simulation.negotiate_command",
+        "commands.negotiate",
         "negotiate",
         "Run the batch scheduler and the runtime scheduler against each other.",
     ),
     "ibsched": (
-        "simulation.party_command",
+        "commands.parties",
         "ibsched",
         "Be the batch scheduler of a negotiation with an irtsched process.",
     ),
     "irtsched": (
-        "simulation.party_command",
+        "commands.parties",
         "irtsched",
         "Be the runtime scheduler of a negotiation with an ibsched process.",
     ),
     "schema": (
-        "formats.schema_command",
+        "commands.schema",
         "schema",
         "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     ),
-    "completion": ("formats.completion_command", "completion", "Print the completion script of a shell."),
-    "snapshot": ("formats.command", "snapshot", "Make a snapshot of a live cluster or of its saved output."),
-    "simulate": ("simulation.command", "simulate", "Simulate a log under a policy and print the metrics."),
+    "completion": ("commands.completion", "completion", "Print the completion script of a shell."),
+    "snapshot": (
+        "commands.snapshot",
+        "snapshot",
+        "Make a snapshot of a live cluster or of its saved output.",
+    ),
+    "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
     "sweep": (
         "sweep.command",
         "sweep",
         "Run every combination of options, in parallel; goes on where stopped.",
     ),
-    "workload": ("simulation.workload_command", "workload", "Look at a log; make the papers' workloads."),
+    "workload": ("commands.workload", "workload", "Look at a log; make the papers' workloads."),
 }
 
 

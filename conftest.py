@@ -8,6 +8,8 @@ settings.load_profile("house")
 
 collect_ignore = [
     "src",
+    "commands",
+    "slurm",
     "cluster",
     "formats",
     "topology",

@@ -14,18 +14,18 @@ from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.schedule import Sizes
-from ..models.anytime import Limits, solve_anytime
-from ..models.exact import integer_weights, largest_sum
 from ..models.ipsched import check_size
-from ..models.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
-from ..models.packing import packing_of
 from ..models.preference import PREFERENCE_TABLES, TABLE_4_4, cost_k, preference_f
-from ..models.solver import SolverStatus
+from ..models.search.anytime import Limits, solve_anytime
+from ..models.search.packing import packing_of
+from ..models.solve.exact import integer_weights, largest_sum
+from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
+from ..models.solve.solver import SolverStatus
 from ..topology.tree import Topology
 from .export import export
+from .ledger import greedy
 from .options import StepOptions
-from .state import greedy
-from .stated import Answer, Stated, Weight, bid_weights, state
+from .programs import Answer, Stated, Weight, bid_weights, state
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53

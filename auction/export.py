@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ..formats.binary import write_bytes
-from ..models.solver import written
-from .stated import Stated
+from ..models.solve.solver import written
+from .programs import Stated
 
 
 def export(stated: Stated, path: str, *, weighted: bool) -> None:

@@ -21,12 +21,12 @@ from ..bidgen.fields import gres_choices, units_of, usable
 from ..bidgen.generate import Bids, first_fit_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
-from ..models.solver import SolverStatus
+from ..models.solve.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
+from .ledger import FreeState, greedy
 from .options import StepOptions
-from .state import FreeState, greedy
-from .stated import bid_weights
+from .programs import bid_weights
 
 #: How often losers are dealt again.
 _ROUNDS = 2

@@ -16,8 +16,8 @@ from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..formats.hostlist import fold
 from .attempt import AttemptResult, Cluster
+from .ledger import FreeState
 from .queue import Queue
-from .state import FreeState
 
 #: How many names a sentence lists before it says how many more there are.
 _LISTED = 8

@@ -10,7 +10,7 @@ from ..bidgen.guard import Guard
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
-from .shadow import Forecast, Spot, guard_for
+from .forecast import Forecast, Spot, guard_for
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -24,16 +24,16 @@ from ..cluster.schedule import (
     Status,
 )
 from ..cluster.snapshot import Snapshot
-from ..models.solver import SolverStatus
+from ..models.solve.solver import SolverStatus
 from ..topology.tree import topology_of
 from .attempt import AttemptResult, Cluster, attempt
 from .check import check_schedule
+from .ledger import FreeState
 from .options import StepOptions, options_with_preset
 from .parts import attempt_in_parts
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .reserve import reservations_for
-from .state import FreeState
 
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 

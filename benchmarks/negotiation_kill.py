@@ -26,17 +26,17 @@ from dataclasses import dataclass, field
 from math import isclose
 from pathlib import Path
 
-from aucsched.negotiation import irtsched
+from aucsched.commands.negotiate_options import play_from, runtime_settings
+from aucsched.commands.parties import irtsched as command
 from aucsched.negotiation.events import Send
-from aucsched.negotiation.irtsched import RuntimeState
-from aucsched.negotiation.journal import Happening, Journal
-from aucsched.negotiation.party import Party
+from aucsched.negotiation.parties import irtsched
+from aucsched.negotiation.parties.irtsched import RuntimeState
+from aucsched.negotiation.remote.journal import Happening, Journal
+from aucsched.negotiation.remote.party import Party
 from aucsched.runtime.machine import empty_machine
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.runtime.speedup import LINEAR
-from aucsched.simulation.negotiate_shared_command import play_from, runtime_settings
-from aucsched.simulation.negotiate_workload import Play
-from aucsched.simulation.party_command import irtsched as command
+from aucsched.simulation.negotiated.plays import Play
 
 _PARTIES = ("ibsched", "irtsched")
 #: After its point, a party lives on for up to so long: kills fall between a journal's lines and inside them.

@@ -21,8 +21,8 @@ from aucsched import Award, Snapshot, load_snapshot
 from aucsched.auction.attempt import bid_options
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
+from aucsched.auction.programs import Stated, state
 from aucsched.auction.queue import queue_of
-from aucsched.auction.stated import Stated, state
 from aucsched.auction.step import run_step
 from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.generate import generate_bids

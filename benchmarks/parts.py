@@ -19,7 +19,7 @@ import ours
 from instances.generate import snapshot_bytes
 
 from aucsched.auction.step import run_step
-from aucsched.formats.native import parse_snapshot
+from aucsched.formats.native.read import parse_snapshot
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ import msgspec
 
 from aucsched import Snapshot, schedule
 from aucsched.auction.options import MODELS
-from aucsched.formats.native import parse_snapshot
+from aucsched.formats.native.read import parse_snapshot
 
 GRES = ("gpu", "gpu:a100", "gpu:v100", "fpga")
 FEATURES = ("nvme", "fat", "ib")

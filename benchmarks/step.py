@@ -107,9 +107,9 @@ def _bids() -> str:
     from aucsched.bidgen.columns import columns_of
     from aucsched.bidgen.demand import Demand, DemandReader
     from aucsched.bidgen.generate import BidOptions, generate_bids
-    from aucsched.formats.native import parse_snapshot
+    from aucsched.formats.native.read import parse_snapshot
     from aucsched.models.aucsched3 import Aucsched3
-    from aucsched.models.solver import SolverOptions, prepared
+    from aucsched.models.solve.solver import SolverOptions, prepared
     from aucsched.topology.tree import topology_of
 
     document = fragmented_document("tsubame", 0, 0, busy=0.2)

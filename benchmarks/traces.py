@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from aucsched.formats.swf import read_swf
-from aucsched.simulation.checked import CheckedPolicy, simulate_checked
-from aucsched.simulation.counts import simulate_counts
-from aucsched.simulation.policy import POLICIES, make_policy
-from aucsched.simulation.workload import Requests, Workload, workload_from_swf
+from aucsched.simulation.logs.checked import CheckedPolicy, simulate_checked
+from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.policies import POLICIES, make_policy
+from aucsched.simulation.requests import Requests, Workload, workload_from_swf
 
 T = TypeVar("T")
 #: KTH-SP2 under EASY, to the digits published with the reading of traces.

@@ -26,8 +26,8 @@ from ..cluster.errors import InputError
 from ..cluster.jobs import Job, Request, Span
 from ..cluster.nodes import Node, Resources
 from ..cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from .notes import Notes
 from .reading import read_document, unpacked
-from .slurm_notes import Notes
 
 GRES = "gpu_milli"
 #: Of a whole GPU.

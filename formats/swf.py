@@ -2,7 +2,7 @@
 
 A log is text: comment lines begin with ``;`` and may hold ``Label: value`` headers, every other line is
 one job of 18 numbers, −1 where a number is not known. Source: Feitelson's Parallel Workloads Archive,
-version 2.2 of the format. What a simulation makes of a row is simulation/workload.py's business.
+version 2.2 of the format. What a simulation makes of a row is simulation/requests.py's business.
 """
 
 from __future__ import annotations

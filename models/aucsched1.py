@@ -17,7 +17,7 @@ from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .auction_model import FloatArray, LinearAuction
 from .preference import TABLE_4_4, Constants
-from .solver import LpAffineExpression, LpBinary, LpConstraint, LpConstraintEQ, LpInteger, LpVariable
+from .solve.solver import LpAffineExpression, LpBinary, LpConstraint, LpConstraintEQ, LpInteger, LpVariable
 
 
 class Aucsched1(LinearAuction):

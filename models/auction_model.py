@@ -12,7 +12,7 @@ from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .preference import Constants, preference_f
-from .solver import (
+from .solve.solver import (
     IntegerProgram,
     LpAffineExpression,
     LpBinary,

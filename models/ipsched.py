@@ -15,7 +15,7 @@ from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
 from ..topology.tree import Topology
 from .auction_model import FloatArray
-from .solver import (
+from .solve.solver import (
     IntegerProgram,
     LpAffineExpression,
     LpBinary,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
+from .requests import Workload
 from .stepping import NEVER
-from .workload import Workload
 
 #: Runs of processors: first number and how many.
 Runs = tuple[tuple[int, int], ...]

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .requests import Workload
 from .stepping import NEVER, StoppedRun
-from .workload import Workload
 
 Column = NDArray[np.float64]
 

@@ -51,8 +51,8 @@ def sweep(source: str, outputs: tuple[Path, ...], plot: Path | None, **options: 
     Options with N,… or NAME,… take lists: --window 25,50,100. A sweep that was stopped, by whatever, goes on
     when the same command is given again: only the runs in flight are lost.
     """
+    from ..commands.outputs import progress_over
     from ..formats.drawing import check_drawing
-    from ..simulation.shared_command import progress_over
     from .drive import sweep as sweep_plan
     from .plan import make_plan
     from .plot import check_panels, draw_sweep

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..cluster.errors import InputError, OptionError
-from ..formats.workload_wire import FORMAT as WORKLOAD_FORMAT
+from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
 from .axes import AXES, Row, Value, shown
 from .kinds import Kind
 from .snapshot_runs import SNAPSHOT

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..cluster.errors import OptionError
 from ..formats.drawing import save_figure
-from ..simulation.chart import new_figure, styled
+from ..simulation.charts.chart import new_figure, styled
 from .axes import Row, Value
 from .plan import Plan
 from .run import FAILED

@@ -9,7 +9,7 @@ from ..auction.step import run_step
 from ..cluster.errors import OptionError
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
-from ..formats.native import parse_snapshot
+from ..formats.native.read import parse_snapshot
 from .axes import Row, Value
 from .kinds import Kind
 

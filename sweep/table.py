@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..cluster.errors import OptionError
 from ..formats.binary import write_bytes
-from ..formats.write import write_text
+from ..formats.native.write import write_text
 from .axes import AXES, Row, Value
 
 SUFFIXES = (".csv", ".parquet")

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from ..commands.log_options import check_policy_options, read_policy_options
 from ..formats.swf import SwfLog, unpack_swf
-from ..simulation.counts import simulate_counts
+from ..simulation.logs.counts import simulate_counts
+from ..simulation.logs.policies import PolicyOptions, make_policy
 from ..simulation.metrics import metrics
-from ..simulation.policy import PolicyOptions, make_policy
-from ..simulation.policy_command import check_policy_options, read_policy_options
+from ..simulation.requests import Requests, machine_size, workload_from_swf
 from ..simulation.result import Result
 from ..simulation.stepping import StoppedRun, stopped_by
-from ..simulation.workload import Requests, machine_size, workload_from_swf
 from .axes import Row, Value
 from .kinds import Kind
 

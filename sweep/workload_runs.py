@@ -7,9 +7,9 @@ from typing import Any
 
 from ..auction.options import MODELS
 from ..cluster.workload import ClusterWorkload
-from ..formats.workload import parse_workload
-from ..simulation.node_metrics import node_metrics
-from ..simulation.node_policies import NodeOptions, play, step_options
+from ..formats.native.workload import parse_workload
+from ..simulation.nodes.metrics import node_metrics
+from ..simulation.nodes.policies import NodeOptions, play, step_options
 from .axes import Row, Value
 from .kinds import Kind
 

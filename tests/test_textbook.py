@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.plain import J, starts_of, workload_of, workloads
 
-from aucsched.auction.plan import make_plan
-from aucsched.simulation.counts import simulate_counts
-from aucsched.simulation.policy import POLICIES, PolicyOptions, make_policy
+from aucsched.auction.planning.plan import make_plan
+from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.policies import POLICIES, PolicyOptions, make_policy
+from aucsched.simulation.requests import Workload
 from aucsched.simulation.subset import Candidate, fullest
-from aucsched.simulation.workload import Workload
 
 #: "We need to know the runtimes of job 1 and job 2 to determine when their processors will be freed in favor
 #: of job 3, and … make sure backfilling job 4 will not delay job 3": 10 processors.

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, Status
     from .cluster.snapshot import Snapshot
     from .cluster.workload import ArrivingJob, ClusterWorkload
-    from .formats.native import load_snapshot
-    from .formats.workload import load_workload, save_workload
-    from .formats.write import save_snapshot
+    from .formats.native.read import load_snapshot
+    from .formats.native.workload import load_workload, save_workload
+    from .formats.native.write import save_snapshot
 
 _PLACES = {
     "auction.step": ("schedule",),
@@ -37,9 +37,9 @@ _PLACES = {
     "cluster.schedule": ("Award", "BidClass", "Reason", "Refusal", "Schedule", "Status"),
     "cluster.snapshot": ("Snapshot",),
     "cluster.workload": ("ArrivingJob", "ClusterWorkload"),
-    "formats.native": ("load_snapshot",),
-    "formats.workload": ("load_workload", "save_workload"),
-    "formats.write": ("save_snapshot",),
+    "formats.native.read": ("load_snapshot",),
+    "formats.native.workload": ("load_workload", "save_workload"),
+    "formats.native.write": ("save_snapshot",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 

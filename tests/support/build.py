@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.formats.native import parse_snapshot
+from aucsched.formats.native.read import parse_snapshot
 
 
 def document(

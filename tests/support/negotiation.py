@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.irtsched import RuntimeState
 from aucsched.negotiation.messages import Message, ResourceOffer, ResponseResourceOffer
-from aucsched.negotiation.pair import Pair, Sent
+from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.parties.irtsched import RuntimeState
+from aucsched.negotiation.parties.pair import Pair, Sent
 from aucsched.runtime.machine import Machine, empty_machine
 from aucsched.runtime.records import JobState, MapEntry
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiate import entry_of, node_names
+from aucsched.simulation.negotiated.esp import entry_of, node_names
 
 
 def rigid(job: str, nodes: int, seconds: float, *, priority: int = 100, **members: Any) -> MapEntry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from aucsched.formats.slurm_detail import JobDetail
+from aucsched.slurm.answers.detail import JobDetail
 
 Document = dict[str, Any]
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from aucsched.negotiation import ibsched, irtsched
-from aucsched.negotiation.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.handshake import Identity, PartyName
-from aucsched.negotiation.irtsched import RuntimeState
-from aucsched.negotiation.party import Party
-from aucsched.negotiation.transport_link import (
+from aucsched.negotiation.parties import ibsched, irtsched
+from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.parties.irtsched import RuntimeState
+from aucsched.negotiation.remote.handshake import Identity, PartyName
+from aucsched.negotiation.remote.link import (
     Limits,
     Link,
     Listener,
     address_of,
 )
+from aucsched.negotiation.remote.party import Party
 from aucsched.runtime.settings import RuntimeSettings
 from support.negotiation import check_jobs, machine, malleable, rigid
 

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from aucsched.simulation.checked import simulate_checked
-from aucsched.simulation.counts import simulate_counts
-from aucsched.simulation.policy import make_policy
-from aucsched.simulation.workload import Requests, Workload
+from aucsched.simulation.logs.checked import simulate_checked
+from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.policies import make_policy
+from aucsched.simulation.requests import Requests, Workload
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,267 @@
+"""The ways in which a job's request could be made easier to fulfil, each from the smallest change on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...bidgen.guard import Guard
+from ...cluster.jobs import Job, Request, Span
+from ...cluster.snapshot import Snapshot
+from .words import counted, duration
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Kind:
+    """One way to change a job.
+
+    Attributes:
+        values: what the changed part could be instead, the smallest change first.
+        is_monotone: a job that fits with one of the values fits with all that come after it.
+        between: tells the values between one of ``values`` and the one before it; None where there are none.
+        apply: makes the changed job of a job and a value.
+        share: the share of what was asked for that a value gives up, 0 to 1.
+    """
+
+    values: Sequence[int]
+    apply: Callable[[Job, int], Job]
+    share: Callable[[int], float]
+    between: Callable[[int], Sequence[int]] | None = None
+    is_monotone: bool = True
+
+    def finer(self, value: int) -> Sequence[int]:
+        """Return the values between one of ``values`` and the one before it."""
+        return () if self.between is None else self.between(value)
+
+
+def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: int) -> list[Kind]:
+    """Return every way to change a job; those that give up no amount first.
+
+    Args:
+        job: what waits.
+        snapshot: its reservations and partitions may limit the job's time.
+        guards: reservations for blocked jobs do so, too.
+        leaves: leaf switches of the cluster.
+    """
+    found = [
+        *_places(job.request, leaves),
+        *_sizes(job.request),
+        *_gres(job.request),
+        *_memory(job.request),
+        *_licenses(job.request),
+        *_times(job, snapshot, guards),
+    ]
+    return [kind for kind in found if len(kind.values)]
+
+
+def _asking(job: Job, **members: Any) -> Job:
+    return replace(job, request=replace(job.request, **members))
+
+
+def _dropped(**members: Any) -> Kind:
+    """Return the kind that drops a condition."""
+    return Kind(values=(0,), apply=lambda job, _: _asking(job, **members), share=lambda _: 0.0)
+
+
+def _amount(asked: int, values: Sequence[int], apply: Callable[[Job, int], Job], **more: Any) -> Kind:
+    """Return a kind of which a value gives up what is missing of the amount asked for."""
+    return Kind(values=values, apply=apply, share=lambda value: 1 - value / asked, **more)
+
+
+def _places(request: Request, leaves: int) -> Iterator[Kind]:
+    """Yield the conditions on where the nodes are, and whether they are shared."""
+    if request.contiguous:
+        yield _dropped(contiguous=False)
+    most = request.max_switches
+    if most is not None:
+        yield Kind(
+            values=range(most + 1, max(most + 2, leaves + 1)),
+            apply=lambda job, value: _asking(job, max_switches=value if value < leaves else None),
+            share=lambda _: 0.0,
+        )
+    if request.required_nodes:
+        yield _dropped(required_nodes=())
+    if request.exclusive:
+        yield _dropped(exclusive=False)
+
+
+def _sizes(request: Request) -> Iterator[Kind]:
+    """Yield fewer nodes with as many cores on each, and fewer cores."""
+    step, nodes, per_node = request.cores_per_task, request.node_counts, request.cores_per_node
+    if nodes is not None:
+        lowest = max(1, len(request.required_nodes))
+        yield _amount(
+            nodes.minimum,
+            range(nodes.minimum - 1, lowest - 1, -1),
+            _on_nodes,
+            # Fewer consecutive nodes may be poorer ones, and few nodes may not hold what is asked for in all.
+            is_monotone=not (request.required_nodes or request.gres_total)
+            and (per_node is not None or not request.contiguous),
+        )
+    if per_node is not None:
+        lowest = _whole(request.min_cores_per_node, step)
+        yield _amount(per_node, range(per_node - step, lowest - 1, -step), _with_cores_per_node)
+    elif request.cores is not None:
+        yield _fewer_cores(request, request.cores)
+
+
+def _on_nodes(job: Job, value: int) -> Job:
+    """Return the job on so many nodes, with as many cores on each, in whole tasks."""
+    request = job.request
+    cores = request.cores
+    if cores is not None and request.node_counts is not None:
+        cores = _scaled(cores, value, request.node_counts.minimum, request.cores_per_task)
+    return _asking(job, nodes=Span.exactly(value), cores=cores)
+
+
+def _scaled(cores: int, nodes: int, asked: int, step: int) -> int:
+    """Return the cores of ``nodes`` nodes where ``asked`` have ``cores``, in whole tasks."""
+    return cores // step * nodes // asked * step
+
+
+def _whole(cores: int, step: int) -> int:
+    """Return the fewest whole tasks' cores that hold so many."""
+    return -(-cores // step) * step
+
+
+def _with_cores_per_node(job: Job, value: int) -> Job:
+    nodes, total = job.request.node_counts, job.request.cores
+    cores = None if total is None or nodes is None else nodes.minimum * value
+    return _asking(job, cores_per_node=value, cores=cores)
+
+
+def _fewer_cores(request: Request, asked: int) -> Kind:
+    """Return fewer cores in all (on the nodes asked for; on fewer nodes, so many fewer).
+
+    With a least number a node, only its multiples are sure to fit where a larger one does.
+    """
+    step, nodes = request.cores_per_task, request.nodes
+    least = _whole(request.min_cores_per_node, step)
+    lowest = least * (1 if nodes is None else nodes.minimum)
+    stride = least if nodes is None else step
+
+    def apply(job: Job, value: int) -> Job:
+        now = job.request.nodes
+        cores = value if now is None or nodes is None else _scaled(value, now.minimum, nodes.minimum, step)
+        return _asking(job, cores=cores)
+
+    return _amount(
+        asked,
+        range((asked - 1) // stride * stride, lowest - 1, -stride),
+        apply,
+        between=None
+        if stride == step
+        else lambda value: range(min(asked - step, value + stride - step), value, -step),
+        # Each of the nodes that are required, or needed for gres, takes a task.
+        is_monotone=nodes is not None or not (request.required_nodes or request.gres_total),
+    )
+
+
+def _gres(request: Request) -> Iterator[Kind]:
+    for member in ("gres_per_node", "gres_total"):
+        for name, span in getattr(request, member).items():
+            if span.minimum:
+                yield _fewer_gres(member, name, span.minimum)
+
+
+def _fewer_gres(member: str, name: str, asked: int) -> Kind:
+    def apply(job: Job, value: int) -> Job:
+        spans = {kind: span for kind, span in getattr(job.request, member).items() if kind != name}
+        if value:
+            spans[name] = Span.exactly(value)
+        return _asking(job, **{member: spans})
+
+    return _amount(asked, range(asked - 1, -1, -1), apply)
+
+
+def _memory(request: Request) -> Iterator[Kind]:
+    for member in ("memory_mib_per_node", "memory_mib_per_core"):
+        asked = getattr(request, member)
+        if asked:
+            yield _less_memory(member, asked)
+
+
+def _less_memory(member: str, asked: int) -> Kind:
+    return _amount(asked, range(asked - 1, 0, -1), lambda job, value: _asking(job, **{member: value}))
+
+
+def _licenses(request: Request) -> Iterator[Kind]:
+    for name, asked in request.licenses.items():
+        yield _fewer_licenses(name, asked)
+
+
+def _fewer_licenses(name: str, asked: int) -> Kind:
+    def apply(job: Job, value: int) -> Job:
+        counts = {kind: count for kind, count in job.request.licenses.items() if kind != name}
+        return _asking(job, licenses=counts | ({name: value} if value else {}))
+
+    return _amount(asked, range(asked - 1, -1, -1), apply)
+
+
+def _times(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...]) -> Iterator[Kind]:
+    """Yield shorter time limits: up to the partition's, and to the starts of reservations."""
+    now, asked = snapshot.time, job.time_limit_s
+    ends = (
+        [] if now is None else [one.start - now for one in snapshot.reservations if job.user not in one.users]
+    )
+    ends += [guard.time - guard.now for guard in guards if guard.job.id != job.id]
+    names = job.partition.split(",")
+    ends += [one.max_time_limit_s or 0 for one in snapshot.partitions if one.name in names]
+    limits = sorted({int(end) for end in ends if end >= 1}, reverse=True)
+    yield Kind(
+        values=[limit for limit in limits if asked is None or limit < asked],
+        apply=lambda job, value: replace(job, time_limit_s=value),
+        share=lambda value: 1.0 if asked is None else 1 - value / asked,
+    )
+
+
+def change_words(before: Job, after: Job) -> list[str]:
+    """Return in words what a changed job asks for instead."""
+    old, new = before.request, after.request
+    said = [*_place_words(old, new), *_size_words(old, new)]
+    for member, where in (("gres_per_node", " a node"), ("gres_total", " in all")):
+        said += _counts_words(_least(getattr(old, member)), _least(getattr(new, member)), where)
+    for member, where in (("memory_mib_per_node", "a node"), ("memory_mib_per_core", "a core")):
+        if getattr(old, member) != getattr(new, member):
+            said.append(f"{getattr(new, member)} MiB {where} instead of {getattr(old, member)}")
+    said += _counts_words(old.licenses, new.licenses, " licences")
+    if before.time_limit_s != after.time_limit_s and after.time_limit_s is not None:
+        limit = "none" if before.time_limit_s is None else duration(before.time_limit_s)
+        said.append(f"a time limit of {duration(after.time_limit_s)} instead of {limit}")
+    return said
+
+
+def _place_words(old: Request, new: Request) -> Iterator[str]:
+    if old.contiguous != new.contiguous:
+        yield "nodes that need not be consecutive"
+    if old.max_switches != new.max_switches:
+        most = new.max_switches
+        yield (
+            "any leaf switches"
+            if most is None
+            else f"up to {most} leaf switches instead of {old.max_switches}"
+        )
+    if old.required_nodes != new.required_nodes:
+        yield "other nodes than those it names"
+    if old.exclusive != new.exclusive:
+        yield "nodes shared with other jobs"
+
+
+def _size_words(old: Request, new: Request) -> Iterator[str]:
+    if old.node_counts is not None and new.node_counts is not None and old.node_counts != new.node_counts:
+        yield f"{counted(new.node_counts.minimum, 'node')} instead of {old.node_counts.minimum}"
+    if old.cores_per_node != new.cores_per_node:
+        yield f"{counted(new.cores_per_node or 0, 'core')} a node instead of {old.cores_per_node}"
+    elif old.cores_per_node is None and old.cores != new.cores:
+        yield f"{counted(new.cores or 0, 'core')} instead of {old.cores}"
+
+
+def _least(spans: Mapping[str, Span]) -> dict[str, int]:
+    return {name: span.minimum for name, span in spans.items()}
+
+
+def _counts_words(old: Mapping[str, int], new: Mapping[str, int], where: str) -> Iterator[str]:
+    for name, count in old.items():
+        if new.get(name, 0) != count:
+            yield f"{new.get(name) or 'no'} {name}{where} instead of {count}"

@@ -1,0 +1,292 @@
+"""The smallest change of its request that would start a waiting job now, beside the jobs that start.
+
+Each change is tried, not reasoned about: the changed job is placed by first-fit, and where that finds nothing
+by a bid of the auction, on what is free beside the award. What is found would start for certain.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from ...bidgen.columns import Capacity, Columns, columns_of, nothing_held
+from ...bidgen.demand import Demand, DemandReader, Variant
+from ...bidgen.fields import gres_choices, units_of, usable
+from ...bidgen.first_fit import FirstFit
+from ...bidgen.generate import BidOptions, generate_bids
+from ...bidgen.guard import Guard
+from ...cluster.errors import InputError
+from ...cluster.jobs import Job
+from ...cluster.schedule import Award
+from ...cluster.snapshot import Snapshot
+from ...topology.tree import Topology, topology_of
+from ..forecast import less_awards
+from .change_kinds import Kind, change_words, kinds_of
+
+#: Values of the first of two kinds that are tried with the second, at most.
+_TRIED = 16
+#: Values of a kind that are tried one after another, where bisection would not do, at most.
+_SCANNED = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change that starts the job now.
+
+    Attributes:
+        words: what would be asked for instead; empty when the job fits as it is.
+        given_up: the share of what was asked for that is given up, 0 where only conditions on the nodes fall;
+            of two amounts what is kept of both is multiplied.
+        job: the job as changed.
+        nodes: where it would start beside the award, in snapshot order.
+    """
+
+    words: tuple[str, ...]
+    given_up: float
+    job: Job
+    nodes: tuple[str, ...]
+
+
+def smallest_changes(room: Room, job: Job) -> tuple[Change, ...]:
+    """Return the smallest change of each kind that would start ``job`` now, the smallest of all first.
+
+    A job that fits as it is gets one entry without words. Only when no change of one kind starts it, the
+    smallest of every two kinds. Empty when none of them does. The job need not be of the snapshot's queue.
+    """
+    return _Search(room, job).found()
+
+
+class Room:
+    """What is free beside the jobs that start now.
+
+    Args:
+        snapshot: the cluster and its queue.
+        awards: jobs of the queue that start now.
+        guards: reservations that nothing else may delay.
+    """
+
+    def __init__(self, snapshot: Snapshot, awards: Iterable[Award], guards: tuple[Guard, ...]) -> None:
+        started = list(awards)
+        jobs = {job.id: job for job in snapshot.jobs}
+        self.snapshot = snapshot
+        self.topology: Topology = topology_of(snapshot)
+        self.columns = _beside(columns_of(snapshot), started, jobs)
+        self.guards = tuple(_room_left(guard, self.columns, started, jobs) for guard in guards)
+        self._reader = DemandReader(snapshot, self.columns)
+
+    def nodes_for(self, job: Job) -> tuple[str, ...]:
+        """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
+        demand = self._reader.read(job, 0)
+        if not isinstance(demand, Demand):
+            return ()
+        if not any(self._could_hold(demand, variant) for variant in demand.variants):
+            return ()
+        placement = FirstFit(self.columns, self.topology, self.guards).place(demand)
+        if placement is not None:
+            return self._names(placement.nodes.tolist())
+        if _is_settled(demand):
+            return ()
+        # The auction also bids on nodes that first-fit does not look at together.
+        options = BidOptions(max_bids=1, max_bids_per_job=1)
+        table = generate_bids((demand,), self.columns, self.topology, options, self.guards).table
+        return self._names(table.node[table.entries(0)].tolist()) if len(table) else ()
+
+    def _could_hold(self, demand: Demand, variant: Variant) -> bool:
+        """Return whether the nodes it may use, on as many leaf switches, are enough: no search when not."""
+        free = self.columns.free
+        choice = list(gres_choices(variant))[-1]
+        nodes = np.flatnonzero(usable(demand, variant, choice, free, self.columns))
+        most = demand.max_switches
+        needs = [(np.ones_like(nodes), 1 if demand.node_counts is None else demand.node_counts.minimum)]
+        needs.append((units_of(demand, free, self.columns)[nodes], demand.units or 0))
+        needs += [
+            (free.gres[kind][nodes], low) for kind, _, low, _ in choice.total if low and kind in free.gres
+        ]
+        for each, needed in needs:
+            of_leaves = np.sort(np.bincount(self.topology.leaf[nodes], weights=each))[::-1]
+            if of_leaves[:most].sum() < needed:
+                return False
+        return True
+
+    def _names(self, nodes: list[int]) -> tuple[str, ...]:
+        return tuple(self.columns.names[node] for node in sorted(nodes))
+
+
+def _beside(columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Columns:
+    free = less_awards(columns, awards)
+    licenses = dict(columns.licenses)
+    for award in awards:
+        for name, count in jobs[award.job].request.licenses.items():
+            licenses[name] -= count
+    return replace(columns, free=free, licenses=licenses, is_empty=nothing_held(columns.total, free))
+
+
+def _room_left(guard: Guard, columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Guard:
+    """Return a reservation whose room is less what awards still hold when it starts."""
+    room = guard.room.copy()
+    place = {columns.names[node]: index for index, node in enumerate(guard.nodes.tolist())}
+    for award in awards:
+        for name in award.nodes.keys() & place.keys() if guard.outlasts(jobs[award.job]) else ():
+            _subtract(room, place[name], award.nodes[name].cores, award.nodes[name].memory_mib or 0)
+            for kind, count in award.nodes[name].gres.items():
+                room.gres[kind][place[name]] -= count
+    return replace(guard, room=room)
+
+
+def _subtract(room: Capacity, place: int, cores: int, memory: int) -> None:
+    room.cores[place] -= cores
+    room.memory[place] -= memory
+
+
+def _is_settled(demand: Demand) -> bool:
+    """Return whether what first-fit does not place fits nowhere: it has looked at every node set."""
+    if any(variant.gres_total for variant in demand.variants):
+        return False
+    if demand.contiguous:
+        return demand.max_switches is None
+    is_plain = demand.max_switches is None and not len(demand.required)
+    return is_plain and demand.units_per_node is not None
+
+
+class _Search:
+    """Tries changes of one job."""
+
+    def __init__(self, room: Room, job: Job) -> None:
+        self._room = room
+        self._job = job
+        leaves = len(np.unique(room.topology.leaf))
+        self._kinds = kinds_of(job, room.snapshot, room.guards, leaves)
+
+    def found(self) -> tuple[Change, ...]:
+        as_it_is = self._changed()
+        if as_it_is is not None:
+            return (as_it_is,)
+        found = list(self._of_one())
+        if not found:
+            found = list(self._of_two())
+        return tuple(sorted(found, key=lambda change: change.given_up))
+
+    def _of_one(self) -> Iterator[Change]:
+        for kind in self._kinds:
+            found = self._smallest(kind)
+            if found is not None:
+                yield found[1]
+
+    def _of_two(self) -> Iterator[Change]:
+        """Yield the smallest change of every two kinds."""
+        for one, other in combinations(self._kinds, 2):
+            change = self._of_both(*sorted((one, other), key=lambda kind: len(kind.values)))
+            if change is not None:
+                yield change
+
+    def _of_both(self, one: Kind, other: Kind) -> Change | None:
+        """Return the smallest change of two kinds: for values of one the best of the other, and back."""
+        if one.is_monotone and other.is_monotone:
+            most = self._changed((one, one.values[-1]), (other, other.values[-1]))
+            if most is None:
+                return None
+        best: tuple[int, Change] | None = None
+        for value in (each for stop in _some(one.values, _TRIED) for each in (*one.finer(stop), stop)):
+            if best is not None and one.share(value) >= best[1].given_up:
+                break
+            best = _less(self._smallest(_better(other, one.share(value), best), (one, value)), best)
+        if best is None:
+            return None
+        back = self._smallest(_better(one, other.share(best[0]), best), (other, best[0]))
+        return min(best[1], (back or best)[1], key=lambda change: change.given_up)
+
+    def _smallest(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+        """Return the smallest change of a kind, beside fixed ones, and its value; None when none does."""
+        if not len(kind.values):
+            return None
+        found = (self._bisected if kind.is_monotone else self._scanned)(kind, *fixed)
+        return None if found is None else self._first(kind, kind.finer(found[0]), *fixed) or found
+
+    def _bisected(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+        values = kind.values
+        best = self._changed(*fixed, (kind, values[-1]))
+        if best is None:
+            return None
+        low, high = -1, len(values) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            change = self._changed(*fixed, (kind, values[middle]))
+            if change is None:
+                low = middle
+            else:
+                high, best = middle, change
+        return values[high], best
+
+    def _scanned(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+        """Try the values one after another; of very many, some, and then those before the first that does."""
+        values, most = kind.values, _TRIED if fixed else _SCANNED
+        places = _places(len(values), most)
+        found = self._first(kind, [values[place] for place in places], *fixed)
+        if found is None:
+            return None
+        at = places.index(values.index(found[0]))
+        skipped = values[places[at - 1] + 1 : places[at]] if at else ()
+        return self._first(kind, _some(skipped, most), *fixed) or found
+
+    def _first(
+        self, kind: Kind, values: Sequence[int], *fixed: tuple[Kind, int]
+    ) -> tuple[int, Change] | None:
+        tried = ((value, self._changed(*fixed, (kind, value))) for value in values)
+        return next(((value, change) for value, change in tried if change is not None), None)
+
+    def _changed(self, *changes: tuple[Kind, int]) -> Change | None:
+        """Return the change if it starts the job; a request that contradicts itself does not."""
+        job = self._job
+        try:
+            for kind, value in changes:
+                job = kind.apply(job, value)
+        except InputError:
+            return None
+        nodes = self._room.nodes_for(job)
+        if not nodes:
+            return None
+        return Change(
+            words=tuple(change_words(self._job, job)),
+            given_up=1 - prod(1 - kind.share(value) for kind, value in changes),
+            job=job,
+            nodes=nodes,
+        )
+
+
+_Found = tuple[int, Change]
+
+
+def _less(found: _Found | None, best: _Found | None) -> _Found | None:
+    """Return the smaller of two changes, the second of equals."""
+    if found is None or best is None:
+        return found or best
+    return min(best, found, key=lambda one: one[1].given_up)
+
+
+def _better(kind: Kind, fixed: float, best: _Found | None) -> Kind:
+    """Return a kind without the values that beside a share given up already are no better than ``best``.
+
+    The first of those stays where a value between it and the one before may be better.
+    """
+    if best is None or fixed >= 1:
+        return kind
+    most = 1 - (1 - best[1].given_up) / (1 - fixed)
+    end = bisect_left(kind.values, most, key=kind.share) + (kind.between is not None)
+    return replace(kind, values=kind.values[:end])
+
+
+def _some(values: Sequence[int], most: int) -> list[int]:
+    """Return all values, or where they are many ``most`` of them, evenly apart and the ends among them."""
+    return [values[place] for place in _places(len(values), most)]
+
+
+def _places(count: int, most: int) -> list[int]:
+    if count <= most:
+        return list(range(count))
+    places: list[int] = np.unique(np.linspace(0, count - 1, most).round().astype(np.int64)).tolist()
+    return places

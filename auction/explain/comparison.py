@@ -1,0 +1,130 @@
+"""Our award beside first-fit by priority and beside Slurm's own plan, job by job and in all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...cluster.jobs import Job
+from ...cluster.schedule import Schedule
+from ...cluster.snapshot import Snapshot
+from ..baseline import Baseline
+from ..queue import in_order
+
+FORMAT = "aucsched-comparison/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One job: whether each starts it now, and how long Slurm's plan lets it wait (None: not planned).
+
+    A plan from before the snapshot's time counts as now; without a snapshot time no wait is known.
+    """
+
+    job: Job
+    auction: bool
+    first_fit: bool
+    planned: float | None
+    planned_wait_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """What one of them starts: jobs, the cores they ask for at least, the sum of their priorities."""
+
+    jobs: int
+    cores: int
+    priority: Fraction | int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A queue under three schedulers.
+
+    Attributes:
+        lines: all pending jobs, highest priority first.
+        within_s: Slurm's plan counts the jobs that it starts within so many seconds.
+        slurm: None where no job of the snapshot has an expected start time.
+    """
+
+    lines: tuple[Line, ...]
+    within_s: int
+    auction: Total
+    first_fit: Total
+    slurm: Total | None
+
+
+def compare(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, within_s: int) -> Comparison:
+    """Set a schedule beside first-fit by priority and the expected start times of the snapshot's jobs."""
+    ours = {award.job for award in schedule.started}
+    lines = tuple(_lines(snapshot, ours, baseline.started.keys()))
+    planned = any(line.planned is not None for line in lines)
+    soon = [line.job for line in lines if line.planned_wait_s is not None and line.planned_wait_s <= within_s]
+    return Comparison(
+        lines=lines,
+        within_s=within_s,
+        auction=_total([line.job for line in lines if line.auction]),
+        first_fit=_total([line.job for line in lines if line.first_fit]),
+        slurm=_total(soon) if planned else None,
+    )
+
+
+def _lines(snapshot: Snapshot, ours: Collection[str], theirs: Collection[str]) -> Iterator[Line]:
+    for job in in_order(snapshot.jobs):
+        planned = job.expected_start_time
+        known = planned is not None and snapshot.time is not None
+        yield Line(
+            job=job,
+            auction=job.id in ours,
+            first_fit=job.id in theirs,
+            planned=planned,
+            planned_wait_s=max(0.0, planned - snapshot.time) if known else None,  # type: ignore[operator]
+        )
+
+
+def _total(jobs: list[Job]) -> Total:
+    return Total(
+        jobs=len(jobs),
+        cores=sum(map(least_cores, jobs)),
+        priority=sum((job.priority for job in jobs), start=Fraction(0)),
+    )
+
+
+def least_cores(job: Job) -> int:
+    """Return the cores a job asks for; on the fewest nodes where it leaves their number open."""
+    request = job.request
+    if request.cores is not None:
+        return request.cores
+    nodes = request.node_counts
+    return (request.cores_per_node or 0) * (1 if nodes is None else nodes.minimum)
+
+
+def comparison_document(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain dicts, lists, numbers and text (``aucsched-comparison/1``)."""
+    return {
+        "format": FORMAT,
+        "within_s": found.within_s,
+        "totals": {
+            "auction": _total_document(found.auction),
+            "first_fit": _total_document(found.first_fit),
+            "slurm": None if found.slurm is None else _total_document(found.slurm),
+        },
+        "jobs": [
+            {
+                "job": line.job.id,
+                "priority": float(line.job.priority),
+                "cores": least_cores(line.job),
+                "auction": line.auction,
+                "first_fit": line.first_fit,
+                "slurm": line.planned,
+                "slurm_wait_s": line.planned_wait_s,
+            }
+            for line in found.lines
+        ],
+    }
+
+
+def _total_document(total: Total) -> dict[str, Any]:
+    return {"jobs": total.jobs, "cores": total.cores, "priority": float(total.priority)}

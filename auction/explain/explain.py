@@ -1,0 +1,215 @@
+"""Why a job starts or waits: its bids, their prices, what each lacks and who holds it; what would start it.
+
+The auction is run as ``aucsched schedule`` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...bidgen.columns import BoolArray, Capacity, Columns
+from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.fields import gres_choices, usable
+from ...cluster.errors import InputError
+from ...cluster.jobs import Job
+from ...cluster.schedule import Award, Reason, Refusal
+from ...cluster.snapshot import Snapshot
+from ..forecast import ShadowStart, shadow_time
+from ..options import StepOptions
+from ..step import Step, take_step
+from .bids import BidView, JobBids
+from .changes import Change, Room, smallest_changes
+from .prices import Market, Quote, market_of
+
+#: Such jobs wait whatever they ask for.
+_WHATEVER = (Reason.HELD, Reason.NOT_EXPRESSIBLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroup:
+    """Nodes alike in what they are to the job, and the jobs or the reservation that hold them."""
+
+    what: str
+    nodes: tuple[str, ...]
+    held_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that is known about one job of a snapshot's queue.
+
+    Attributes:
+        place: in the queue, 1 for the highest priority; of ``queued`` jobs.
+        award, refusal: exactly one is None.
+        bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
+        quote: what the job pays at the market's prices, or its best bid would have cost; None without a bid.
+        award_worth, bound: what the award is worth, and what the prices prove that none can exceed; None
+            where no job takes part.
+        changes: of its request that would start it beside the award, the smallest first; None for one that
+            starts, is held, or that no award could express.
+        reserved: when and where ``--reserve`` keeps nodes for it.
+        groups: the machine's nodes, sorted out by what they are to the job; empty for one that starts.
+        alone: when it could start at the latest if nothing else started before it.
+        after_award: the same after the jobs that start now, each for its time limit.
+    """
+
+    job: Job
+    model: str
+    place: int
+    queued: int
+    award: Award | None
+    refusal: Refusal | None
+    bids: tuple[BidView, ...]
+    quote: Quote | None
+    award_worth: float | None
+    bound: float | None
+    changes: tuple[Change, ...] | None
+    reserved: ShadowStart | None
+    groups: tuple[NodeGroup, ...]
+    alone: ShadowStart | None
+    after_award: ShadowStart | None
+
+
+def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanation:
+    """Run the auction and explain what became of one job.
+
+    Raises:
+        InputError: no pending job has that id.
+    """
+    job = _pending(snapshot, job_id)
+    step = take_step(snapshot, options)
+    schedule, jobs = step.schedule, step.queue.jobs
+    award = next((one for one in schedule.started if one.job == job_id), None)
+    refusal = next((one for one in schedule.pending if one.job == job_id), None)
+    others = [one for one in schedule.started if one.job != job_id]
+    market = market_of(step, options)
+    room = Room(snapshot, others, step.cluster.guards)
+    takes_part = refusal is None or refusal.reason not in _WHATEVER
+    return Explanation(
+        job=job,
+        model=options.model,
+        place=next(place for place, one in enumerate(jobs, 1) if one.id == job_id),
+        queued=len(jobs),
+        award=award,
+        refusal=refusal,
+        bids=() if market is None else tuple(JobBids(snapshot, step, market, room, others).of(job)),
+        quote=_quote(snapshot, job, award, market) if takes_part else None,
+        award_worth=None if market is None else market.award,
+        bound=None if market is None else market.prices.bound,
+        changes=smallest_changes(room, job) if takes_part and award is None else None,
+        reserved=_reserved(job, step),
+        groups=() if award else tuple(_groups(snapshot, job, step, room, others)),
+        alone=shadow_time(snapshot, job),
+        after_award=shadow_time(snapshot, job, others),
+    )
+
+
+def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
+    if market is None:
+        return None
+    if award is not None:
+        return market.paid(job, award)
+    demand = DemandReader(snapshot, market.cluster.columns).read(job, 0)
+    if not isinstance(demand, Demand):
+        return None
+    return market.quote(demand) or market.quote_alone(demand)
+
+
+def _reserved(job: Job, step: Step) -> ShadowStart | None:
+    """Return the job's own reservation."""
+    names = step.cluster.columns.names
+    for guard in step.cluster.guards:
+        if guard.job.id == job.id:
+            nodes = tuple(names[node] for node in guard.nodes.tolist())
+            return ShadowStart(time=guard.time, nodes=nodes, at_once=guard.is_now)
+    return None
+
+
+def _pending(snapshot: Snapshot, job_id: str) -> Job:
+    for job in snapshot.jobs:
+        if job.id == job_id:
+            return job
+    if any(job.id == job_id for job in snapshot.running):
+        raise InputError(f"{job_id!r} is running already", path="jobs")
+    raise InputError(f"{job_id!r} is no pending job of this snapshot", path="jobs")
+
+
+def _groups(snapshot: Snapshot, job: Job, step: Step, room: Room, others: list[Award]) -> Iterator[NodeGroup]:
+    """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
+    columns = step.cluster.columns
+    demand, open_to_all = (
+        DemandReader(snapshot, columns, honour_reservations=honoured).read(job, 0)
+        for honoured in (True, False)
+    )
+    if not isinstance(demand, Demand) or not isinstance(open_to_all, Demand):
+        return
+    eligible, unreserved = _eligible(demand), _eligible(open_to_all)
+    before = _usable(demand, columns.free, columns)
+    after = _usable(demand, room.columns.free, columns)
+    kept = after & ~_usable(demand, _beside(room, job), columns)
+    yield from _named("free for it", after & ~kept, columns)
+    blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job) and kept[guard.nodes].any())
+    yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
+    taken = set(_names(before & ~after, columns))
+    holders = tuple(one.job for one in others if taken & one.nodes.keys())
+    yield from _named("taken by jobs that start now", before & ~after, columns, holders)
+    held = eligible & ~before
+    names = set(_names(held, columns))
+    running = sorted(
+        (one for one in snapshot.running if names & one.nodes.keys()),
+        key=lambda one: -len(names & one.nodes.keys()),
+    )
+    yield from _named("too little is free", held, columns, tuple(one.id for one in running))
+    for entry in snapshot.reservations:
+        mask = unreserved & ~eligible & np.isin(columns.names, entry.nodes)
+        yield from _named("reserved", mask, columns, (entry.name,))
+    yield from _closed(snapshot, columns)
+    others_nodes = columns.takes_jobs & ~unreserved
+    yield from _named("not of its partition or features, or excluded", others_nodes, columns)
+
+
+def _closed(snapshot: Snapshot, columns: Columns) -> Iterator[NodeGroup]:
+    """Yield the nodes that take no jobs, by state; full ones with the jobs that run on them."""
+    states = np.array([node.state.value for node in snapshot.nodes])
+    for name in dict.fromkeys(states[~columns.takes_jobs].tolist()):
+        mask = states == name
+        names = set(_names(mask, columns))
+        running = [one for one in snapshot.running if names & one.nodes.keys()]
+        running.sort(key=lambda one: -len(names & one.nodes.keys()))
+        yield from _named(str(name), mask, columns, tuple(one.id for one in running))
+
+
+def _eligible(demand: Demand) -> BoolArray:
+    mask: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
+    return mask
+
+
+def _usable(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
+    """Return the nodes that could be among the job's when it takes the fewest gres it may."""
+    masks = [
+        usable(demand, variant, list(gres_choices(variant))[-1], free, columns) for variant in demand.variants
+    ]
+    mask: BoolArray = np.any(masks, axis=0)
+    return mask
+
+
+def _beside(room: Room, job: Job) -> Capacity:
+    """Return what is free for the job: on nodes of reservations that it would run into, only their room."""
+    free = room.columns.free
+    for guard in room.guards:
+        free = free.capped(guard.nodes, guard.room) if guard.outlasts(job) else free
+    return free
+
+
+def _names(mask: BoolArray, columns: Columns) -> tuple[str, ...]:
+    return tuple(columns.names[node] for node in np.flatnonzero(mask).tolist())
+
+
+def _named(
+    what: str, mask: BoolArray, columns: Columns, held_by: tuple[str, ...] = ()
+) -> Iterator[NodeGroup]:
+    if mask.any():
+        yield NodeGroup(what=what, nodes=_names(mask, columns), held_by=held_by)

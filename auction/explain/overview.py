@@ -1,0 +1,162 @@
+"""The prices of a step's auction at a glance: of nodes, of licences, and what each job of the window pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...bidgen.columns import Capacity, FloatArray, IntArray
+from ...cluster.jobs import Job
+from ...cluster.snapshot import Snapshot
+from ..options import StepOptions
+from ..step import Step, take_step
+from .prices import MIB_IN_GIB, Amounts, Market, Quote, market_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceGroup:
+    """Nodes of equal prices.
+
+    Attributes:
+        prices: of one core, one GiB (``memory_gib``), one of each gres.
+        least, most: what all that is free on a node costs, on the cheapest and the dearest of them.
+    """
+
+    prices: Mapping[str, float]
+    least: float
+    most: float
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPrice:
+    """A job of the window: what it pays, or its best bid would have cost; None where it made no bid."""
+
+    job: Job
+    starts: bool
+    quote: Quote | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """Prices of a step's auction, in units of what is maximised.
+
+    Attributes:
+        started: how many jobs start; ``worth`` of their award, what they ``pay`` for it together.
+        bound: no award over these bids is worth more; the prices prove it.
+        groups: nodes in some bid, the dearest first.
+        unwanted: nodes in no bid.
+        licenses: price of one by name.
+        rooms: by the job that a reservation is for: what a job that would outlast its start pays besides.
+        jobs: of the window, highest priority first.
+    """
+
+    model: str
+    objective: str
+    started: int
+    worth: float
+    pay: float
+    bound: float
+    groups: tuple[PriceGroup, ...]
+    unwanted: tuple[str, ...]
+    licenses: Mapping[str, float]
+    rooms: Mapping[str, tuple[PriceGroup, ...]]
+    jobs: tuple[JobPrice, ...]
+
+
+def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
+    """Run the auction and return its prices."""
+    step = take_step(snapshot, options)
+    market = market_of(step, options)
+    if market is None:
+        return _empty(step, options)
+    columns, prices = step.cluster.columns, market.prices
+    jobs = tuple(_jobs(step, market))
+    wanted = np.flatnonzero(prices.wanted)
+    return Overview(
+        model=options.model,
+        objective=options.objective,
+        started=len(step.schedule.started),
+        worth=market.award,
+        pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
+        bound=prices.bound,
+        groups=tuple(_groups(prices.of_nodes, columns.free, wanted, columns.names)),
+        unwanted=tuple(columns.names[node] for node in np.flatnonzero(~prices.wanted).tolist()),
+        licenses=prices.of_licenses,
+        rooms={
+            guard.job.id: tuple(
+                _groups(amounts, _spread(guard.room, guard.nodes, columns.free), guard.nodes, columns.names)
+            )
+            for guard, amounts in prices.of_rooms
+        },
+        jobs=jobs,
+    )
+
+
+def _empty(step: Step, options: StepOptions) -> Overview:
+    """Return the overview of a step in which no job takes part."""
+    return Overview(
+        model=options.model,
+        objective=options.objective,
+        started=0,
+        worth=0.0,
+        pay=0.0,
+        bound=0.0,
+        groups=(),
+        unwanted=step.cluster.columns.names,
+        licenses={},
+        rooms={},
+        jobs=(),
+    )
+
+
+def _spread(room: Capacity, nodes: IntArray, like: Capacity) -> Capacity:
+    """Return a reservation's room as amounts on all nodes."""
+    spread = like.copy()
+    for whole, part in ((spread.cores, room.cores), (spread.memory, room.memory)):
+        whole[nodes] = part
+    for kind, counts in spread.gres.items():
+        counts[nodes] = room.gres[kind]
+    return spread
+
+
+def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, ...]) -> Iterator[PriceGroup]:
+    """Yield some nodes by equal prices, the dearest first."""
+    whole = np.zeros(len(names))
+    for what, price in prices.items():
+        whole += price * _amount(free, what)
+    kinds = [what for what, price in prices.items() if price.any()] or ["cores"]
+    table = np.stack([prices.get(kind, np.zeros(len(names)))[nodes] for kind in kinds], axis=1)
+    keys, group = np.unique(table, axis=0, return_inverse=True)
+    group = group.ravel()
+    dearest = np.zeros(len(keys))
+    np.maximum.at(dearest, group, whole[nodes])
+    for place in np.lexsort((-np.arange(len(keys)), -dearest)).tolist():
+        mine = nodes[group == place]
+        yield PriceGroup(
+            prices=dict(_by_unit(kinds, keys[place].tolist())),
+            least=float(whole[mine].min()),
+            most=float(whole[mine].max()),
+            nodes=tuple(names[node] for node in mine.tolist()),
+        )
+
+
+def _amount(free: Capacity, what: str) -> FloatArray | IntArray:
+    if what == "cores":
+        return free.cores
+    return free.memory if what == "memory" else free.gres[what]
+
+
+def _by_unit(kinds: list[str], prices: list[float]) -> Iterator[tuple[str, float]]:
+    for kind, price in zip(kinds, prices, strict=True):
+        yield ("memory_gib", price * MIB_IN_GIB) if kind == "memory" else (kind, price)
+
+
+def _jobs(step: Step, market: Market) -> Iterator[JobPrice]:
+    awards = {award.job: award for award in step.schedule.started}
+    for demand in step.queue.window:
+        award = awards.get(demand.job.id)
+        quote = market.quote(demand) if award is None else market.paid(demand.job, award)
+        yield JobPrice(job=demand.job, starts=award is not None, quote=quote)

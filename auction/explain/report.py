@@ -1,0 +1,195 @@
+"""What a snapshot holds: nodes, free resources, switches, jobs, and every note of its source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ...cluster.jobs import Job, JobType
+from ...cluster.snapshot import Snapshot
+from ...formats.hostlist import join
+from ...topology.tree import topology_of
+
+FORMAT = "aucsched-check/1"
+
+#: What may be special about a job, and how to see it.
+_MEMBERS: Mapping[str, Callable[[Job], object]] = {
+    "held": lambda job: job.hold is not None or job.priority == 0,
+    "contiguous": lambda job: job.request.contiguous,
+    "exclusive": lambda job: job.request.exclusive,
+    "gres": lambda job: job.request.gres_per_node or job.request.gres_total,
+    "memory": lambda job: job.request.memory_mib_per_node or job.request.memory_mib_per_core,
+    "licenses": lambda job: job.request.licenses,
+    "features": lambda job: job.request.features,
+    "max_switches": lambda job: job.request.max_switches,
+    "required_nodes": lambda job: job.request.required_nodes,
+    "excluded_nodes": lambda job: job.request.excluded_nodes,
+    "no time limit": lambda job: job.time_limit_s is None,
+    "expected_start_time": lambda job: job.expected_start_time is not None,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """How much of something there is on all nodes, how much is free on nodes that take jobs."""
+
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a snapshot holds.
+
+    Attributes:
+        states: nodes by state.
+        amounts: ``cores``, ``memory_mib`` (of nodes that limit it) and each gres by name.
+        levels: switches by level, leaves at 0; empty in the linear topology.
+        partitions: (nodes, state) of each partition, also of those only nodes name.
+        types: pending jobs by type, 1, 2 and 3 of Soner, section 4.1.
+        members: pending jobs by what is special about them.
+        unsupported: jobs by what of their request cannot be expressed.
+        endless: running jobs without an estimated end.
+    """
+
+    time: float | None
+    states: Mapping[str, int]
+    amounts: Mapping[str, Amount]
+    levels: Mapping[int, int]
+    partitions: Mapping[str, tuple[int, str]]
+    types: Mapping[str, int]
+    members: Mapping[str, int]
+    unsupported: Mapping[str, int]
+    running: int
+    endless: int
+    licenses: Mapping[str, Amount]
+    reservations: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def report_on(snapshot: Snapshot) -> Report:
+    """Return what a snapshot holds."""
+    jobs = snapshot.jobs
+    return Report(
+        time=snapshot.time,
+        states=dict(Counter(node.state.value for node in snapshot.nodes).most_common()),
+        amounts=_amounts(snapshot),
+        levels=_levels(snapshot),
+        partitions=_partitions(snapshot),
+        types={kind.value: sum(job.request.type is kind for job in jobs) for kind in JobType},
+        members={name: sum(map(bool, map(has, jobs))) for name, has in _MEMBERS.items()},
+        unsupported=dict(Counter(text for job in jobs for text in job.unsupported).most_common()),
+        running=len(snapshot.running),
+        endless=sum(job.end_time is None for job in snapshot.running),
+        licenses={
+            name: Amount(total=entry.total, free=entry.free) for name, entry in snapshot.licenses.items()
+        },
+        reservations={entry.name: join(entry.nodes) for entry in snapshot.reservations},
+        notes=snapshot.notes,
+    )
+
+
+def _amounts(snapshot: Snapshot) -> dict[str, Amount]:
+    total: Counter[str] = Counter()
+    free: Counter[str] = Counter()
+    for node in snapshot.nodes:
+        total.update({"cores": node.total.cores, "memory_mib": node.total.memory_mib or 0, **node.total.gres})
+        if node.state.takes_jobs:
+            free.update({"cores": node.free.cores, "memory_mib": node.free.memory_mib or 0, **node.free.gres})
+    return {name: Amount(total=count, free=free[name]) for name, count in total.items() if count}
+
+
+def _levels(snapshot: Snapshot) -> dict[int, int]:
+    if snapshot.switches is None:
+        return {}
+    names = {switch.name for switch in snapshot.switches}
+    topology = topology_of(snapshot)
+    levels = Counter(
+        level for name, level in zip(topology.names, topology.level.tolist(), strict=True) if name in names
+    )
+    return dict(sorted(levels.items()))
+
+
+def _partitions(snapshot: Snapshot) -> dict[str, tuple[int, str]]:
+    members: dict[str, set[str]] = {entry.name: set(entry.nodes) for entry in snapshot.partitions}
+    states = {entry.name: entry.state.value for entry in snapshot.partitions}
+    for node in snapshot.nodes:
+        for name in node.partitions:
+            members.setdefault(name, set()).add(node.name)
+    return {name: (len(nodes), states.get(name, "up")) for name, nodes in members.items()}
+
+
+def report_document(report: Report) -> dict[str, Any]:
+    """Return a report as plain dicts, lists, numbers and text (``aucsched-check/1``)."""
+    return {
+        "format": FORMAT,
+        "time": report.time,
+        "nodes": {"count": sum(report.states.values()), "by_state": dict(report.states)},
+        "amounts": _plain(report.amounts),
+        "switches_by_level": {str(level): count for level, count in report.levels.items()},
+        "partitions": {
+            name: {"nodes": count, "state": state} for name, (count, state) in report.partitions.items()
+        },
+        "jobs": {
+            "pending": sum(report.types.values()),
+            "by_type": dict(report.types),
+            "by_member": dict(report.members),
+            "unsupported": dict(report.unsupported),
+        },
+        "running": {"count": report.running, "without_end": report.endless},
+        "licenses": _plain(report.licenses),
+        "reservations": dict(report.reservations),
+        "notes": list(report.notes),
+    }
+
+
+def _plain(amounts: Mapping[str, Amount]) -> dict[str, dict[str, int]]:
+    return {name: {"total": amount.total, "free": amount.free} for name, amount in amounts.items()}
+
+
+def render_report(report: Report, console: Console) -> None:
+    """Print a report."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("nodes", f"{sum(report.states.values())}: {_counts(report.states)}")
+    for name, amount in report.amounts.items():
+        table.add_row(name, f"{amount.free} of {amount.total} free on nodes that take jobs")
+    table.add_row("switches", _switches(report))
+    partitions = (
+        f"{name} ({count} nodes{'' if state == 'up' else f', {state}'})"
+        for name, (count, state) in report.partitions.items()
+    )
+    table.add_row("partitions", ", ".join(partitions) or "none")
+    endless = f", {report.endless} of them without an estimated end" if report.endless else ""
+    table.add_row("running", f"{report.running} jobs{endless}")
+    table.add_row("pending", f"{sum(report.types.values())} jobs: {_counts(report.types)}")
+    table.add_row("of these", _counts(report.members) or "none is special")
+    for text, count in report.unsupported.items():
+        table.add_row("not expressible", f"{text} ({count} jobs)")
+    for name, amount in report.licenses.items():
+        table.add_row("licences", f"{name}: {amount.free} of {amount.total} free")
+    for name, nodes in report.reservations.items():
+        table.add_row("reservation", f"{name} on {nodes}")
+    for note in report.notes or ("none",):
+        table.add_row("note", note)
+    console.print(table)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def _switches(report: Report) -> str:
+    if not report.levels:
+        return "none: nodes in a row"
+    return ", ".join(_level(level, count) for level, count in report.levels.items())
+
+
+def _level(level: int, count: int) -> str:
+    return f"{count} {'leaves' if level == 0 else f'at level {level}'}"

@@ -1,0 +1,1 @@
+"""A start time for every job of a snapshot."""

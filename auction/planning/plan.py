@@ -1,0 +1,208 @@
+"""A full schedule of a snapshot: a start for every job that can ever start (Chapter 3, planning systems).
+
+Jobs are planned one after another in queue order, each at the earliest moment from which on nodes hold it
+until its time limit beside running jobs, advance reservations, licences and the jobs planned before it: what
+conservative backfilling reserves. Where the nodes are chosen is first-fit, as everywhere else. A snapshot is
+planned as it stands: after a change, plan the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import Any
+
+from ...bidgen.columns import Columns, columns_of
+from ...bidgen.demand import Demand, DemandReader
+from ...cluster.errors import InputError
+from ...cluster.nodes import Resources
+from ...cluster.schedule import Reason, Refusal, amount_document, document_text
+from ...cluster.snapshot import Snapshot
+from ...topology.tree import topology_of
+from ..forecast import Forecast, Spot, place_alone, resources_of
+from ..options import StepOptions
+from ..queue import queue_of
+from .timeline import Timeline
+
+FORMAT = "aucsched-plan/1"
+#: A running job past its end is taken to end so many seconds from now.
+OVERDUE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedJob:
+    """A job with its planned start and what it will hold on each node.
+
+    Attributes:
+        start: seconds since the epoch, or from now on where the snapshot has no time.
+        end: after its time limit; None without one: it is taken to hold its nodes for ever.
+    """
+
+    job: str
+    start: float
+    end: float | None
+    nodes: Mapping[str, Resources]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The schedule of a snapshot: every pending job stands in exactly one of the two lists.
+
+    Attributes:
+        time: now.
+        planned: in queue order.
+        unplanned: jobs that can never start as things are, and why.
+        overdue: running jobs past their end, taken to end in a second.
+        endless: running jobs without an end: what they hold is never given back.
+    """
+
+    time: float
+    planned: tuple[PlannedJob, ...]
+    unplanned: tuple[Refusal, ...]
+    overdue: tuple[str, ...]
+    endless: tuple[str, ...]
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the plan file's content as plain dicts, lists, numbers and text."""
+        return {
+            "format": FORMAT,
+            "time": self.time,
+            "planned": [
+                {
+                    "job": one.job,
+                    "start": one.start,
+                    "end": one.end,
+                    "nodes": {name: amount_document(use) for name, use in one.nodes.items()},
+                }
+                for one in self.planned
+            ],
+            "unplanned": [
+                {"job": one.job, "reason": one.reason.value, "detail": one.detail} for one in self.unplanned
+            ],
+            "overdue": list(self.overdue),
+            "endless": list(self.endless),
+        }
+
+    def to_json(self) -> str:
+        """Return the plan file's text (format ``aucsched-plan/1``): the same plan gives the same bytes."""
+        return document_text(self.to_document())
+
+
+def make_plan(
+    snapshot: Snapshot, *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+) -> Plan:
+    """Return the schedule of a snapshot.
+
+    Args:
+        snapshot: the cluster, its running jobs and its queue.
+        jobs: plan so many of the first jobs in queue order; None: all.
+        progress: called with the number of jobs that are done.
+
+    Raises:
+        InputError: running jobs' ends or reservations have nothing to be compared with.
+    """
+    _check_time(snapshot)
+    now = snapshot.time or 0.0
+    planner = _Planner(_with_ends_to_come(snapshot, now))
+    size = len(snapshot.jobs) if jobs is None else jobs
+    queue = queue_of(snapshot, planner.columns, StepOptions(window=max(size, 1)))
+    planned: dict[str, PlannedJob] = {}
+    for done, demand in enumerate(queue.window):
+        found = planner.plan(demand)
+        if found is not None:
+            planned[found.job] = found
+        if progress is not None:
+            progress(done + 1)
+    refused = queue.refused | {
+        demand.job.id: _never(demand.job.id) for demand in queue.window if demand.job.id not in planned
+    }
+    return Plan(
+        time=now,
+        planned=tuple(planned.values()),
+        unplanned=tuple(refused[job.id] for job in queue.jobs if job.id in refused),
+        overdue=tuple(job.id for job in snapshot.running if job.end_time is not None and job.end_time <= now),
+        endless=tuple(job.id for job in snapshot.running if job.end_time is None),
+    )
+
+
+def _check_time(snapshot: Snapshot) -> None:
+    if snapshot.time is not None:
+        return
+    if snapshot.reservations or any(job.end_time is not None for job in snapshot.running):
+        raise InputError("a plan compares ends and reservations with it: it is missing", path="time")
+
+
+def _with_ends_to_come(snapshot: Snapshot, now: float) -> Snapshot:
+    """Return the snapshot with no running job past its end: it holds what it has, a moment longer."""
+    running = tuple(
+        replace(job, end_time=now + OVERDUE_S) if job.end_time is not None and job.end_time <= now else job
+        for job in snapshot.running
+    )
+    return replace(snapshot, running=running)
+
+
+def _never(job: str) -> Refusal:
+    detail = "no end of running or planned jobs lets it start: it asks for more than there will be"
+    return Refusal(job=job, reason=Reason.NO_FIT, detail=detail)
+
+
+class _Planner:
+    """Plans jobs one after another on what those before them leave."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = replace(snapshot, jobs=(), running=())
+        self._topology = topology_of(snapshot)
+        self.columns = columns_of(snapshot)
+        self._timeline = Timeline(Forecast(snapshot, ()), self.columns)
+        # Jobs that ask alike start in the order in which they are planned: nothing is ever given back.
+        self._earliest: dict[str, float] = {}
+        self._readers: dict[tuple[float | None, bytes], DemandReader] = {}
+
+    def plan(self, demand: Demand) -> PlannedJob | None:
+        """Return the job at its earliest start, which is taken; None when it can never start."""
+        job = demand.job
+        alike = repr((job.request, job.partition, job.user, job.time_limit_s))
+        duration = inf if job.time_limit_s is None else float(job.time_limit_s)
+        since = self._earliest.get(alike, -inf)
+        start, spot = next(self._starts(demand, duration, since), (inf, None))
+        self._earliest[alike] = start
+        if spot is None:
+            return None
+        end = start + duration
+        self._timeline.take(spot, demand.licenses, start, end)
+        return PlannedJob(
+            job=job.id,
+            start=start,
+            end=end if isfinite(end) else None,
+            nodes=resources_of(demand, spot, self.columns.names),
+        )
+
+    def _starts(self, demand: Demand, duration: float, since: float) -> Iterator[tuple[float, Spot]]:
+        """Yield the moments at which a job fits, and where, from a time on."""
+        anywhere = self._read(demand, replace(self.columns, takes_jobs=self.columns.total.cores > 0), None)
+        if anywhere is None or since == inf:
+            return
+        for moment in self._timeline.possible(anywhere, duration, since).tolist():
+            columns = self._timeline.columns(moment, duration)
+            time = float(self._timeline.times[moment])
+            now = self._read(demand, columns, time)
+            if now is None or not self._timeline.may_hold(now, columns, self._topology.leaf):
+                continue
+            spot = place_alone(now, columns, self._topology)
+            if spot is not None:
+                yield time, spot
+
+    def _read(self, demand: Demand, columns: Columns, time: float | None) -> Demand | None:
+        """Return the demand on some nodes at a time; without a time, whatever is reserved."""
+        # Without reservations no node's use depends on the time.
+        moment = time if self._snapshot.reservations or time is None else 0.0
+        key = (moment, columns.takes_jobs.tobytes())
+        if key not in self._readers:
+            if self._snapshot.reservations:
+                # Moments come and go: those of one job are not another's.
+                self._readers = {known: one for known, one in self._readers.items() if known[0] is None}
+            at = self._snapshot if time is None else replace(self._snapshot, time=time)
+            self._readers[key] = DemandReader(at, columns, honour_reservations=time is not None)
+        found = self._readers[key].read(demand.job, demand.index)
+        return found if isinstance(found, Demand) else None

@@ -1,0 +1,166 @@
+"""Free resources at every moment to come: running jobs end, planned jobs come and go.
+
+One row a moment, from which on it holds up to the next: arrays of shape (moments, nodes). A job that starts
+at a moment needs its resources on the same nodes until it ends: on each node, the least of the rows between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import isfinite
+
+import numpy as np
+
+from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, nothing_held
+from ...bidgen.demand import Demand
+from ...bidgen.fields import gres_choices, units_of, usable
+from ..forecast import Forecast, Spot
+
+
+class Timeline:
+    """The cluster over time.
+
+    Args:
+        forecast: running jobs and when they end.
+        columns: the nodes as they are now.
+
+    Attributes:
+        times: moments in seconds, rising; the first is now.
+
+    """
+
+    def __init__(self, forecast: Forecast, columns: Columns) -> None:
+        self._columns = columns
+        self.times = np.array(forecast.times, np.float64)
+        steps = [forecast.columns_at(step) for step in range(len(forecast.times))]
+        self._free = _stacked([step.free for step in steps])
+        # By step of the forecast: nodes come back when jobs end, whatever is planned.
+        self._takes_jobs = [step.takes_jobs for step in steps]
+        self._ends = self.times
+        self._licenses: dict[str, IntArray] = {
+            name: np.full(len(steps), count) for name, count in columns.licenses.items()
+        }
+        self._limited: BoolArray = columns.total.memory < UNLIMITED_MIB
+
+    def possible(self, demand: Demand, duration_s: float, since: float) -> IntArray:
+        """Return the moments at which a job may fit, from a time on: enough nodes stay usable until its end.
+
+        What a moment leaves out cannot fit; whether it fits is for ``columns`` and a placement to say.
+        """
+        first = int(np.searchsorted(self.times, since))
+        stops = self._stops(first, duration_s) - first
+        free = _mapped(self._free, lambda rows: rows[first:])
+        lacking = np.cumsum(~self._usable(demand, free), axis=0, dtype=np.int32)
+        before = np.concatenate([np.zeros((1, lacking.shape[1]), np.int32), lacking])
+        stays: BoolArray = before[stops] == before[:-1]
+        counts = demand.node_counts
+        enough = stays.sum(axis=1) >= (1 if counts is None else counts.minimum)
+        if demand.units is not None:
+            enough &= (stays * units_of(demand, free, self._columns)).sum(axis=1) >= demand.units
+        found: IntArray = np.flatnonzero(enough) + first
+        return found
+
+    def columns(self, moment: int, duration_s: float) -> Columns:
+        """Return the nodes as a job finds them that starts at a moment and stays."""
+        stop = int(self._stops(moment, duration_s)[0])
+        free = _mapped(self._free, lambda rows: rows[moment:stop].min(axis=0))
+        step = int(np.searchsorted(self._ends, self.times[moment], side="right")) - 1
+        return replace(
+            self._columns,
+            free=free,
+            takes_jobs=self._takes_jobs[step],
+            is_empty=nothing_held(self._columns.total, free),
+            licenses={name: int(rows[moment:stop].min()) for name, rows in self._licenses.items()},
+        )
+
+    def may_hold(self, demand: Demand, columns: Columns, leaf: IntArray) -> bool:
+        """Say whether nodes may hold a job, by counting: much faster than to look for a place that is not.
+
+        ``leaf`` is the leaf switch of each node.
+        """
+        units = units_of(demand, columns.free, columns)
+        for variant in demand.variants:
+            mask = usable(demand, variant, list(gres_choices(variant))[-1], columns.free, columns)
+            if _enough(demand, mask, units, variant.max_nodes) and _near_enough(demand, mask, units, leaf):
+                return True
+        return False
+
+    def take(self, spot: Spot, licenses: Mapping[str, int], start: float, end: float) -> None:
+        """Let a job hold what it takes from a moment up to a time, which may be infinite."""
+        first = self._cut(start)
+        rows = slice(first, self._cut(end) if isfinite(end) else None)
+        nodes, held = spot.nodes, spot.held
+        self._free.cores[rows, nodes] -= held.cores
+        self._free.memory[rows, nodes] -= np.where(self._limited[nodes], held.memory, 0)
+        for kind, counts in held.gres.items():
+            self._free.gres[kind][rows, nodes] -= counts
+        for name, count in licenses.items():
+            self._licenses[name][rows] -= count
+
+    def _stops(self, first: int, duration_s: float) -> IntArray:
+        """Return, for each moment from one on, the first at which a job that starts there is gone."""
+        stops: IntArray = np.searchsorted(self.times, self.times[first:] + duration_s)
+        return stops
+
+    def _usable(self, demand: Demand, free: Capacity) -> BoolArray:
+        """Return which nodes could be among the job's in each row, shape (moments, nodes)."""
+        if demand.exclusive:
+            eligible: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
+            return nothing_held(self._columns.total, free) & eligible
+        rows = [
+            usable(demand, variant, list(gres_choices(variant))[-1], free, self._columns)
+            for variant in demand.variants
+        ]
+        found: BoolArray = np.any(rows, axis=0)
+        return found
+
+    def _cut(self, time: float) -> int:
+        """Return the moment at a time, made when there is none."""
+        place = int(np.searchsorted(self.times, time))
+        if place == len(self.times) or self.times[place] != time:
+            self.times = np.insert(self.times, place, time)
+            self._free = _mapped(self._free, lambda rows: np.insert(rows, place, rows[place - 1], axis=0))
+            for name, rows in self._licenses.items():
+                self._licenses[name] = np.insert(rows, place, rows[place - 1])
+        return place
+
+
+def _enough(demand: Demand, mask: BoolArray, units: IntArray, limit: int) -> bool:
+    """Say whether usable nodes are enough, in number and in cores, for a job of at most ``limit`` nodes."""
+    counts = demand.node_counts
+    fewest, most = (1, limit) if counts is None else (counts.minimum, min(counts.maximum, limit))
+    if not demand.contiguous:
+        best = np.sort(units[mask])[::-1][:most]
+        return len(best) >= fewest and int(best.sum()) >= (demand.units or 0)
+    ends = np.flatnonzero(~np.append(mask, np.False_))
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    sums = np.concatenate([[0], np.cumsum(np.where(mask, units, 0))])
+    long = ends - begins >= fewest
+    return bool((long & (sums[ends] - sums[begins] >= (demand.units or 0))).any())
+
+
+def _near_enough(demand: Demand, mask: BoolArray, units: IntArray, leaf: IntArray) -> bool:
+    """Say whether as many leaf switches as the job allows have enough usable nodes below them."""
+    if demand.max_switches is None:
+        return True
+    fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+    nodes = np.sort(np.bincount(leaf, mask))[::-1][: demand.max_switches]
+    amounts = np.sort(np.bincount(leaf, np.where(mask, units, 0)))[::-1][: demand.max_switches]
+    return bool(nodes.sum() >= fewest and amounts.sum() >= (demand.units or 0))
+
+
+def _stacked(rows: list[Capacity]) -> Capacity:
+    return Capacity(
+        cores=np.stack([row.cores for row in rows]),
+        memory=np.stack([row.memory for row in rows]),
+        gres={kind: np.stack([row.gres[kind] for row in rows]) for kind in rows[0].gres},
+    )
+
+
+def _mapped(capacity: Capacity, change: Callable[[IntArray], IntArray]) -> Capacity:
+    return Capacity(
+        cores=change(capacity.cores),
+        memory=change(capacity.memory),
+        gres={kind: change(rows) for kind, rows in capacity.gres.items()},
+    )

@@ -1,0 +1,1 @@
+"""Text and pictures of schedules, plans, explanations and comparisons."""

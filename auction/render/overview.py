@@ -1,0 +1,161 @@
+"""The prices of an auction as a person reads them, and as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ...cluster.jobs import Job
+from ...formats.hostlist import join
+from ..explain.overview import JobPrice, Overview, PriceGroup
+from ..explain.prices import Quote
+from ..explain.words import counted, figure, number, shortened
+
+FORMAT = "aucsched-prices/1"
+
+#: More groups and jobs than these are counted, not listed.
+_ROWS = 30
+_NOT_SHORT = (
+    "Where no shortage is given, the job waits though its price is not too high: whole bids do not fit so."
+)
+_UNITS = {"priority": "priority", "priority_cores": "priority × cores"}
+
+
+def render_overview(found: Overview, console: Console) -> None:
+    """Print the prices of an auction."""
+    console.print(_head(found))
+    if found.groups:
+        title = "What one of each costs on the nodes that are bid for"
+        console.print(Text(), _titled(title), _price_table(found.groups), sep="\n")
+    for job, groups in found.rooms.items():
+        if not any(any(group.prices.values()) for group in groups):
+            continue
+        title = f"And besides, where job {job} has a reservation, for jobs that would outlast its start"
+        console.print(Text(), _titled(title), _price_table(groups), sep="\n")
+    waiting = [(one.job, one.quote) for one in found.jobs if not one.starts and one.quote is not None]
+    if waiting:
+        title = "Jobs that wait with a bid, and what the best of them would have cost"
+        console.print(Text(), _titled(title), _job_table(waiting), sep="\n")
+    if any(quote.gain >= 0 for _, quote in waiting):
+        console.print(Text(f"\n{_NOT_SHORT}"))
+
+
+def _head(found: Overview) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row(
+        "prices", f"in units of {_UNITS[found.objective]}; an estimate: bids are whole, prices are not"
+    )
+    award = f"{counted(found.started, 'job')} {'starts' if found.started == 1 else 'start'}"
+    table.add_row("award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}")
+    more = f" ({100 * (found.bound / found.worth - 1):.2g} % more)" if found.worth else ""
+    table.add_row("bound", f"no award over these bids is worth more than {figure(found.bound)}{more}")
+    for name, price in found.licenses.items():
+        table.add_row("licences", f"{figure(price)} for one of {name}")
+    without = sum(one.quote is None for one in found.jobs)
+    if without:
+        table.add_row("no bid", f"{counted(without, 'job')} of the window")
+    if found.unwanted:
+        table.add_row("not wanted", f"{counted(len(found.unwanted), 'node')}: {shortened(found.unwanted)}")
+    return table
+
+
+def _price_table(groups: Sequence[PriceGroup]) -> Table:
+    kinds = list(groups[0].prices)
+    heads = [
+        "a core" if kind == "cores" else "a GiB" if kind == "memory_gib" else f"a {kind}" for kind in kinds
+    ]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in (*heads, "all that is free", "nodes"):
+        table.add_column(head, justify="right")
+    table.add_column("which", overflow="fold")
+    for group in groups[:_ROWS]:
+        table.add_row(
+            *(figure(group.prices[kind]) for kind in kinds),
+            _between(group),
+            str(len(group.nodes)),
+            shortened(group.nodes),
+        )
+    if len(groups) > _ROWS:
+        rest = sum(len(group.nodes) for group in groups[_ROWS:])
+        table.add_row("…", *[""] * len(kinds), str(rest), f"at {len(groups) - _ROWS} lower prices")
+    return table
+
+
+def _between(group: PriceGroup) -> str:
+    least, most = figure(group.least), figure(group.most)
+    return most if least == most else f"{least} to {most}"
+
+
+def _titled(title: str) -> Text:
+    """Return a table's title: a line of its own, however narrow the table."""
+    return Text(title, style="italic")
+
+
+def _job_table(waiting: Sequence[tuple[Job, Quote]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("job", "priority", "price", "short by"):
+        table.add_column(head, justify="right")
+    table.add_column("nodes of that bid", overflow="fold")
+    for job, quote in waiting[:_ROWS]:
+        table.add_row(
+            job.id,
+            number(job.priority),
+            figure(quote.price),
+            figure(-quote.gain) if quote.gain < 0 else "",
+            shortened(quote.nodes),
+        )
+    if len(waiting) > _ROWS:
+        table.add_row("…", "", "", "", f"{len(waiting) - _ROWS} more")
+    return table
+
+
+def overview_document(found: Overview) -> dict[str, Any]:
+    """Return the prices as plain dicts, lists, numbers and text (``aucsched-prices/1``)."""
+    return {
+        "format": FORMAT,
+        "model": found.model,
+        "objective": found.objective,
+        "award": {
+            "jobs": found.started,
+            "worth": found.worth,
+            "price": found.pay,
+            "bound": found.bound,
+        },
+        "nodes": [_group_document(group) for group in found.groups],
+        "unwanted": {"count": len(found.unwanted), "nodes": join(found.unwanted)},
+        "licenses": dict(found.licenses),
+        "reservations": [
+            {"job": job, "nodes": [_group_document(group) for group in groups]}
+            for job, groups in found.rooms.items()
+        ],
+        "jobs": [_job_document(one) for one in found.jobs],
+    }
+
+
+def _group_document(group: PriceGroup) -> dict[str, Any]:
+    return {
+        "prices": dict(group.prices),
+        "free": {"least": group.least, "most": group.most},
+        "count": len(group.nodes),
+        "nodes": join(group.nodes),
+    }
+
+
+def _job_document(one: JobPrice) -> dict[str, Any]:
+    return {
+        "job": one.job.id,
+        "priority": float(one.job.priority),
+        "starts": one.starts,
+        "price": None if one.quote is None else quote_document(one.quote),
+    }
+
+
+def quote_document(quote: Quote) -> dict[str, Any]:
+    """Return what a job pays, or would have paid, as plain numbers and text."""
+    return {"worth": quote.worth, "price": quote.price, "gain": quote.gain, "nodes": join(quote.nodes)}

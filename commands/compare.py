@@ -1,0 +1,49 @@
+"""``aucsched compare``: our award beside first-fit by priority and beside Slurm's own plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .auction_options import auction_options, output_options, snapshot_argument
+
+
+@click.command()
+@snapshot_argument
+@click.option(
+    "--within",
+    "within_s",
+    type=click.IntRange(0, 10**9),
+    default=60,
+    show_default=True,
+    help="Count the jobs that Slurm's plan starts within so many seconds.",
+)
+@auction_options
+@output_options
+def compare(snapshot: str, within_s: int, form: str, output: str, **options: Any) -> None:
+    """Run the auction over SNAPSHOT; set its award beside first-fit by priority and Slurm's own plan.
+
+    Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
+    expected_start_time, which aucsched snapshot slurm keeps.
+    """
+    from ..auction.baseline import first_fit_by_priority
+    from ..auction.explain.comparison import compare as compared
+    from ..auction.explain.comparison import comparison_document
+    from ..auction.render.comparison import render_comparison
+    from ..auction.step import run_step
+    from ..cluster.errors import InputError
+    from ..formats.native.read import load_snapshot
+    from .auction_options import step_options, write_json, write_rich
+
+    checked = step_options(options)
+    loaded = load_snapshot(snapshot)
+    try:
+        result = run_step(loaded, checked)
+    except InputError as error:
+        raise error.in_file(snapshot) from error
+    found = compared(loaded, result, first_fit_by_priority(loaded, checked.window), within_s)
+    if form == "json":
+        write_json(output, comparison_document(found))
+        return
+    write_rich(output, lambda console: render_comparison(found, console))

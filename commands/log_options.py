@@ -1,0 +1,253 @@
+"""The options that choose a policy and what it is told; one that would be ignored is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from ..cluster.errors import OptionError
+from .node_options import NODE_ONLY_POLICIES
+
+if TYPE_CHECKING:
+    from ..simulation.logs.policies import PolicyOptions
+
+#: They stand here too, so that --help need not load numpy.
+POLICIES = (
+    "fcfs",
+    "easy",
+    "conservative",
+    "reservations",
+    "lookahead",
+    "slack",
+    "selective",
+    "partitioned",
+    "adaptive",
+    "speculative",
+    "planning",
+)
+ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Told(NamedTuple):
+    """An option of one policy: the member of PolicyOptions that it sets, and how click reads it."""
+
+    policy: str
+    member: str
+    option: Callable[[Any], Any]
+
+
+_TOLD = (
+    _Told(
+        "reservations",
+        "reservations",
+        click.option(
+            "--reservations", type=click.IntRange(1), help="How many, for policy reservations; default 4."
+        ),
+    ),
+    _Told(
+        "lookahead",
+        "lookahead_depth",
+        click.option(
+            "--lookahead-depth",
+            type=click.IntRange(1),
+            help="Jobs after the head that policy lookahead looks at; default: all.",
+        ),
+    ),
+    _Told(
+        "lookahead",
+        "lookahead_ties",
+        click.option(
+            "--lookahead-ties",
+            type=click.Choice(["first", "last"]),
+            help="Of equally full selections, that with the first or last jobs of the queue; default first.",
+        ),
+    ),
+    _Told(
+        "slack",
+        "slack",
+        click.option(
+            "--slack",
+            type=click.FloatRange(0),
+            metavar="FACTOR",
+            help="For policy slack: how far the head may be put off, in its estimates; default 0.5.",
+        ),
+    ),
+    _Told(
+        "selective",
+        "expansion_factor",
+        click.option(
+            "--expansion-factor",
+            type=click.FloatRange(1),
+            metavar="FACTOR",
+            help="For policy selective: (wait + estimate) / estimate that earns a reservation; default 2.",
+        ),
+    ),
+    _Told(
+        "partitioned",
+        "class_limits_s",
+        click.option(
+            "--class-limits",
+            "class_limits_s",
+            metavar="SECONDS,…",
+            help="For policy partitioned: longest estimates but the last class's; default 100,1000,10000.",
+        ),
+    ),
+    _Told(
+        "adaptive",
+        "candidates",
+        click.option(
+            "--candidates",
+            metavar="POLICY,…",
+            help="Between which policy adaptive chooses; default easy,conservative,lookahead.",
+        ),
+    ),
+    _Told(
+        "adaptive",
+        "adapt_every",
+        click.option(
+            "--adapt-every",
+            type=click.IntRange(1),
+            metavar="JOBS",
+            help="For policy adaptive: submissions between two comparisons; default 100.",
+        ),
+    ),
+    _Told(
+        "adaptive",
+        "adapt_window",
+        click.option(
+            "--adapt-window",
+            type=click.IntRange(1),
+            metavar="JOBS",
+            help="For policy adaptive: how many of the last submitted jobs it simulates; default 200.",
+        ),
+    ),
+    _Told(
+        "speculative",
+        "speculation",
+        click.option(
+            "--speculation",
+            type=click.FloatRange(0, 1, min_open=True),
+            metavar="SHARE",
+            help="For policy speculative: share of a job's estimate that it bets to end in; default 0.5.",
+        ),
+    ),
+    _Told(
+        "speculative",
+        "stops",
+        click.option(
+            "--stops",
+            type=click.IntRange(1),
+            help="For policy speculative: how often a job may be stopped after a lost bet; default 1.",
+        ),
+    ),
+    _Told(
+        "planning",
+        "advance",
+        click.option(
+            "--advance",
+            multiple=True,
+            metavar="START,DURATION,PROCESSORS|FILE",
+            help="For policy planning: keep processors free, in seconds after the first submission.",
+        ),
+    ),
+    _Told(
+        "planning",
+        "replan",
+        click.option(
+            "--replan",
+            type=click.Choice(["keep", "rebuild"]),
+            help="For policy planning: never plan a job later than before (default), or from the beginning.",
+        ),
+    ),
+)
+
+
+def policy_options(command: F) -> F:
+    """Give a command the options of every policy and order."""
+    decorators = [
+        click.option(
+            "--policy", type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES]), default="easy", show_default=True
+        ),
+        click.option(
+            "--order",
+            type=click.Choice(ORDERS),
+            default="fcfs",
+            show_default=True,
+            help="Of the waiting queue.",
+        ),
+        *(told.option for told in _TOLD),
+        click.option(
+            "--multifactor",
+            metavar="NAME=NUMBER,…",
+            help="For order multifactor: age, size, fairshare, age_max_s, half_life_s.",
+        ),
+        click.option(
+            "--queue-weights", metavar="QUEUE=WEIGHT,…", help="Job weights by the log's queues; default 1."
+        ),
+    ]
+    for decorator in reversed(decorators):
+        command = decorator(command)
+    return command
+
+
+def check_policy_options(options: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    for told in _TOLD:
+        _refuse_ignored(options, told.member, "policy", _policies_told(told, options))
+    _refuse_ignored(options, "multifactor", "order", ("multifactor",))
+    _refuse_ignored(options, "queue_weights", "order", ("weight", "smith"))
+
+
+def _policies_told(told: _Told, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the policies that an option is for; a candidate of ``adaptive`` is told what is for it."""
+    is_candidate = told.policy in _names(options["candidates"] or "")
+    return (told.policy, "adaptive") if is_candidate else (told.policy,)
+
+
+def _refuse_ignored(options: dict[str, Any], member: str, needed: str, values: tuple[str, ...]) -> None:
+    if options[member] not in {None, ()} and options[needed] not in values:
+        name = f"--{member.removesuffix('_s').replace('_', '-')}"
+        raise OptionError(f"{name} needs --{needed} {' or '.join(values)}, not {options[needed]}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
+    """Return what the policy is told, and the part of it that this run reads.
+
+    Raises:
+        OptionError: a value cannot be read.
+
+    """
+    from dataclasses import asdict
+
+    from ..simulation.logs.advance import read_advance
+    from ..simulation.logs.orderings import MultifactorWeights
+    from ..simulation.logs.partitioned import class_limits
+    from ..simulation.logs.policies import PolicyOptions
+
+    told: dict[str, Any] = {
+        one.member: options[one.member] for one in _TOLD if options[one.member] not in {None, ()}
+    }
+    if "class_limits_s" in told:
+        told["class_limits_s"] = class_limits(told["class_limits_s"])
+    if "advance" in told:
+        told["advance"] = read_advance(told["advance"])
+    if "candidates" in told:
+        told["candidates"] = _names(told["candidates"])
+    if options["multifactor"] is not None:
+        told["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
+    choice = PolicyOptions(**told)
+    policies = {options["policy"], *(choice.candidates if options["policy"] == "adaptive" else ())}
+    settings = {one.member: getattr(choice, one.member) for one in _TOLD if one.policy in policies}
+    if "advance" in settings:
+        settings["advance"] = [asdict(one) for one in choice.advance]
+    if options["order"] == "multifactor":
+        settings["multifactor"] = asdict(choice.multifactor)
+    return choice, settings

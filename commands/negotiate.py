@@ -1,0 +1,88 @@
+"""``aucsched negotiate``: both schedulers on a workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import OptionError
+from .negotiate_options import (
+    RESULT_OPTIONS,
+    batch_options,
+    batch_settings,
+    check_result_options,
+    play_from,
+    play_options,
+    result_options,
+    runtime_options,
+    runtime_settings,
+    write_result,
+)
+from .outputs import progress_over
+
+if TYPE_CHECKING:
+    from ..simulation.negotiated.run import Negotiated
+
+
+@click.command(short_help="Run the batch scheduler and the runtime scheduler against each other.")
+@click.argument("workload", required=False, type=click.Path(allow_dash=True))
+@play_options
+@batch_options
+@runtime_options
+@click.option(
+    "--runtimes",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Runtime schedulers that share the nodes.",
+)
+@result_options
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Run a .jsonl trace again instead of WORKLOAD, and refuse it where it differs.",
+)
+def negotiate(workload: str | None, **options: Any) -> None:
+    """Negotiate WORKLOAD: esp (the thesis's 228 jobs), or a workload file (- reads standard input)."""
+    check_result_options(options)
+    if options["replay"] is not None:
+        result = _replayed(workload, options)
+    elif workload is None:
+        raise click.UsageError("Missing argument 'WORKLOAD'.")
+    else:
+        result = _run(workload, options)
+    write_result(result, options)
+
+
+def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
+    from ..formats.reading import read_document
+    from ..simulation.negotiated.trace import replayed
+
+    context = click.get_current_context()
+    explicit = [
+        name
+        for name in options
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        and name not in {"replay", *RESULT_OPTIONS}
+    ]
+    if workload is not None:
+        raise OptionError("--replay runs a trace: WORKLOAD would be ignored")
+    if explicit:
+        raise OptionError(f"--replay runs a trace: --{explicit[0].replace('_', '-')} would be ignored")
+    return read_document(options["replay"], replayed)
+
+
+def _run(workload: str, options: dict[str, Any]) -> Negotiated:
+    from dataclasses import replace
+
+    from ..simulation.negotiated.run import negotiate as run
+
+    play = replace(play_from(workload, options), runtimes=options["runtimes"])
+    batch = batch_settings(play, options)
+    runtime = replace(
+        runtime_settings(options), max_attempts=options["attempts"], interval_s=options["interval"]
+    )
+    with progress_over(len(play.arrivals)) as progress:
+        return run(play, batch, runtime, progress=progress)

@@ -1,0 +1,293 @@
+"""What ``negotiate``, ``ibsched`` and ``irtsched`` share: the play, each party's settings, the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .outputs import OUTPUT, format_option, output_option, shown
+
+if TYPE_CHECKING:
+    from ..negotiation.parties.batch_state import BatchSettings
+    from ..runtime.settings import RuntimeSettings
+    from ..simulation.negotiated.esp import Mix
+    from ..simulation.negotiated.plays import Play
+    from ..simulation.negotiated.run import Negotiated
+
+#: The machine of the thesis's experiment.
+_ESP_NODES = 16
+#: Options that a result's settings name where they were given.
+_NAMED = ("malleable", "moldable", "order", "speedup", "arrivals")
+#: What ``result_options`` sets.
+RESULT_OPTIONS = ("form", "output", "trace", "mermaid", "mermaid_messages", "jobs_out", "gantt")
+
+Command = Callable[..., Any]
+
+
+class Share(click.ParamType[float]):
+    """A share of the jobs: percent (``50`` or ``50%``), or a fraction with a point (``0.5``)."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share from 0 to 1."""
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            self.fail(f"{text!r} is no share: 50, 50% or 0.5", param, ctx)
+        is_fraction = "." in text and not text.endswith("%") and number <= 1
+        share = number if is_fraction else number / 100
+        if not 0 <= share <= 1:
+            self.fail(f"{text} is not from 0 to 100 %", param, ctx)
+        return share
+
+
+class Model(click.ParamType[str]):
+    """A speedup model's text."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text, once it is known to name a model."""
+        from ..runtime.speedup import curve
+
+        try:
+            curve(str(value))
+        except InputError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+_PLAY = (
+    click.option(
+        "--nodes",
+        type=click.IntRange(1, 100_000),
+        help="Machine size; esp: 16; a file: as many like its own.",
+    ),
+    click.option(
+        "--malleable", type=Share(), help="Share of the jobs that may grow and shrink: 50, 50% or 0.5."
+    ),
+    click.option("--moldable", is_flag=True, help="That share's sizes are chosen at their start only."),
+    click.option("--speedup", type=Model(), help="linear (default), amdahl:F, downey:A:SIGMA, table:N=S,…"),
+    click.option(
+        "--arrivals",
+        type=click.Choice(["esp", "at-once"]),
+        help="Of esp's jobs; default: 50 at once, then one each 30 s.",
+    ),
+    click.option(
+        "--urgent",
+        type=click.Choice(["shrink", "suspend", "kill"]),
+        help="How far urgent jobs may go (esp: adds both Z; a file: jobs of qos urgent, default suspend).",
+    ),
+    click.option(
+        "--order",
+        "--seed",
+        "order",
+        type=click.IntRange(0),
+        help="Seed of esp's order and of the share; default 0.",
+    ),
+)
+
+_BATCH = (
+    click.option("--mapper", type=click.Choice(["greedy", "auction"]), default="auction", show_default=True),
+    click.option(
+        "--decision",
+        type=click.Choice(["paper", "objective"]),
+        default="paper",
+        show_default=True,
+        help="When the batch scheduler accepts an offer.",
+    ),
+    click.option(
+        "--attempts", type=click.IntRange(1, 1000), default=5, show_default=True, help="Of a transaction."
+    ),
+    click.option(
+        "--depth", type=click.IntRange(1), default=100, show_default=True, help="Jobs forwarded unmapped."
+    ),
+    click.option(
+        "--third-of",
+        type=click.Choice(["forwarded", "queue"]),
+        help="For decision paper; default forwarded.",
+    ),
+    click.option(
+        "--interval",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        help="Seconds between periodic steps.",
+    ),
+    click.option(
+        "--patience",
+        type=click.FloatRange(0),
+        help="Mapper auction: seconds after which none may delay a waiting job; default 5400.",
+    ),
+    click.option("--atomic", is_flag=True, help="Maps start whole or not at all."),
+)
+
+_RUNTIME = (
+    click.option(
+        "--dependencies",
+        type=click.Choice(["all", "one"]),
+        default="all",
+        show_default=True,
+        help="Of running jobs that end when a waiting one could start.",
+    ),
+    click.option(
+        "--no-last-backfill", is_flag=True, help="Leave out DBES's last backfilling, as the thesis does."
+    ),
+    click.option(
+        "--start-at-minimum", is_flag=True, help="Account new jobs at their minimum until a periodic step."
+    ),
+    click.option(
+        "--transaction-seconds", type=click.FloatRange(0), default=0.0, help="What a transaction costs."
+    ),
+)
+
+
+_RESULT = (
+    format_option,
+    output_option,
+    click.option("--trace", type=OUTPUT, help="Write every message: .jsonl replays, else a line for people."),
+    click.option("--mermaid", type=OUTPUT, help="Write the first messages as a Mermaid sequence diagram."),
+    click.option("--mermaid-messages", type=click.IntRange(1), help="How many; default 60."),
+    click.option("--jobs-out", type=OUTPUT, help="CSV, one row a job."),
+    click.option("--gantt", type=OUTPUT, help="Chart of the jobs that grow and shrink (.png, .pdf, .svg)."),
+)
+
+
+def in_order(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+    """Return one decorator for several, shown by ``--help`` in this order."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+play_options = in_order(_PLAY)
+batch_options = in_order(_BATCH)
+runtime_options = in_order(_RUNTIME)
+result_options = in_order(_RESULT)
+
+
+def play_from(workload: str, options: dict[str, Any]) -> Play:
+    """Return what the options play: esp, or a workload file (``-`` reads standard input).
+
+    Raises:
+        InputError: the file cannot be played.
+        OptionError: an option contradicts it, or would be ignored.
+    """
+    from ..simulation.negotiated.plays import esp_play, play_of
+
+    mix = _mix(options)
+    if workload == "esp":
+        return esp_play(
+            options["nodes"] or _ESP_NODES,
+            mix or _no_mix(),
+            order=options["order"] or 0,
+            arrivals=options["arrivals"] or "esp",
+            with_z=options["urgent"] is not None,
+        )
+    if options["arrivals"] is not None:
+        raise OptionError("--arrivals is of esp: a workload file says when its jobs come")
+    if options["order"] is not None and mix is None:
+        raise OptionError("--order needs --malleable with a workload file")
+    from ..formats.native.workload import load_workload
+
+    try:
+        play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
+    except InputError as error:
+        raise error.in_file(shown(workload)) from error
+    if options["urgent"] is not None and not any(arrival.urgent for arrival in play.arrivals):
+        raise OptionError("--urgent: no job of the workload has the qos urgent")
+    return play
+
+
+def _no_mix() -> Mix:
+    from ..simulation.negotiated.esp import Mix
+
+    return Mix()
+
+
+def _mix(options: dict[str, Any]) -> Mix | None:
+    from ..cluster.jobs import JobKind
+    from ..runtime.speedup import LINEAR
+    from ..simulation.negotiated.esp import Mix
+
+    if options["malleable"] is None:
+        for name in ("moldable", "speedup"):
+            if options[name]:
+                raise OptionError(f"--{name} needs --malleable: of which share of the jobs")
+        return None
+    kind = JobKind.MOLDABLE if options["moldable"] else JobKind.MALLEABLE
+    return Mix(share=options["malleable"], kind=kind, speedup=options["speedup"] or LINEAR)
+
+
+def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
+    """Return the batch scheduler's choices.
+
+    Raises:
+        OptionError: an option would be ignored.
+    """
+    from ..negotiation.parties.batch_state import BatchSettings
+
+    if options["third_of"] is not None and options["decision"] != "paper":
+        raise OptionError("--third-of needs --decision paper")
+    if options["patience"] is not None and options["mapper"] != "auction":
+        raise OptionError("--patience needs --mapper auction")
+    patience = {} if options["patience"] is None else {"patience_s": options["patience"]}
+    return BatchSettings(
+        **patience,
+        mapper=options["mapper"],
+        decision=options["decision"],
+        depth=options["depth"],
+        third_of=options["third_of"] or "forwarded",
+        max_attempts=options["attempts"],
+        interval_s=options["interval"],
+        atomic=options["atomic"],
+        ends_when_done=True,
+        switches=play.switches,
+    )
+
+
+def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:
+    """Return the runtime scheduler's choices; attempts and interval are the batch scheduler's to propose."""
+    from ..runtime.settings import RuntimeSettings
+
+    return RuntimeSettings(
+        dependencies=options["dependencies"],
+        last_backfill=not options["no_last_backfill"],
+        start_at_minimum=options["start_at_minimum"],
+        transaction_s=options["transaction_seconds"],
+        urgency=options["urgent"] or "suspend",
+    )
+
+
+def check_result_options(options: dict[str, Any]) -> None:
+    """Refuse options of the result that cannot be served, before anything runs."""
+    from ..formats.drawing import check_drawing
+
+    check_drawing("--gantt", options["gantt"])
+    if options["mermaid_messages"] is not None and options["mermaid"] is None:
+        raise OptionError("--mermaid-messages needs --mermaid")
+
+
+def write_result(result: Negotiated, options: dict[str, Any]) -> None:
+    """Write the files that the options name, then the metrics."""
+    from ..formats.native.write import write_text
+    from ..simulation.negotiated.chart import draw_malleable
+    from ..simulation.negotiated.report import jobs_csv, negotiated_text, to_document, to_json
+    from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
+
+    if options["trace"] is not None:
+        is_json = options["trace"].suffix == ".jsonl"
+        write_text(options["trace"], trace_json(result) if is_json else trace_text(result))
+    if options["mermaid"] is not None:
+        write_text(options["mermaid"], mermaid(result.sent, options["mermaid_messages"] or 60))
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], jobs_csv(result.play, result.done))
+    if options["gantt"] is not None:
+        draw_malleable(result, options["gantt"])
+    settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
+    text = to_json(to_document(result, settings)) if options["form"] == "json" else negotiated_text(result)
+    write_text(options["output"], text)

@@ -1,0 +1,198 @@
+"""What ``aucsched simulate`` does with a workload of nodes: its options, and its outputs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .outputs import progress_over, shown
+
+if TYPE_CHECKING:
+    from ..simulation.nodes.policies import NodeOptions
+    from ..simulation.nodes.result import NodeResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: They stand here too, so that --help need not load numpy.
+NODE_ONLY_POLICIES = ("backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2", "aucsched3")
+#: So much of a file tells our JSON from a log.
+_BEGINNING = 512
+_COUNT = click.IntRange(1, 10**7)
+#: Options of a machine of nodes, by parameter.
+_NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "interval_s": click.option(
+        "--interval",
+        "interval_s",
+        type=click.FloatRange(0, 10**6, min_open=True),
+        metavar="SECONDS",
+        help="On nodes: passes at multiples of it only (SCHED_INTERVAL); default: after every event.",
+    ),
+    "selection": click.option(
+        "--selection",
+        type=click.Choice(["first", "best", "next"]),
+        help="On nodes: which ones fcfs, easy and reservations take; default first.",
+    ),
+    "window": click.option(
+        "--window",
+        type=_COUNT,
+        help="On nodes: jobs that an auction or one of Slurm's backfills looks at: 100.",
+    ),
+    "reserve": click.option(
+        "--reserve",
+        type=click.IntRange(0, 10**7),
+        help="On nodes: reservations for the first blocked jobs, in auctions; default 1.",
+    ),
+    "work_limit": click.option(
+        "--work-limit",
+        type=click.IntRange(0, 10**7),
+        help="On nodes: steps of search in an auction (no clock ends one); default 0.",
+    ),
+    "strategy": click.option(
+        "--strategy",
+        type=click.Choice(["quick", "exact"]),
+        help="On nodes: greedy awards, or HiGHS; default quick for aucsched2 and aucsched3.",
+    ),
+    "balance": click.option(
+        "--balance/--no-balance",
+        default=None,
+        help="On nodes: auction shape by shape, so that running jobs keep the mix of those that wait.",
+    ),
+    "max_bids": click.option("--max-bids", type=_COUNT, help="On nodes: bids of all jobs in an auction."),
+    "max_bids_per_job": click.option("--max-bids-per-job", type=_COUNT, help="On nodes: bids of one job."),
+    "objective": click.option(
+        "--objective",
+        type=click.Choice(["priority", "priority_cores"]),
+        help="On nodes: what an auction maximises; default priority.",
+    ),
+    "weights": click.option(
+        "--weights", type=click.Choice(["lexicographic", "paper"]), help="On nodes: as in aucsched schedule."
+    ),
+    "on_timeout": click.option(
+        "--on-timeout",
+        type=click.Choice(["halve", "discard"]),
+        help="On nodes: what an exact auction's limit does to its award; the next window is halved.",
+    ),
+    "backfill_interval_s": click.option(
+        "--backfill-interval",
+        "backfill_interval_s",
+        type=click.FloatRange(0, 10**6),
+        metavar="SECONDS",
+        help="On nodes, for Slurm's backfills: bf_interval; default 30, 0: every pass.",
+    ),
+    "seed": click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: the solver's."),
+}
+#: Options of logs, by parameter, with the value that means: not given.
+_LOG_OPTIONS: dict[str, Any] = {
+    "processors": None,
+    "cluster": None,
+    "check": False,
+    "batsim_out": None,
+    "swf_out": None,
+    "queue_weights": None,
+    "multifactor": None,
+}
+
+
+def node_options(command: F) -> F:
+    """Give a command the options of a machine of nodes."""
+    for option in reversed(_NODE_OPTIONS.values()):
+        command = option(command)
+    return command
+
+
+def is_native(path: str) -> bool:
+    """Return whether a workload file, plain or gzip, is our JSON and no log.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    import zlib
+
+    from ..formats.reading import GZIP
+
+    try:
+        if path == "-":
+            beginning = sys.stdin.buffer.peek(_BEGINNING)[:_BEGINNING]  # type: ignore[union-attr]
+        else:
+            with Path(path).open("rb") as file:
+                beginning = file.read(_BEGINNING)
+        unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        text = unpacking.decompress(beginning) if beginning.startswith(GZIP) else beginning
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=path) from error
+    except zlib.error:
+        # The log's reader says what is wrong with it.
+        return False
+    return text.lstrip()[:1] == b"{"
+
+
+def check_log_options(options: dict[str, Any]) -> None:
+    """Refuse what only a machine of nodes has."""
+    if options["policy"] in NODE_ONLY_POLICIES:
+        raise OptionError(f"--policy {options['policy']} needs a workload of nodes, not a log")
+    for name in _NODE_OPTIONS:
+        if options[name] is not None:
+            raise OptionError(f"{_flag(name)} needs a workload of nodes, not a log")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
+def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
+    """Play a native workload, write the files that the options name, and print the metrics."""
+    from ..formats.drawing import check_drawing
+    from ..formats.native.workload import load_workload
+    from ..formats.native.write import write_text
+    from ..simulation.nodes.policies import play
+    from ..simulation.nodes.report import to_node_document, to_node_text
+    from ..simulation.report import to_json
+
+    chosen = _chosen(options)
+    check_drawing("--gantt", options["gantt"])
+    check_drawing("--plot", options["plot"])
+    workload = load_workload(path)
+    with progress_over(len(workload.jobs)) as progress:
+        result = play(workload, chosen, progress)
+    _write(result, options)
+    if options["form"] == "json":
+        write_text(options["output"], to_json(to_node_document(result, chosen.settings())))
+    else:
+        write_text(options["output"], to_node_text(result, workload.name or shown(path)))
+
+
+def _chosen(options: dict[str, Any]) -> NodeOptions:
+    from ..simulation.nodes.policies import NodeOptions
+    from .log_options import check_policy_options
+
+    check_policy_options(options)
+    for name, absent in _LOG_OPTIONS.items():
+        if options[name] != absent:
+            raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
+    given = {name: options[name] for name in _NODE_OPTIONS}
+    if options["reservations"] is not None:
+        if given["reserve"] is not None:
+            raise OptionError("--reserve and --reservations both say how many blocked jobs get a reservation")
+        given["reserve"] = options["reservations"]
+    return NodeOptions(policy=options["policy"], order=options["order"], **given)
+
+
+def _write(result: NodeResult, options: dict[str, Any]) -> None:
+    """Write the files that the options name."""
+    from ..formats.native.write import write_text
+    from ..simulation.charts.plot_gantt import draw_gantt
+    from ..simulation.charts.plot_use import draw_utilization
+    from ..simulation.nodes.placement import place_on_nodes
+    from ..simulation.nodes.report import node_jobs_csv
+
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], node_jobs_csv(result))
+    if options["gantt"] is not None:
+        draw_gantt(result, options["gantt"], place_on_nodes(result))
+    if options["plot"] is not None:
+        draw_utilization(result, options["plot"])

@@ -1,0 +1,74 @@
+"""What the commands over logs share: the log, the machine's size, and where the answer goes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..cluster.errors import InputError
+
+if TYPE_CHECKING:
+    from ..formats.swf import SwfLog
+    from ..simulation.requests import Workload
+
+OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+workload_argument = click.argument("workload", metavar="WORKLOAD", type=click.Path(allow_dash=True))
+processors_option = click.option(
+    "--processors", type=click.IntRange(1, 10**9), help="The machine's size; default: the log's header."
+)
+format_option = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+output_option = click.option("-o", "--output", type=OUTPUT, default="-", help="Instead of standard output.")
+
+
+def shown(path: str) -> str:
+    """Return the name that messages call a file by."""
+    return "standard input" if path == "-" else path
+
+
+def read_log(path: str) -> SwfLog:
+    """Return a log's rows; ``-`` reads standard input."""
+    from ..formats.swf import read_swf
+
+    return read_swf(path)
+
+
+def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | None) -> Workload:
+    """Return the log's jobs; say on stderr how many rows were dropped, and why."""
+    from ..simulation.logs.policies import weights_by_queue
+    from ..simulation.requests import describe_dropped, workload_from_swf
+
+    weights = weights_by_queue(queue_weights) if queue_weights is not None else None
+    try:
+        jobs = workload_from_swf(log, processors=processors, queue_weights=weights)
+    except InputError as error:
+        raise error.in_file(shown(path)) from error
+    if any(jobs.dropped.values()):
+        click.echo(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}", err=True)
+    return jobs
+
+
+@contextmanager
+def progress_over(
+    count: int, things: str = "jobs", *, memory_s: float = 30
+) -> Iterator[Callable[[int], None] | None]:
+    """Give a function that moves a bar on the terminal, None where stderr is none.
+
+    The time left follows from the speed of the last ``memory_s`` seconds.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=memory_s) as bar:
+        task = bar.add_task(things, total=count)
+        yield lambda done: bar.update(task, completed=done)

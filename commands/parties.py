@@ -1,0 +1,223 @@
+"""``aucsched ibsched`` and ``aucsched irtsched``: one party of a negotiation each, each in a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .negotiate_options import (
+    batch_options,
+    batch_settings,
+    check_result_options,
+    in_order,
+    play_from,
+    play_options,
+    result_options,
+    runtime_options,
+    runtime_settings,
+    write_result,
+)
+from .outputs import OUTPUT, progress_over
+
+if TYPE_CHECKING:
+    from ..negotiation.remote.handshake import Hello, Identity, PartyName
+    from ..negotiation.remote.journal import Journal
+    from ..negotiation.remote.link import Link
+    from ..simulation.negotiated.plays import Play
+
+_MIB = 2**20
+
+link_options = in_order(
+    (
+        click.option(
+            "--listen", metavar="ADDRESS", help="Wait here for the other: unix:PATH, HOST:PORT, [IPv6]:PORT."
+        ),
+        click.option("--connect", metavar="ADDRESS", help="Connect to where the other listens."),
+        click.option(
+            "--secret-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Both must have the same secret; needed to listen where other machines connect.",
+        ),
+        click.option(
+            "--journal",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Keep what happens here; a process that was killed goes on from it.",
+        ),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, min_open=True),
+            default=60.0,
+            show_default=True,
+            help="Longest silence, in seconds, where the other should speak.",
+        ),
+        click.option(
+            "--wait",
+            type=click.FloatRange(0),
+            default=60.0,
+            show_default=True,
+            help="How long the other may stay away, in seconds.",
+        ),
+        click.option(
+            "--max-mib",
+            type=click.IntRange(1, 4095),
+            default=16,
+            show_default=True,
+            help="Longest message.",
+        ),
+    )
+)
+
+
+@click.command(short_help="Be the batch scheduler of a negotiation with an irtsched process.")
+@click.argument("workload", type=click.Path(allow_dash=True))
+@play_options
+@batch_options
+@link_options
+@click.option("--jobs-out", type=OUTPUT, help="CSV, one row a job.")
+def ibsched(workload: str, **options: Any) -> None:
+    """Hold WORKLOAD's queue (esp, or a workload file) and map it to what irtsched offers.
+
+    Both processes are told the same WORKLOAD.
+    """
+    from ..formats.native.write import write_text
+    from ..negotiation.parties import ibsched as machine
+    from ..negotiation.remote.party import Party
+    from ..negotiation.remote.serve import serve_batch
+    from ..simulation.negotiated.party import batch_notes, settings_text
+    from ..simulation.negotiated.report import jobs_csv
+    from ..simulation.negotiated.run import batch_of
+
+    play = play_from(workload, options)
+    settings = batch_settings(play, options)
+    identity = _identity("ibsched", play, options, batch_notes(settings))
+    with _journal(identity, settings_text(settings), options) as journal:
+        party = Party(batch_of(play, settings), machine.step, journal)
+        with _link(identity, options) as link:
+            serve_batch(party, link, _tell)
+    done = party.state.done
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], jobs_csv(play, done))
+    click.echo(f"{play.name}: {len(done)} of {len(play.arrivals)} jobs are done")
+
+
+@click.command(short_help="Be the runtime scheduler of a negotiation with an ibsched process.")
+@click.argument("workload", type=click.Path(allow_dash=True))
+@play_options
+@runtime_options
+@link_options
+@result_options
+def irtsched(workload: str, **options: Any) -> None:
+    """Hold WORKLOAD's nodes and its running jobs, offer what is idle to ibsched, and print the metrics.
+
+    Both processes are told the same WORKLOAD. The simulated clock is kept here.
+    """
+    from ..negotiation.parties import irtsched as machine
+    from ..negotiation.parties.irtsched import RuntimeState
+    from ..negotiation.remote.party import Party
+    from ..negotiation.remote.serve import serve_runtime
+    from ..runtime.machine import empty_machine
+    from ..simulation.negotiated.party import Chronicle, batch_settings_in, settings_text
+
+    check_result_options(options)
+    play = play_from(workload, options)
+    settings = runtime_settings(options)
+    identity = _identity("irtsched", play, options, {})
+    notes: dict[str, str] = {}
+    with (
+        _journal(identity, settings_text(settings), options) as journal,
+        progress_over(len(play.arrivals)) as progress,
+    ):
+        chronicle = Chronicle(progress)
+        state = RuntimeState(settings=settings, machine=empty_machine(play.nodes, play.partitions))
+        party = Party(state, machine.step, journal, chronicle.watch)
+        notes.update(journal.notes if journal is not None else {})
+
+        def meet(hello: Hello) -> None:
+            batch_settings_in(hello.notes)
+            notes.update(hello.notes)
+            if journal is not None:
+                journal.note(hello.notes)
+
+        if not party.has_ended:
+            with _link(identity, options) as link:
+                serve_runtime(party, link, _tell, meet)
+    write_result(chronicle.result(play, batch_settings_in(notes), party.state), options)
+
+
+def _tell(text: str) -> None:
+    click.echo(f"aucsched: {text}", err=True)
+
+
+def _identity(party: PartyName, play: Play, options: dict[str, Any], notes: Mapping[str, str]) -> Identity:
+    from ..negotiation.remote.handshake import Identity
+    from ..simulation.negotiated.party import terms_of
+
+    return Identity(
+        party=party,
+        terms=terms_of(play, options["urgent"] or "suspend"),
+        notes=dict(notes),
+        secret=_secret(options["secret_file"]),
+    )
+
+
+def _secret(path: Path | None) -> bytes | None:
+    """Return the secret in a file, without the end of its line."""
+    if path is None:
+        return None
+    try:
+        secret = path.read_bytes().rstrip(b"\r\n")
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=str(path)) from error
+    if not secret:
+        raise InputError("the file holds no secret", file=str(path))
+    return secret
+
+
+@contextmanager
+def _journal(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[Journal | None]:
+    """Give the party's journal, None where none is asked for."""
+    from ..negotiation.remote.journal import Journal
+
+    folder: Path | None = options["journal"]
+    if folder is None:
+        yield None
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=str(folder)) from error
+    begun_with = {"party": identity.party, **identity.terms, "settings": settings}
+    journal = Journal(folder / f"{identity.party}.journal", begun_with)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+@contextmanager
+def _link(identity: Identity, options: dict[str, Any]) -> Iterator[Link]:
+    """Give the way to the other party."""
+    from ..negotiation.remote.link import Connector, Limits, Listener, address_of
+
+    limits = Limits(
+        timeout_s=options["timeout"], wait_s=options["wait"], message_bytes=options["max_mib"] * _MIB
+    )
+    listen, connect = options["listen"], options["connect"]
+    if (listen is None) == (connect is None):
+        raise OptionError("one of --listen and --connect is needed")
+    link: Listener | Connector
+    if listen is None:
+        link = Connector(address_of(connect), identity, limits)
+    else:
+        link = Listener(address_of(listen), identity, limits, _tell)
+        _tell(f"{identity.party} listens on {link.address}")
+    try:
+        yield link
+    finally:
+        link.close()

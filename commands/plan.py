@@ -1,0 +1,45 @@
+"""``aucsched plan``: a start for every job of a snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .auction_options import output_options, snapshot_argument
+from .outputs import OUTPUT, progress_over
+
+
+@click.command()
+@snapshot_argument
+@click.option("--jobs", type=click.IntRange(1), help="Plan so many jobs of highest priority; default: all.")
+@click.option("--gantt", type=OUTPUT, help="Chart of all nodes over time (.png, .pdf, .svg).")
+@output_options
+def plan(snapshot: str, jobs: int | None, gantt: Path | None, form: str, output: str) -> None:
+    """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
+
+    Each job in order of priority is given the earliest start beside running jobs, until their ends, advance
+    reservations, licences and the jobs planned before it. To replan after a change, plan a new snapshot.
+    """
+    from ..auction.planning.plan import make_plan
+    from ..auction.render.plan import render_plan
+    from ..cluster.errors import InputError
+    from ..formats.drawing import check_drawing
+    from ..formats.native.read import load_snapshot
+    from ..formats.native.write import write_text
+    from ..simulation.charts.plot_plan import draw_plan
+    from .auction_options import write_rich
+
+    check_drawing("--gantt", gantt)
+    loaded = load_snapshot(snapshot)
+    try:
+        with progress_over(min(len(loaded.jobs), jobs or len(loaded.jobs))) as progress:
+            found = make_plan(loaded, jobs=jobs, progress=progress)
+    except InputError as error:
+        raise error.in_file(snapshot) from error
+    if gantt is not None:
+        draw_plan(loaded, found, gantt)
+    if form == "json":
+        write_text(output, found.to_json())
+        return
+    write_rich(output, lambda console: render_plan(loaded, found, console))

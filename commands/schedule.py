@@ -1,0 +1,81 @@
+"""``aucsched schedule``: one auction over a snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..cluster.schedule import Schedule
+from ..cluster.snapshot import Snapshot
+from .auction_options import auction_options, snapshot_argument
+
+
+def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
+    """Write the commands that place the started jobs; tell on stderr which none can place."""
+    from ..formats.native.write import write_text
+    from ..slurm.place import placement
+
+    placed = placement(snapshot, result)
+    write_text(output, placed.text)
+    for problem in placed.problems:
+        click.echo(f"note: {problem}", err=True)
+
+
+@click.command()
+@snapshot_argument
+@auction_options
+@click.option(
+    "--preference-table",
+    type=click.Choice(["corrected", "printed"]),
+    help="Constants of AUCSCHED2's preference: table 5.2 corrected (default) or as printed.",
+)
+@click.option("--export", help="Write the window's integer program, all bids, to a file: .mps or .lp.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Picture of the machine: who starts where, what stays free (.png, .pdf, .svg).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "slurm"]),
+    default="text",
+    show_default=True,
+    help="A table, the schedule file, or the scontrol commands that place the jobs.",
+)
+@click.option("-o", "--output", default="-", help="File to write instead of standard output.")
+def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options: Any) -> None:
+    """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
+    from ..auction.render.picture import draw_machine
+    from ..auction.step import run_step
+    from ..cluster.errors import InputError
+    from ..formats.drawing import check_drawing
+    from ..formats.native.read import load_snapshot
+    from ..formats.native.write import write_text
+    from .auction_options import step_options, write_rich
+
+    check_drawing("--plot", plot)
+    checked = step_options(options)
+    loaded = load_snapshot(snapshot)
+    try:
+        result = run_step(loaded, checked)
+    except InputError as error:
+        raise error.in_file(snapshot) from error
+    if checked.export and not result.attempts:
+        click.echo(f"note: no job takes part, {checked.export} is not written", err=True)
+    elif checked.export.endswith(".mps"):
+        click.echo(f"note: {checked.export} minimises the negated objective", err=True)
+    if plot is not None:
+        draw_machine(loaded, result, plot)
+    if form == "json":
+        write_text(output, result.to_json())
+    elif form == "slurm":
+        _write_placement(loaded, result, output)
+    else:
+        from ..auction.baseline import first_fit_by_priority
+        from ..auction.render.text import render
+
+        baseline = first_fit_by_priority(loaded, checked.window)
+        write_rich(output, lambda console: render(loaded, result, baseline, console))

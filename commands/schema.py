@@ -1,0 +1,20 @@
+"""``aucsched schema``: the JSON Schemas of the files."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument(
+    "name",
+    metavar="snapshot|workload|schedule|plan",
+    type=click.Choice(["snapshot", "workload", "schedule", "plan"]),
+)
+@click.option("-o", "--output", default="-", help="File to write instead of standard output.")
+def schema(name: str, output: str) -> None:
+    """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
+    from ..formats.native.schema import schema_json
+    from ..formats.native.write import write_text
+
+    write_text(output, schema_json(name))

@@ -1,0 +1,134 @@
+"""``aucsched simulate``: a thin command over the simulator."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import OptionError
+from .log_options import check_policy_options, policy_options, read_policy_options
+from .node_options import check_log_options, is_native, node_options, simulate_on_nodes
+from .outputs import (
+    OUTPUT,
+    format_option,
+    output_option,
+    processors_option,
+    progress_over,
+    read_jobs,
+    read_log,
+    shown,
+    workload_argument,
+)
+
+if TYPE_CHECKING:
+    from ..formats.swf import SwfLog
+    from ..simulation.logs.policies import PolicyOptions
+    from ..simulation.requests import Workload
+    from ..simulation.result import Result
+
+
+@click.command()
+@workload_argument
+@policy_options
+@node_options
+@processors_option
+@click.option(
+    "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
+)
+@click.option("--check", is_flag=True, help="Check every start against every rule; the results are the same.")
+@format_option
+@output_option
+@click.option("--jobs-out", type=OUTPUT, help="CSV, one row a job in order of submission.")
+@click.option("--batsim-out", type=OUTPUT, help="CSV as Batsim's jobs file.")
+@click.option("--swf-out", type=OUTPUT, help="The log as the simulated machine would have written it.")
+@click.option("--gantt", type=OUTPUT, help="Chart of the jobs (.png, .pdf, .svg).")
+@click.option("--plot", type=OUTPUT, help="Chart of utilisation and queue (.png, .pdf, .svg).")
+def simulate(workload: str, **options: Any) -> None:
+    """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
+
+    A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
+    input.
+    """
+    if is_native(workload):
+        simulate_on_nodes(workload, options)
+        return
+    check_log_options(options)
+    _check_simulate(options)
+    log = read_log(workload)
+    jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])
+    choice, settings = read_policy_options(options)
+    result = _run(jobs, options, choice)
+    _write(result, log, options)
+    from ..formats.native.write import write_text
+    from ..simulation.report import to_document, to_json, to_text
+
+    name = shown(workload)
+    text = to_json(to_document(result, settings)) if options["form"] == "json" else to_text(result, name)
+    write_text(options["output"], text)
+
+
+def _check_simulate(options: dict[str, Any]) -> None:
+    """Refuse options that would be ignored, and charts that could not be drawn."""
+    from ..formats.drawing import check_drawing
+
+    check_policy_options(options)
+    if options["processors"] is not None and options["cluster"] is not None:
+        raise OptionError("--processors and --cluster both give the machine's size")
+    check_drawing("--gantt", options["gantt"])
+    check_drawing("--plot", options["plot"])
+
+
+def _processors(options: dict[str, Any]) -> int | None:
+    """Return the machine's size as options give it: a number, or a snapshot's cores."""
+    if options["cluster"] is None:
+        processors: int | None = options["processors"]
+        return processors
+    from ..formats.native.read import load_snapshot
+
+    return sum(node.total.cores for node in load_snapshot(options["cluster"]).nodes)
+
+
+def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Result:
+    from ..simulation.logs.checked import simulate_checked
+    from ..simulation.logs.counts import simulate_counts
+    from ..simulation.logs.policies import make_policy
+    from ..simulation.result import Result
+    from ..simulation.stepping import StoppedRun, stopped_by
+
+    kernel = simulate_checked if options["check"] else simulate_counts
+    stopped: list[StoppedRun] = []
+    with progress_over(len(jobs)) as progress:
+        began = time.perf_counter()
+        policy = make_policy(options["policy"], jobs.requests, order=options["order"], options=choice)
+        starts = kernel(jobs, policy, progress, stopped)
+        seconds = time.perf_counter() - began
+    return Result(
+        workload=jobs,
+        policy=options["policy"],
+        order=options["order"],
+        starts=tuple(starts),
+        seconds=seconds,
+        stopped=None if stopped_by(policy) is None else tuple(stopped),
+    )
+
+
+def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:
+    """Write the files that the options name."""
+    from ..formats.native.write import write_text
+    from ..formats.swf import write_swf
+    from ..simulation.charts.plot_gantt import draw_gantt
+    from ..simulation.charts.plot_use import draw_utilization
+    from ..simulation.report import batsim_csv, jobs_csv, simulated_log
+
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], jobs_csv(result))
+    if options["batsim_out"] is not None:
+        write_text(options["batsim_out"], batsim_csv(result))
+    if options["swf_out"] is not None:
+        write_swf(options["swf_out"], simulated_log(result, log))
+    if options["gantt"] is not None:
+        draw_gantt(result, options["gantt"])
+    if options["plot"] is not None:
+        draw_utilization(result, options["plot"])

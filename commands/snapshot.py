@@ -1,0 +1,95 @@
+"""``aucsched snapshot``: make a snapshot file of a live cluster, or of its saved output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import click
+
+from ..cluster.errors import OptionError
+
+
+@click.group()
+def snapshot() -> None:
+    """Make a snapshot of a live cluster or of its saved output."""
+
+
+_FILE = click.Path(allow_dash=True)
+_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
+
+
+@snapshot.command()
+@click.option("--jobs", type=_FILE, help="squeue --json  [default: run it]")
+@click.option(
+    "--nodes", type=_FILE, help="scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]"
+)
+@click.option(
+    "--topology",
+    type=_FILE,
+    help="topology.conf, topology.yaml, or scontrol show topology  [default: run it]",
+)
+@click.option("--job-detail", type=_FILE, help="scontrol -d show job  [default: run it]")
+@click.option(
+    "--partitions", type=_FILE, help="scontrol show partitions, text or --json  [default: run it with squeue]"
+)
+@click.option(
+    "--licenses", type=_FILE, help="scontrol show licenses, text or --json  [default: run it with squeue]"
+)
+@click.option(
+    "--reservations",
+    type=_FILE,
+    help="scontrol show reservations, text or --json  [default: run it with squeue]",
+)
+@click.option(
+    "--held",
+    type=click.Choice(["skip", "schedule"]),
+    default="skip",
+    show_default=True,
+    help="Jobs held by hand: leave them held, or schedule them behind all others.",
+)
+@click.option(
+    "--time", metavar="T", help="When it was: ISO 8601 or epoch  [default: the last scheduling pass]"
+)
+@click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
+def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
+    """Make a snapshot from Slurm 21.08 to 25.05: from files of its output, and live for what is not given.
+
+    A file - is standard input. What the snapshot cannot hold stands in its notes and in a job's
+    unsupported, and is told on stderr.
+    """
+    # Imported here so that --help stays fast.
+    from ..formats.native.write import save_snapshot
+    from ..slurm.answers.live import SlurmFiles, collect
+    from ..slurm.answers.snapshot import import_slurm
+
+    moment = None if time is None else parse_time(time)
+    sources, notes = collect(SlurmFiles(**files))
+    made, notes = import_slurm(sources, time=moment, schedule_held=held == "schedule", notes=notes)
+    save_snapshot(made, output)
+    tell(notes.summary())
+
+
+def parse_time(text: str) -> float:
+    """Return ``--time`` in seconds since the epoch; an ISO 8601 time without a zone is UTC.
+
+    Raises:
+        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time.
+    """
+    try:
+        if _SECONDS.fullmatch(text):
+            return datetime.fromtimestamp(float(text), UTC).timestamp()
+        moment = datetime.fromisoformat(text)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        seconds = -1.0
+    if seconds < 0:
+        raise OptionError(f"--time: {text!r} is neither ISO 8601 nor seconds since the epoch")
+    return seconds
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Print notes on stderr, a line each."""
+    for line in lines:
+        click.echo(f"note: {' '.join(line.split())}", err=True)

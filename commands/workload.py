@@ -1,0 +1,93 @@
+"""``aucsched workload``: look at workloads and make them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .outputs import (
+    OUTPUT,
+    format_option,
+    output_option,
+    processors_option,
+    read_jobs,
+    shown,
+    workload_argument,
+)
+from .workload_alibaba import alibaba
+from .workload_papers import GENERATORS
+from .workload_slurm import slurm_events
+
+
+@click.group()
+def workload() -> None:
+    """Look at workloads and make them."""
+
+
+for _command in (*GENERATORS, slurm_events, alibaba):
+    workload.add_command(_command)
+
+
+@workload.command(short_help="Print what a workload or a log holds.")
+@workload_argument
+@processors_option
+@format_option
+@output_option
+@click.option("--plot", type=OUTPUT, help="Chart of sizes, times, hours and load (.png, .pdf, .svg).")
+def describe(workload: str, processors: int | None, form: str, output: Path, plot: Path | None) -> None:
+    """Print what a workload or a log (SWF) holds, plain or gzip; - reads standard input.
+
+    --processors and --plot are for logs only.
+    """
+    from ..formats.drawing import check_drawing
+    from ..formats.native.write import write_text
+    from ..formats.reading import read_document, unpacked
+    from ..simulation.report import to_json
+
+    check_drawing("--plot", plot)
+    content = read_document(workload, unpacked)
+    if content.lstrip().startswith(b"{"):
+        figures, text = _described_workload(workload, content, processors, plot)
+    else:
+        figures, text = _described_log(workload, content, processors, plot)
+    write_text(output, to_json(figures) if form == "json" else text)
+
+
+def _described_workload(
+    name: str, content: bytes, processors: int | None, plot: Path | None
+) -> tuple[dict[str, Any], str]:
+    """Return a workload's figures, and as text."""
+    from ..formats.native.workload import parse_workload
+    from ..simulation.workloads.describe_cluster import cluster_text, describe_cluster
+
+    for option, value in (("--processors", processors), ("--plot", plot)):
+        if value is not None:
+            raise OptionError(f"{option} is for logs: {shown(name)} is a workload, which has its machine")
+    try:
+        figures = describe_cluster(parse_workload(content))
+    except InputError as error:
+        raise error.in_file(shown(name)) from error
+    return figures, cluster_text(figures, shown(name))
+
+
+def _described_log(
+    name: str, content: bytes, processors: int | None, plot: Path | None
+) -> tuple[dict[str, Any], str]:
+    """Return a log's figures, and as text; draw it where it is asked for."""
+    from ..formats.swf import parse_swf
+    from ..simulation.charts.plot_workload import draw_workload
+    from ..simulation.workloads.describe import describe as figures_of
+    from ..simulation.workloads.describe import description_text
+
+    try:
+        log = parse_swf(content)
+    except InputError as error:
+        raise error.in_file(shown(name)) from error
+    jobs = read_jobs(name, log, processors, None)
+    if plot is not None:
+        draw_workload(jobs, log, plot)
+    figures = figures_of(jobs, log)
+    return figures, description_text(figures, shown(name))

@@ -1,0 +1,59 @@
+"""``aucsched workload alibaba``: a workload from Alibaba's GPU cluster traces of 2023."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+_PATH = click.Path(allow_dash=True)
+
+
+@click.command()
+@click.option("--nodes", type=_PATH, required=True, help="Node list: openb_node_list_….csv, plain or gzip.")
+@click.option("--pods", type=_PATH, required=True, help="Pod list: openb_pod_list_….csv, plain or gzip.")
+@click.option(
+    "--gpus",
+    type=click.Choice(["shares", "separate"]),
+    default="shares",
+    show_default=True,
+    help="Count gpu_milli of all GPUs of a node together, or each GPU for itself: then no share is split.",
+)
+@click.option(
+    "--unscheduled",
+    type=click.Choice(["leave-out", "lifetime"]),
+    default="leave-out",
+    show_default=True,
+    help="Pods that never ran: left out, or run as long as from creation to deletion.",
+)
+@click.option(
+    "--time-limits",
+    type=click.Choice(["none", "run-time"]),
+    default="none",
+    show_default=True,
+    help="The trace has none; or each pod's true run time.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    default="-",
+    help="Instead of standard output.",
+)
+def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
+    """Import a node list and a pod list of Alibaba's GPU cluster trace of 2023.
+
+    A pod is one job on one node; cores count in 1/1000, GPUs as the gres gpu_milli. What the workload does
+    not hold is said in its notes and on stderr.
+    """
+    from ..cluster.errors import OptionError
+    from ..formats.alibaba import AlibabaOptions, import_alibaba
+    from ..formats.native.workload import save_workload
+    from .snapshot import tell
+
+    if nodes == pods == "-":
+        raise OptionError("--nodes and --pods cannot both be standard input")
+    workload, notes = import_alibaba(nodes, pods, AlibabaOptions(**options))
+    save_workload(workload, output)
+    tell(notes.summary())

@@ -1,0 +1,1 @@
+"""aucsched's own files: snapshots, workloads, schedules; their schemas."""

@@ -1,0 +1,85 @@
+"""Native snapshots (``aucsched-snapshot/1``): read and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...cluster.errors import InputError
+from ...cluster.jobs import RunningJob
+from ...cluster.nodes import Reservation, Resources
+from ...cluster.snapshot import Snapshot, held_resources
+from ..hostlist import expand
+from ..jsontext import decode
+from ..reading import read_document
+from . import wire
+from .from_wire import (
+    below,
+    build_job,
+    build_license,
+    build_nodes,
+    build_partition,
+    build_switches,
+    each,
+    needed_seconds,
+    seconds,
+)
+
+
+def load_snapshot(path: str | Path) -> Snapshot:
+    """Read and check a snapshot file; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read or is no valid snapshot; names file, path and value.
+    """
+    return read_document(path, parse_snapshot)
+
+
+def parse_snapshot(text: bytes) -> Snapshot:
+    """Return the snapshot in a snapshot file's text; errors name the path and the value."""
+    document = decode(text, wire.SnapshotWire)
+    if document.format != wire.FORMAT:
+        raise InputError(f"{document.format!r} is not {wire.FORMAT!r}", path="format")
+    return snapshot_from_wire(document)
+
+
+def snapshot_from_wire(document: wire.SnapshotWire) -> Snapshot:
+    """Return the checked snapshot that decoded members describe."""
+    running = each(document.running, "running", _running_job)
+    with below("running"):
+        held = held_resources(running)
+    return Snapshot(
+        time=seconds(document.time, "time"),
+        nodes=build_nodes(document.nodes, held),
+        jobs=each(document.jobs, "jobs", build_job),
+        switches=build_switches(document.topology),
+        running=running,
+        licenses={
+            name: build_license(entry, f"licenses.{name}") for name, entry in document.licenses.items()
+        },
+        partitions=each(document.partitions, "partitions", build_partition),
+        reservations=each(document.reservations, "reservations", _reservation),
+        notes=tuple(document.notes),
+    )
+
+
+def _running_job(entry: wire.RunningWire) -> RunningJob:
+    nodes: dict[str, Resources] = {}
+    for names, use in entry.nodes.items():
+        path = f"nodes.{names}"
+        with below(path):
+            amount = Resources(cores=use.cores, memory_mib=use.memory_mib, gres=use.gres)
+        for name in expand(names, "nodes"):
+            if name in nodes:
+                raise InputError(f"node {name!r} stands twice", path=path)
+            nodes[name] = amount
+    return RunningJob(id=entry.id, nodes=nodes, end_time=seconds(entry.end_time, "end_time"))
+
+
+def _reservation(entry: wire.ReservationWire) -> Reservation:
+    return Reservation(
+        name=entry.name,
+        nodes=expand(entry.nodes, "nodes"),
+        start=needed_seconds(entry.start, "start"),
+        end=needed_seconds(entry.end, "end"),
+        users=tuple(entry.users),
+    )

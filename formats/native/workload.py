@@ -1,0 +1,116 @@
+"""Native workloads (``aucsched-workload/1``): read, checked, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...cluster.errors import InputError
+from ...cluster.nodes import License
+from ...cluster.workload import ArrivingJob, ClusterWorkload
+from ..jsontext import decode
+from ..reading import read_document, unpacked
+from . import wire, workload_wire
+from .from_wire import build_job, build_license, build_nodes, build_partition, build_switches, each
+from .to_wire import (
+    document_text,
+    job_members,
+    written_license,
+    written_nodes,
+    written_partition,
+    written_topology,
+)
+from .write import write_text
+
+
+def load_workload(path: str | Path) -> ClusterWorkload:
+    """Read and check a workload file, plain or gzip; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read or is no valid workload; names file, path and value.
+    """
+    return read_document(path, lambda content: parse_workload(unpacked(content)))
+
+
+def parse_workload(text: bytes) -> ClusterWorkload:
+    """Return the workload in a workload file's text; errors name the path and the value."""
+    document = decode(text, workload_wire.WorkloadWire)
+    if document.format != workload_wire.FORMAT:
+        raise InputError(f"{document.format!r} is not {workload_wire.FORMAT!r}", path="format")
+    return ClusterWorkload(
+        name=document.name,
+        nodes=build_nodes(_all_free(document.nodes), {}),
+        jobs=each(document.jobs, "jobs", _job),
+        switches=build_switches(document.topology),
+        partitions=each(document.partitions, "partitions", build_partition),
+        licenses=_licenses(document.licenses),
+        notes=tuple(document.notes),
+    )
+
+
+def _all_free(entries: list[wire.NodeWire]) -> list[wire.NodeWire]:
+    """Refuse a free figure: at a workload's beginning everything is free."""
+    for index, entry in enumerate(entries):
+        for member in ("free_cores", "free_memory_mib", "free_gres"):
+            if getattr(entry, member) is not None:
+                raise InputError(_EMPTY, path=f"nodes[{index}].{member}")
+    return entries
+
+
+_EMPTY = "given, but a workload begins with everything free"
+
+
+def _licenses(entries: Mapping[str, wire.LicenseWire]) -> dict[str, License]:
+    for name, entry in entries.items():
+        if entry.free is not None:
+            raise InputError(_EMPTY, path=f"licenses.{name}.free")
+    return {name: build_license(entry, f"licenses.{name}") for name, entry in entries.items()}
+
+
+def _job(entry: workload_wire.JobWire) -> ArrivingJob:
+    return ArrivingJob(
+        job=build_job(entry),
+        arrival_s=entry.arrival_s,
+        run_time_s=entry.run_time_s,
+        gres_run_time_factor=entry.gres_run_time_factor,
+    )
+
+
+def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
+    """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output."""
+    write_text(path, workload_to_json(workload))
+
+
+def workload_to_json(workload: ClusterWorkload) -> str:
+    """Return the workload file's text, a job a line; reading it gives an equal workload."""
+    document = workload_wire.WorkloadWire(
+        format=workload_wire.FORMAT,
+        name=workload.name,
+        nodes=written_nodes(workload.nodes, {}),
+        jobs=[_written(job) for job in workload.jobs],
+        topology=written_topology(workload.switches),
+        licenses={name: _without_free(entry) for name, entry in workload.licenses.items()},
+        partitions=[written_partition(entry) for entry in workload.partitions],
+        notes=list(workload.notes),
+    )
+    return document_text(document, always=("jobs",))
+
+
+def _written(arriving: ArrivingJob) -> workload_wire.JobWire:
+    return workload_wire.JobWire(
+        **job_members(arriving.job),
+        arrival_s=_short(arriving.arrival_s),
+        run_time_s=_short(arriving.run_time_s),
+        gres_run_time_factor=arriving.gres_run_time_factor,
+    )
+
+
+def _short(seconds: float) -> float:
+    """Return whole seconds as an integer, so that equal workloads are written alike."""
+    return int(seconds) if seconds == int(seconds) else seconds
+
+
+def _without_free(entry: License) -> wire.LicenseWire:
+    written = written_license(entry)
+    written.free = None
+    return written

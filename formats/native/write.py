@@ -1,0 +1,87 @@
+"""Files out: snapshots in the native form, and any text written whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from ...cluster.jobs import RunningJob
+from ...cluster.nodes import Reservation
+from ...cluster.snapshot import Snapshot, held_resources
+from ..binary import write_bytes
+from ..hostlist import fold, join
+from . import wire
+from .to_wire import (
+    document_text,
+    job_members,
+    needed_time,
+    written_license,
+    written_nodes,
+    written_partition,
+    written_time,
+    written_topology,
+)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file whole: to a temporary file beside it, then renamed; ``-`` is standard output.
+
+    Raises:
+        InputError: the file cannot be written; nothing is left behind.
+    """
+    if str(path) == "-":
+        sys.stdout.write(text)
+    else:
+        write_bytes(path, text.encode())
+
+
+def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
+    """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output."""
+    write_text(path, snapshot_to_json(snapshot))
+
+
+def snapshot_to_json(snapshot: Snapshot) -> str:
+    """Return the snapshot file's text; reading it gives an equal snapshot."""
+    return document_text(snapshot_to_wire(snapshot), always=("jobs",))
+
+
+def snapshot_to_wire(snapshot: Snapshot) -> wire.SnapshotWire:
+    """Return the members of the snapshot file; neighbouring nodes alike become one hostlist."""
+    held = held_resources(snapshot.running)
+    return wire.SnapshotWire(
+        format=wire.FORMAT,
+        time=written_time(snapshot.time),
+        nodes=written_nodes(snapshot.nodes, held),
+        topology=written_topology(snapshot.switches),
+        jobs=[wire.JobWire(**job_members(job)) for job in snapshot.jobs],
+        running=[_running(job) for job in snapshot.running],
+        licenses={name: written_license(entry) for name, entry in snapshot.licenses.items()},
+        partitions=[written_partition(entry) for entry in snapshot.partitions],
+        reservations=[_reservation(entry) for entry in snapshot.reservations],
+        notes=list(snapshot.notes),
+    )
+
+
+def _running(job: RunningJob) -> wire.RunningWire:
+    nodes: dict[str, wire.UseWire] = {}
+    uses = (
+        (wire.UseWire(cores=use.cores, gres=dict(use.gres), memory_mib=use.memory_mib), name)
+        for name, use in job.nodes.items()
+    )
+    for encoded, group in groupby(uses, key=lambda pair: msgspec.json.encode(pair[0])):
+        for folded in fold([name for _, name in group]):
+            nodes[folded] = msgspec.json.decode(encoded, type=wire.UseWire)
+    return wire.RunningWire(id=job.id, nodes=nodes, end_time=written_time(job.end_time))
+
+
+def _reservation(entry: Reservation) -> wire.ReservationWire:
+    return wire.ReservationWire(
+        name=entry.name,
+        nodes=join(entry.nodes),
+        start=needed_time(entry.start),
+        end=needed_time(entry.end),
+        users=list(entry.users),
+    )

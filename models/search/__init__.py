@@ -1,0 +1,1 @@
+"""Time-limited search over packed bids: prices, ruin and recreate, neighbourhoods, bounds."""

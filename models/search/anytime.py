@@ -1,0 +1,299 @@
+"""An award at once, a better one with time, and a bound with it.
+
+Greedy → prices and price-guided awards → ruin and recreate (repacking.py) and small auctions around places
+and losers (search.py) in turn → the linear relaxation with cliques (relaxation.py) → HiGHS on what is left,
+when that is little. What is done is a fixed sequence: the clock, or a number of steps, only ends it, so that
+more is never worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import floor, isfinite
+
+import numpy as np
+
+from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic
+from ..solve.solver import SolverStatus
+from .neighbourhoods import Search
+from .packing import Packing
+from .prices import Prices, find_prices
+from .relaxation import Relaxation, Relaxed, relaxed_entries
+from .repacking import Repacking, greedy_by
+from .worth import Worth
+
+#: The largest weight becomes this for the solver: room on both sides of its tolerances.
+_SCALE = 1e4
+#: Rounds of prices before the first step, and once more later; the share of the time that each may take.
+_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 320, 0.12
+#: Moves of a step of ruin and recreate; such steps before small auctions join in.
+_MOVES, _ONLY_MOVES = 50, 16
+#: From then on, of every so many steps one is a small auction, and of every so many one betters preference.
+_AUCTION_EVERY, _PREFER_EVERY = 4, 16
+#: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
+#: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
+_BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_ENTRIES = 12, 3000, 10_000
+#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds an entry takes.
+_MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
+#: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
+_FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
+#: Bids that HiGHS is given whole: after the first step; at steps that are powers of two from the first on.
+_WHOLE_AT_ONCE, _WHOLE_LATER, _FIRST_WHOLE = 700, 3000, 32
+#: A gap below which HiGHS is given any program whole.
+_NEARLY_PROVED = 1e-4
+#: Steps without a better preference after which a proved award is left as it is.
+_PATIENCE = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the search is given.
+
+    Attributes:
+        deadline: when to stop, by ``clock`` (seconds); None when only ``steps`` count.
+        steps: steps to make at most; None when only the clock counts.
+        seed: of every random choice.
+    """
+
+    deadline: float | None
+    steps: int | None
+    seed: int
+    clock: Callable[[], float]
+
+    def left_s(self) -> float:
+        """Return the seconds that are left."""
+        return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
+
+    def is_over(self) -> bool:
+        """Return whether the time is up."""
+        return self.deadline is not None and self.left_s() <= 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Found:
+    """The award (bids, ascending), how far it is proved, the bound on its integer weights, the steps made."""
+
+    award: IntArray
+    status: SolverStatus
+    proved: bool
+    bound: int | None
+    steps: int
+
+
+def solve_anytime(
+    packing: Packing, weights: list[int], preference: FloatArray, start: IntArray, limits: Limits
+) -> Found:
+    """Return the best award found within the limits, by the sum of weights and then by preference.
+
+    Args:
+        packing: bids and capacities.
+        weights: not negative integers, shape (bids,).
+        preference: higher is better, not negative, shape (bids,).
+        start: an award that fits.
+        limits: when to stop.
+    """
+    return _Contest(packing, weights, preference, start, limits).run()
+
+
+class _Contest:
+    """The award at hand, the bound, and what betters both."""
+
+    def __init__(
+        self, packing: Packing, weights: list[int], preference: FloatArray, start: IntArray, limits: Limits
+    ) -> None:
+        self._packing = packing
+        self._limits = limits
+        self._largest = float(max(weights, default=1)) or 1.0
+        value = np.array([weight / self._largest for weight in weights]) * _SCALE
+        self._worth = Worth(weights=weights, value=value, preference=preference)
+        self._longest_s = 0.0
+        self.award = start
+        self.best = self._worth.of(start)
+        self.bound: int | None = None
+        self._is_liked_best = not len(packing)
+        self._alive: BoolArray = np.ones(len(packing), np.bool_)
+        self._relaxation: Relaxation | None = None
+        prices = find_prices(packing, value, float(value[start].sum()), _ROUNDS, self._over(_FOR_PRICES))
+        self._priced(prices)
+        gain = value - packing.cost(prices.price)
+        for order in _orders(prices, gain, value):
+            self._offer(greedy_by(packing, order))
+        self._repacking = Repacking(packing, self._worth, gain, self.award, limits.seed)
+        self._search = Search(packing, self._worth, gain, self.award, limits.seed)
+        self._offer(self._repacking.award)
+
+    def run(self) -> Found:
+        """Make steps until the limits or a proof end it."""
+        steps = 10**9 if self._limits.steps is None else self._limits.steps
+        since, number = 0, 0
+        # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
+        while number < steps and not self._is_finished(since):
+            before = self.best
+            self._step(number)
+            self._events(number)
+            since = since + 1 if self.best == before else 0
+            number += 1
+        status = (
+            SolverStatus.OPTIMAL if self._proved and self._is_liked_best else SolverStatus.FEASIBLE_AT_LIMIT
+        )
+        return Found(
+            award=self.award,
+            status=status,
+            proved=self._proved,
+            bound=self.bound,
+            steps=number,
+        )
+
+    @property
+    def _proved(self) -> bool:
+        return self.bound is not None and self.best[0] >= self.bound
+
+    def _is_finished(self, since: int) -> bool:
+        if self._limits.is_over() or not len(self._packing):
+            return True
+        return self._proved and (self._is_liked_best or self._cannot_be_liked_more() or since > _PATIENCE)
+
+    def _cannot_be_liked_more(self) -> bool:
+        """Return whether every job that bids wins, each with a bid that it likes best."""
+        packing, liked = self._packing, self._worth.preference
+        most = np.maximum.reduceat(liked, packing.first)
+        self._is_liked_best = len(self.award) == len(packing.first) and bool(
+            (liked[self.award] >= most - 1e-12).all()
+        )
+        return self._is_liked_best
+
+    def _over(self, share: float) -> Callable[[], bool]:
+        """Return whether a share of the time that is left now is used up."""
+        left = self._limits.left_s()
+        return lambda: self._limits.deadline is not None and self._limits.left_s() <= (1 - share) * left
+
+    def _step(self, number: int) -> None:
+        """Make one step: moves, a small auction, or one about preference."""
+        if self._proved or (number % _PREFER_EVERY == _PREFER_EVERY - 1 and self._has_time):
+            self._auctioned(self._search.prefer)
+        elif number >= _ONLY_MOVES and number % _AUCTION_EVERY == 0 and self._has_time:
+            self._auctioned(self._search.improve)
+        else:
+            self._repacking.adopt(self.award, self.best)
+            self._repacking.run(_MOVES, self._limits.is_over)
+            self._offer(self._repacking.award)
+
+    @property
+    def _has_time(self) -> bool:
+        """Return whether the longest small auction so far would end in time."""
+        return self._limits.deadline is None or self._limits.left_s() > self._longest_s
+
+    def _auctioned(self, step: Callable[[float], None]) -> None:
+        began = self._limits.left_s()
+        self._search.adopt(self.award, self.best)
+        step(began)
+        self._offer(self._search.award)
+        self._longest_s = max(self._longest_s, began - self._limits.left_s())
+
+    def _events(self, number: int) -> None:
+        """Better the bound at the steps set for it, and solve what is left of a small program."""
+        if number == 0 and len(self._packing) <= _WHOLE_AT_ONCE and not self._is_finished(0):
+            self._solve_whole(_FIRST_WHOLE)
+        if number == _BETTER_PRICES:
+            value = self._worth.value
+            target = float(value[self.award].sum())
+            over = self._over(_FOR_PRICES)
+            self._priced(find_prices(self._packing, value, target, _MORE_ROUNDS, over, self._price))
+        entries = relaxed_entries(self._packing)
+        after = number - _BETTER_PRICES - entries // _RELAX_ENTRIES - 1
+        if after == 0:
+            self._relax(entries)
+        elif after > 0 and after % (1 + entries // _CLIQUES_ENTRIES) == 0:
+            self._tighten()
+        if number >= _FIRST_WHOLE and number & (number - 1) == 0:
+            self._solve_whole(number // 2)
+
+    def _offer(self, award: IntArray) -> None:
+        value = self._worth.of(award)
+        if value > self.best:
+            self.award, self.best = award, value
+
+    def _bounded(self, bound: int | None) -> None:
+        if bound is not None:
+            self.bound = bound if self.bound is None else min(self.bound, bound)
+
+    def _priced(self, prices: Prices) -> None:
+        self._price = prices.price
+        self._bounded(self._in_weights(prices.bound))
+
+    def _in_weights(self, bound: float) -> int | None:
+        """Return a bound in integer weights, rounded down but for what floats may have lost."""
+        if not isfinite(bound):
+            return None
+        return floor(bound / _SCALE * self._largest * (1 + 1e-9) + 1e-6)
+
+    def _relax(self, entries: int) -> None:
+        """Solve the linear relaxation where there is time for it."""
+        left = self._limits.left_s()
+        if self._proved or entries > _MOST_ENTRIES or entries * _ENTRY_S > _FOR_RELAXATION * left:
+            return
+        self._relaxation = Relaxation(self._packing, self._worth.value)
+        self._use(self._relaxation.solve(_FOR_RELAXATION * left))
+
+    def _tighten(self) -> None:
+        if self._relaxation is not None and not self._relaxation.is_done and not self._proved:
+            self._use(self._relaxation.tighten(_FOR_CLIQUES * self._limits.left_s()))
+
+    def _use(self, relaxed: Relaxed | None) -> None:
+        """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
+        if relaxed is None:
+            if self._relaxation is not None and not self._relaxation.is_done:
+                self._relaxation = None
+            return
+        self._bounded(self._in_weights(relaxed.bound))
+        self._price = relaxed.price
+        self._repacking.guide(relaxed.gain)
+        self._search.guide(relaxed.gain)
+        slack = relaxed.bound - float(self._worth.value[self.award].sum())
+        # A thousandth of the largest weight more than floats can lose.
+        self._alive &= relaxed.loss <= slack + 1e-3
+
+    def _solve_whole(self, checks: int) -> None:
+        """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
+        alive = np.union1d(np.flatnonzero(self._alive), self.award)
+        gap = 1.0 if self.bound is None else (self.bound - self.best[0]) / max(self.best[0], 1)
+        if (len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED) or self._is_liked_best:
+            return
+        packing, limits = self._packing, self._limits
+        cliques = [] if self._relaxation is None else self._relaxation.cliques
+        values = np.isin(alive, self.award).astype(np.float64)
+        settings = SolveSettings(
+            time_limit_s=max(0.0, _FOR_WHOLE * limits.left_s()),
+            seed=limits.seed,
+            clock=limits.clock,
+            most_checks=None if limits.steps is None else checks,
+        )
+        solution = solve_lexicographic(
+            packing.program(alive, packing.capacity).with_cliques(_within(cliques, alive)),
+            packing.job[alive],
+            [self._worth.weights[bid] for bid in alive.tolist()],
+            self._worth.preference[alive],
+            values,
+            settings,
+        )
+        self._offer(alive[solution.values > 0.5])  # noqa: PLR2004 - 0/1 values
+        # Bids that were left out are in no better award: what is proved without them is proved.
+        self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
+        self._is_liked_best = solution.status is SolverStatus.OPTIMAL
+
+
+def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:
+    """Return the cliques' places among some bids (ascending), those of two and more."""
+    places = [np.flatnonzero(np.isin(bids, clique)) for clique in cliques]
+    return [place for place in places if len(place) > 1]
+
+
+def _orders(prices: Prices, gain: FloatArray, value: FloatArray) -> list[IntArray]:
+    """Return orders for greedy awards: by gain for its worth, and by how often the rounds chose a bid."""
+    largest = max(float(value.max(initial=0.0)), 1e-9)
+    return [
+        np.argsort(-(gain / np.maximum(value, 1e-9) + prices.share), kind="stable"),
+        np.argsort(-(prices.share + 1e-6 * gain / largest), kind="stable"),
+    ]

@@ -1,0 +1,278 @@
+"""The fast path: a bid table straight to arrays, without PuLP.
+
+Rows that cannot bind are dropped and equal rows merged with the least right side (SPEC 5a): what is left has
+the same solutions as the PuLP model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, FloatArray, IntArray
+from ...bidgen.guard import Guard
+from ...bidgen.table import BidTable
+from ..solve.solver import IntegerProgram
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Packing:
+    """Bids and the capacities they share; at most one bid of a job wins.
+
+    Attributes:
+        job: of each bid, ascending, shape (bids,).
+        first: first bid of each job that has one, shape (bidding jobs,).
+        indptr, row, amount: what bid ``i`` takes of which capacity, shape (bids + 1,), (entries,).
+        capacity: of each row, shape (rows,).
+    """
+
+    job: IntArray
+    first: IntArray
+    indptr: IntArray
+    row: IntArray
+    amount: IntArray
+    capacity: IntArray
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the program over all bids: one a job, one a capacity."""
+        return len(self.first) + len(self.capacity)
+
+    def use(self, bids: IntArray) -> IntArray:
+        """Return what some bids take of every capacity together, shape (rows,)."""
+        entries = self.entries(bids)
+        used = np.bincount(self.row[entries], weights=self.amount[entries], minlength=len(self.capacity))
+        whole: IntArray = used.astype(np.int64)
+        return whole
+
+    def entries(self, bids: IntArray) -> IntArray:
+        """Return the positions of the entries of some bids, one bid after another."""
+        return _positions(self.indptr, bids)[0]
+
+    def places(self) -> IntArray:
+        """Return where each bid stands on the machine: its first capacity (they are in node order)."""
+        padded = np.append(self.row, 0)
+        places: IntArray = np.where(np.diff(self.indptr) > 0, padded[self.indptr[:-1]], 0)
+        return places
+
+    def by_row(self) -> ByRow:
+        """Return the entries capacity by capacity."""
+        order = np.argsort(self.row, kind="stable")
+        bid = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        counts = np.bincount(self.row, minlength=len(self.capacity))
+        return ByRow(
+            indptr=np.concatenate([[0], np.cumsum(counts)]), bid=bid[order], amount=self.amount[order]
+        )
+
+    def fits(self, left: IntArray) -> BoolArray:
+        """Return which bids alone would fit into what is left of the capacities, shape (bids,)."""
+        short = np.concatenate([self.amount > left[self.row], [False]])
+        return ~_any_of(short, self.indptr)
+
+    def cost(self, prices: FloatArray) -> FloatArray:
+        """Return what every bid would pay at prices of the capacities, shape (bids,)."""
+        paid = np.concatenate([[0.0], np.cumsum(self.amount * prices[self.row])])
+        cost: FloatArray = paid[self.indptr[1:]] - paid[self.indptr[:-1]]
+        return cost
+
+    def program(self, bids: IntArray, left: IntArray, must: BoolArray | None = None) -> IntegerProgram:
+        """Return the integer program over some bids (ascending) and what is left of the capacities.
+
+        ``must`` marks, by bid, jobs that have to win with one of them.
+        """
+        jobs, place = np.unique(self.job[bids], return_inverse=True)
+        entries = self.entries(bids)
+        column = np.repeat(np.arange(len(bids)), self.indptr[bids + 1] - self.indptr[bids])
+        rows, row = np.unique(self.row[entries], return_inverse=True)
+        reduced = _reduced(row, column, self.amount[entries], left[rows], self.job[bids])
+        all_rows = np.concatenate([place, len(jobs) + reduced.row])
+        all_columns = np.concatenate([np.arange(len(bids)), reduced.column])
+        values = np.concatenate([np.ones(len(bids)), reduced.amount])
+        order = np.lexsort((all_columns, all_rows))
+        count = len(jobs) + len(reduced.capacity)
+        lower = np.full(count, -np.inf)
+        if must is not None:
+            lower[: len(jobs)][place[must]] = 1.0
+        return IntegerProgram(
+            objective=np.zeros(len(bids)),
+            lower=np.zeros(len(bids)),
+            upper=np.ones(len(bids)),
+            is_integer=np.ones(len(bids), np.bool_),
+            row_lower=lower,
+            row_upper=np.concatenate([np.ones(len(jobs)), reduced.capacity]),
+            indptr=np.concatenate([[0], np.cumsum(np.bincount(all_rows, minlength=count))]),
+            index=all_columns[order],
+            value=values[order],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ByRow:
+    """Who bids on each capacity: row ``r`` is wanted by ``bid[indptr[r]:indptr[r + 1]]``, ``amount`` each."""
+
+    indptr: IntArray
+    bid: IntArray
+    amount: IntArray
+
+    def of(self, row: int) -> tuple[IntArray, IntArray]:
+        """Return the bids on one capacity, and what each wants of it."""
+        mine = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
+        return self.bid[mine], self.amount[mine]
+
+    def entries(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the positions of the entries of some rows, one row after another, and each row's count."""
+        return _positions(self.indptr, rows)
+
+
+def _positions(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
+    length = indptr[chosen + 1] - indptr[chosen]
+    ends = np.cumsum(length)
+    within = np.arange(ends[-1] if len(ends) else 0)
+    return within + np.repeat(indptr[chosen] - (ends - length), length), length
+
+
+def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
+    """Return for each range of ``indptr`` whether some flag is set; ``flags`` has one more at its end."""
+    found: BoolArray = np.logical_or.reduceat(flags, indptr[:-1]) if len(indptr) > 1 else flags[:0]
+    return found & (np.diff(indptr) > 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Part:
+    """Capacities of one kind, before any is dropped or merged, and what a table takes of them.
+
+    Attributes:
+        what: ``cores``, ``memory``, a gres or a licence by name.
+        guard: the reservation whose room it is, None for what is free now.
+        is_license: one capacity, taken by bids; otherwise taken by entries of bids.
+        row, amount: which capacity and how much of it, shape (entries,), of a licence (bids,).
+        capacity: shape (nodes,), of a reservation's room its nodes, of a licence (1,).
+    """
+
+    what: str
+    guard: Guard | None = None
+    is_license: bool = False
+    row: IntArray
+    amount: IntArray
+    capacity: IntArray
+
+
+def parts_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> list[Part]:
+    """Return what bids compete for: cores, gres and memory of nodes, room of reservations, licences."""
+    return [*_on_nodes(table, columns), *_reserved(table, guards), *_licenses(table, columns)]
+
+
+def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
+    """Return a table's bids and capacities: cores, gres and memory of nodes, licences, reservations."""
+    rows = _stacked(table, parts_of(table, columns, guards))
+    return _packed(table, _reduced(rows.row, rows.column, rows.amount, rows.capacity, table.job))
+
+
+def full_packing(table: BidTable, parts: list[Part]) -> Packing:
+    """Return the same with every capacity of every part, one after another: rows tell what they are."""
+    return _packed(table, _stacked(table, parts))
+
+
+def _stacked(table: BidTable, parts: list[Part]) -> _Rows:
+    bid = np.repeat(np.arange(len(table)), table.lengths)
+    none = np.zeros(0, np.int64)
+    rows, bids, amounts, capacities = [none], [none], [none], [none]
+    offset = 0
+    for part in parts:
+        wanted = np.flatnonzero(part.amount)
+        rows.append(part.row[wanted] + offset)
+        bids.append(wanted if part.is_license else bid[wanted])
+        amounts.append(part.amount[wanted])
+        capacities.append(part.capacity)
+        offset += len(part.capacity)
+    return _Rows(*(np.concatenate(arrays) for arrays in (rows, bids, amounts, capacities)))
+
+
+def _packed(table: BidTable, rows: _Rows) -> Packing:
+    order = np.argsort(rows.column, kind="stable")
+    return Packing(
+        job=table.job,
+        first=np.flatnonzero(np.diff(table.job, prepend=-1)),
+        indptr=np.concatenate([[0], np.cumsum(np.bincount(rows.column, minlength=len(table)))]),
+        row=rows.row[order],
+        amount=rows.amount[order],
+        capacity=rows.capacity,
+    )
+
+
+def _on_nodes(table: BidTable, columns: Columns) -> Iterator[Part]:
+    free = columns.free
+    yield Part(what="cores", row=table.node, amount=table.cores, capacity=free.cores)
+    for kind, counts in table.gres.items():
+        yield Part(what=kind, row=table.node, amount=counts, capacity=free.gres[kind])
+    if table.memory is not None:
+        limited = free.memory[table.node] < UNLIMITED_MIB
+        yield Part(what="memory", row=table.node, amount=table.memory * limited, capacity=free.memory)
+
+
+def _reserved(table: BidTable, guards: tuple[Guard, ...]) -> Iterator[Part]:
+    for guard in guards:
+        places = guard.places(table)
+        for what, amount, room in guard.amounts(table, places):
+            yield Part(what=what, guard=guard, row=places[0], amount=amount, capacity=room)
+
+
+def _licenses(table: BidTable, columns: Columns) -> Iterator[Part]:
+    row = np.zeros(len(table), np.int64)
+    for name, free in columns.licenses.items():
+        counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
+        amount = counts[table.job] if len(table) else row
+        yield Part(what=name, is_license=True, row=row, amount=amount, capacity=np.array([free]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    row: IntArray
+    column: IntArray
+    amount: IntArray
+    capacity: IntArray
+
+
+def _reduced(row: IntArray, column: IntArray, amount: IntArray, capacity: IntArray, job: IntArray) -> _Rows:
+    """Drop rows that cannot bind and merge equal ones; rows are numbered anew, in their order."""
+    binds = _could_bind(row, job[column], amount, capacity)
+    keep = binds[row]
+    row, column, amount = row[keep], column[keep], amount[keep]
+    least = capacity.copy()
+    same = _first_equal(row, column, amount, len(capacity))
+    np.minimum.at(least, same, capacity)
+    stays = binds & (same == np.arange(len(capacity)))
+    number = np.cumsum(stays) - 1
+    keep = stays[row]
+    return _Rows(number[row[keep]], column[keep], amount[keep], least[stays])
+
+
+def _could_bind(row: IntArray, job: IntArray, amount: IntArray, capacity: IntArray) -> BoolArray:
+    """Return which rows some award could overfill: each job taking the bid that wants most of it."""
+    if not len(row):
+        return np.zeros(len(capacity), np.bool_)
+    key = row * (int(job.max()) + 1) + job
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    largest = np.maximum.reduceat(amount[order], starts)
+    total = np.bincount(row[order][starts], weights=largest, minlength=len(capacity))
+    binds: BoolArray = total > capacity
+    return binds
+
+
+def _first_equal(row: IntArray, column: IntArray, amount: IntArray, rows: int) -> IntArray:
+    """Return for each row the first row with the same entries, by 128-bit fingerprints."""
+    if not len(row):
+        return np.arange(rows)
+    words = np.random.default_rng(1).integers(1, 2**63, (2, int(column.max()) + 1), np.uint64)
+    prints = np.zeros((rows, 2), np.uint64)
+    for half in range(2):
+        np.add.at(prints[:, half], row, words[half][column] * amount.astype(np.uint64))
+    _, first, inverse = np.unique(prints, axis=0, return_index=True, return_inverse=True)
+    equal: IntArray = first[inverse.ravel()]
+    return equal

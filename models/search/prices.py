@@ -1,0 +1,108 @@
+"""Prices of capacities: the auction as an auction (Lagrangian relaxation of the capacity rows).
+
+Each job takes the bid that gains most at the prices; prices rise where more is taken than there is and fall
+where less is. Any prices bound what an award can be worth; the choices, averaged over the rounds, order bids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...bidgen.columns import FloatArray
+from .packing import Packing
+
+#: Rounds without a better bound after which steps are halved.
+_PATIENCE = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Prices:
+    """What the rounds found.
+
+    Attributes:
+        price: of each capacity, at the best bound, shape (rows,).
+        bound: no award is worth more.
+        share: how often each bid was chosen, averaged with more weight on late rounds, shape (bids,).
+    """
+
+    price: FloatArray
+    bound: float
+    share: FloatArray
+
+
+def find_prices(
+    packing: Packing,
+    value: FloatArray,
+    target: float,
+    rounds: int,
+    is_over: Callable[[], bool],
+    begin: FloatArray | None = None,
+) -> Prices:
+    """Return prices after at most ``rounds`` rounds of subgradient steps (Polyak's, towards ``target``).
+
+    Args:
+        packing: bids and capacities.
+        value: worth of each bid, not negative, shape (bids,).
+        target: worth of a known award.
+        rounds: at most so many.
+        is_over: whether to stop now.
+        begin: prices to begin with, shape (rows,); 0 when None.
+    """
+    capacity = packing.capacity.astype(np.float64)
+    price = np.zeros(len(capacity)) if begin is None else begin
+    best = Prices(price=price, bound=float("inf"), share=np.zeros(len(value)))
+    share = np.zeros(len(value))
+    step, since = 1.0, 0
+    for number in range(rounds):
+        gain = value - packing.cost(price)
+        chosen = _best_bids(packing, gain)
+        bound = float(gain[chosen].sum() + capacity @ price)
+        excess = packing.use(chosen) - capacity
+        weight = 2.0 / (number + 2)
+        share *= 1 - weight
+        share[chosen] += weight
+        since += 1
+        if bound < best.bound - 1e-9 * max(1.0, abs(bound)):
+            best, since = Prices(price=price, bound=bound, share=share), 0
+        if since > _PATIENCE:
+            step, since = step / 2, 0
+        # Only what is over-used, or has a price that can fall, moves.
+        move = np.where((excess < 0) & (price <= 0), 0.0, excess / np.maximum(capacity, 1))
+        norm = float(move @ move)
+        if norm == 0 or bound <= target or step < 1e-3 or is_over():  # noqa: PLR2004 - no progress to expect
+            break
+        scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
+        price = np.maximum(0.0, price + scaled * move / np.maximum(capacity, 1))
+    return Prices(price=best.price, bound=best.bound, share=share)
+
+
+def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[float, FloatArray]:
+    """Return what no award exceeds at some prices, and by how much less it is when a bid has to win.
+
+    Args:
+        packing: bids and capacities.
+        gain: worth of each bid less what it pays, shape (bids,).
+        rest: what all capacities cost together.
+    """
+    if not len(gain):
+        return rest, np.zeros(0)
+    most = np.maximum(np.maximum.reduceat(gain, packing.first), 0.0)
+    count = np.diff(np.append(packing.first, len(gain)))
+    loss: FloatArray = np.repeat(most, count) - gain
+    return float(most.sum()) + rest, loss
+
+
+def _best_bids(packing: Packing, gain: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the bid that gains most of each job that gains anything, ascending."""
+    if not len(gain):
+        return np.zeros(0, np.int64)
+    most = np.maximum.reduceat(gain, packing.first)
+    count = np.diff(np.append(packing.first, len(gain)))
+    is_best = gain >= np.repeat(most, count)
+    place = np.flatnonzero(is_best)
+    _, first = np.unique(packing.job[place], return_index=True)
+    best = place[first]
+    return best[gain[best] > 0]

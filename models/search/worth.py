@@ -1,0 +1,27 @@
+"""What awards are compared by: the exact sum of weights, then preference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...bidgen.columns import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Worth:
+    """What bids are worth.
+
+    Attributes:
+        weights: exact integers, compared as such.
+        value: the same as floats for the solver, scaled so that the largest is near 10⁴.
+        preference: second, not negative.
+    """
+
+    weights: Sequence[int]
+    value: FloatArray
+    preference: FloatArray
+
+    def of(self, bids: IntArray) -> tuple[int, float]:
+        """Return an award's exact sum and its preference."""
+        return sum(self.weights[bid] for bid in bids.tolist()), round(float(self.preference[bids].sum()), 9)

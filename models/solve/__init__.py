@@ -1,0 +1,1 @@
+"""Exact solving: PuLP programs passed to HiGHS, sums of weights kept exact."""

@@ -1,0 +1,451 @@
+"""The only file that knows PuLP and HiGHS.
+
+PuLP holds the papers' models as they are printed; its expressions are read into arrays here and passed to
+HiGHS directly. PuLP's own HiGHS class is not used: it reports a limit as "Optimal", ignores misspelt
+options and warm starts, and turns the bound's sign round when maximising.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+from pulp import (
+    LpAffineExpression,
+    LpBinary,
+    LpConstraint,
+    LpConstraintEQ,
+    LpConstraintGE,
+    LpConstraintLE,
+    LpInteger,
+    LpMaximize,
+    LpProblem,
+    LpVariable,
+)
+
+from ...cluster.errors import SolverError
+
+__all__ = [
+    "IntegerProgram",
+    "LinearReport",
+    "LpAffineExpression",
+    "LpBinary",
+    "LpConstraint",
+    "LpConstraintEQ",
+    "LpConstraintGE",
+    "LpConstraintLE",
+    "LpInteger",
+    "LpMaximize",
+    "LpProblem",
+    "LpVariable",
+    "RelaxedSolver",
+    "SolveReport",
+    "SolverOptions",
+    "SolverStatus",
+    "prepared",
+    "read_pulp",
+    "solve",
+    "written",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: How far from an integer a solver's value may be before it is rounded.
+INTEGRALITY = 1e-5
+
+
+class SolverStatus(StrEnum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE_AT_LIMIT = "feasible_at_limit"
+    NO_SOLUTION_AT_LIMIT = "no_solution_at_limit"
+    INFEASIBLE = "infeasible"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class IntegerProgram:
+    """Maximise ``objective · x`` with ``row_lower ≤ A x ≤ row_upper`` and bounds on x; A in CSR form.
+
+    Attributes:
+        lower, upper, objective, is_integer: of each column, shape (columns,).
+        row_lower, row_upper: infinite where a row has no such side, shape (rows,).
+        indptr, index, value: row ``r`` holds ``index[indptr[r]:indptr[r + 1]]`` with those values.
+    """
+
+    objective: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    is_integer: BoolArray
+    row_lower: FloatArray
+    row_upper: FloatArray
+    indptr: IntArray
+    index: IntArray
+    value: FloatArray
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return len(self.objective)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_lower)
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of entries of A."""
+        return len(self.value)
+
+    def maximising(self, objective: FloatArray) -> IntegerProgram:
+        """Return the same program with another objective."""
+        return replace(self, objective=objective)
+
+    def with_row(self, values: FloatArray, lower: float, upper: float = np.inf) -> IntegerProgram:
+        """Return the program with a further row ``lower ≤ values · x ≤ upper``."""
+        index = np.flatnonzero(values)
+        return replace(
+            self,
+            row_lower=np.append(self.row_lower, lower),
+            row_upper=np.append(self.row_upper, upper),
+            indptr=np.append(self.indptr, self.indptr[-1] + len(index)),
+            index=np.concatenate([self.index, index]),
+            value=np.concatenate([self.value, values[index]]),
+        )
+
+    def with_cliques(self, cliques: Sequence[IntArray]) -> IntegerProgram:
+        """Return the program with a further row for each set of columns of which one at most may be 1."""
+        if not cliques:
+            return self
+        return replace(
+            self,
+            row_lower=np.append(self.row_lower, np.full(len(cliques), -np.inf)),
+            row_upper=np.append(self.row_upper, np.ones(len(cliques))),
+            indptr=np.append(self.indptr, self.indptr[-1] + np.cumsum([len(clique) for clique in cliques])),
+            index=np.concatenate([self.index, *cliques]),
+            value=np.append(self.value, np.ones(sum(map(len, cliques)))),
+        )
+
+    def with_column(self, upper: float, *, is_integer: bool) -> IntegerProgram:
+        """Return the program with a further column from 0 to ``upper``, in no row yet."""
+        return replace(
+            self,
+            objective=np.append(self.objective, 0.0),
+            lower=np.append(self.lower, 0.0),
+            upper=np.append(self.upper, upper),
+            is_integer=np.append(self.is_integer, is_integer),
+        )
+
+
+def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerProgram:
+    """Return a PuLP problem as arrays, its columns in the order of ``variables``.
+
+    A minimisation is turned round. Variables in no constraint keep their column.
+
+    Raises:
+        SolverError: an expression holds a variable that is not among ``variables``.
+    """
+    expressions = [constraint.expr for constraint in problem.constraints()]
+    lengths = np.fromiter(map(len, expressions), np.int64, len(expressions))
+    count = int(lengths.sum())
+    column = _Columns(variables)
+    sign = 1.0 if problem.sense == LpMaximize else -1.0
+    objective = np.zeros(len(variables))
+    if problem.objective is not None:
+        terms = problem.objective
+        objective[column.of(terms, len(terms))] = np.fromiter(terms.values(), np.float64, len(terms)) * sign
+    sense = np.fromiter(
+        (constraint.sense for constraint in problem.constraints()), np.int64, len(expressions)
+    )
+    right = np.fromiter(
+        (-constraint.constant for constraint in problem.constraints()), np.float64, len(expressions)
+    )
+    return IntegerProgram(
+        objective=objective,
+        lower=_bounds([variable.lowBound for variable in variables], -np.inf),
+        upper=_bounds([variable.upBound for variable in variables], np.inf),
+        is_integer=np.array([variable.cat == LpInteger for variable in variables], np.bool_),
+        row_lower=np.where(sense == LpConstraintLE, -np.inf, right),
+        row_upper=np.where(sense == LpConstraintGE, np.inf, right),
+        indptr=np.concatenate([[0], np.cumsum(lengths)]),
+        index=column.of(chain.from_iterable(expressions), count),
+        value=np.fromiter(chain.from_iterable(map(dict.values, expressions)), np.float64, count),
+    )
+
+
+class _Columns:
+    """Column numbers of PuLP variables, by identity: their own hash is a Python call, a million times."""
+
+    def __init__(self, variables: Sequence[LpVariable]) -> None:
+        identities = np.fromiter(map(id, variables), np.int64, len(variables))
+        self._order = np.argsort(identities)
+        self._sorted = identities[self._order]
+
+    def of(self, variables: Mapping[object, float] | chain[object], count: int) -> IntArray:
+        """Return the column of each variable."""
+        identities = np.fromiter(map(id, variables), np.int64, count)
+        place = np.searchsorted(self._sorted, identities)
+        place[place == len(self._sorted)] = 0
+        if count and not (self._sorted[place] == identities).all():
+            raise SolverError("a constraint holds a variable that the model did not name")
+        return self._order[place]
+
+
+def _bounds(values: list[float | None], absent: float) -> FloatArray:
+    return np.array([absent if value is None else value for value in values], np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolverOptions:
+    """How HiGHS is to solve.
+
+    Attributes:
+        time_limit_s: wall time, presolve included.
+        absolute_gap: stop once bound − value is at most this; the relative gap is 0.
+        seed: HiGHS's random seed.
+        most_checks: stop a branch and bound after HiGHS has asked so often whether to go on: as long on
+            every machine, and finer than nodes, of which the first may take most of the time.
+        extra: further HiGHS options by name; an unknown name or a bad value is an error.
+    """
+
+    time_limit_s: float
+    absolute_gap: float = 0.0
+    seed: int = 0
+    most_checks: int | None = None
+    extra: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SolveReport:
+    """What HiGHS found. ``values``, ``objective`` are None without a solution, ``bound`` without a bound.
+
+    The bound is an upper one: no solution is worth more.
+    """
+
+    status: SolverStatus
+    values: FloatArray | None
+    objective: float | None
+    bound: float | None
+    nodes: int
+
+
+def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | None = None) -> SolveReport:
+    """Solve with HiGHS on one thread, from ``start`` when given (shape (columns,)).
+
+    Raises:
+        SolverError: HiGHS refuses the model, an option or the start, or fails.
+    """
+    if program.columns == 0:
+        return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0, nodes=0)
+    highs = prepared(program, options)
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = start
+        _checked(highs.setSolution(solution), "refused the start")
+    if options.most_checks is not None:
+        _stop_after(highs, options.most_checks)
+    _checked(highs.run(), "failed")
+    return _report(highs, program)
+
+
+def _stop_after(highs: highspy.Highs, checks: int) -> None:
+    left = itertools.count(checks - 1, -1)
+
+    def asked(event: highspy.highs.HighsCallbackEvent) -> None:
+        if next(left) <= 0:
+            event.interrupt()
+
+    highs.cbMipInterrupt.subscribe(asked)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LinearReport:
+    """An optimal relaxed solution; duals are not negative where an upper side binds.
+
+    Attributes:
+        values, reduced: of the columns, and the duals of their bounds, shape (columns,).
+        duals: of the rows, shape (rows,).
+    """
+
+    objective: float
+    values: FloatArray
+    reduced: FloatArray
+    duals: FloatArray
+
+
+class RelaxedSolver:
+    """HiGHS over a program without its integers; rows may be added, and solving goes on from there."""
+
+    def __init__(self, program: IntegerProgram) -> None:
+        linear = replace(program, is_integer=np.zeros(program.columns, np.bool_))
+        # Dense columns: the interior-point method is several times faster from nothing (SPEC 5a).
+        self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra={"solver": "ipm"}))
+        self.values: FloatArray = np.zeros(program.columns)
+        self.objective = float("inf")
+
+    def solve(self, time_limit_s: float) -> LinearReport | None:
+        """Solve within so many seconds from now; None when that is too short.
+
+        Raises:
+            SolverError: HiGHS fails.
+        """
+        highs = self._highs
+        # HiGHS counts the time of all its runs together.
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(time_limit_s, 0.0))
+        _checked(highs.run(), "failed")
+        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = highs.getSolution()
+        self.values = np.array(solution.col_value)
+        self.objective = float(highs.getInfo().objective_function_value)
+        return LinearReport(
+            objective=self.objective,
+            values=self.values,
+            reduced=np.array(solution.col_dual),
+            duals=np.array(solution.row_dual),
+        )
+
+    def add_rows(self, rows: Sequence[IntArray]) -> None:
+        """Add rows that let the columns of each sum to at most 1."""
+        count = np.array([len(row) for row in rows])
+        starts = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int32)
+        index = np.concatenate(rows).astype(np.int32)
+        status = self._highs.addRows(
+            len(rows),
+            np.full(len(rows), -np.inf),
+            np.ones(len(rows)),
+            len(index),
+            starts,
+            index,
+            np.ones(len(index)),
+        )
+        _checked(status, "refused a row")
+        # From a solution at hand the dual simplex needs few steps.
+        _set_values(self._highs, {"solver": "simplex", "presolve": "off"})
+
+
+def prepared(program: IntegerProgram, options: SolverOptions) -> highspy.Highs:
+    """Return HiGHS with the options set and the program passed to it, ready to run."""
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    _set_options(highs, options)
+    _pass_model(highs, program)
+    return highs
+
+
+def _set_options(highs: highspy.Highs, options: SolverOptions) -> None:
+    values: dict[str, bool | int | float | str] = {
+        "output_flag": False,
+        # More threads than cores overran a 20 s limit to 42 s; on one, answers repeat.
+        "threads": 1,
+        "time_limit": max(options.time_limit_s, 0.0),
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": options.absolute_gap,
+        "random_seed": options.seed,
+        **options.extra,
+    }
+    _set_values(highs, values)
+
+
+def _set_values(highs: highspy.Highs, values: Mapping[str, bool | int | float | str]) -> None:
+    for name, value in values.items():
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise SolverError(f"HiGHS does not take the option {name} = {value!r}")
+
+
+def _pass_model(highs: highspy.Highs, program: IntegerProgram) -> None:
+    status = highs.passModel(
+        program.columns,
+        program.rows,
+        program.nonzeros,
+        0,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.HessianFormat.kTriangular),
+        int(highspy.ObjSense.kMaximize),
+        0.0,
+        program.objective,
+        program.lower,
+        program.upper,
+        program.row_lower,
+        program.row_upper,
+        program.indptr.astype(np.int32),
+        program.index.astype(np.int32),
+        program.value,
+        np.zeros(program.columns + 1, np.int32),
+        np.zeros(0, np.int32),
+        np.zeros(0),
+        program.is_integer.astype(np.int32),
+    )
+    _checked(status, "refused the model")
+
+
+def written(program: IntegerProgram, names: Sequence[str], ending: str, *, minimise: bool) -> bytes:
+    """Return the program as the text of an ``.mps`` or ``.lp`` file, its columns named.
+
+    ``minimise`` writes the negated objective to be minimised, for readers that do not know a sense.
+    """
+    if minimise:
+        program = program.maximising(-program.objective)
+    highs = prepared(program, SolverOptions(time_limit_s=1.0))
+    if minimise:
+        _checked(highs.changeObjectiveSense(highspy.ObjSense.kMinimize), "refused the sense")
+    for column, name in enumerate(names):
+        highs.passColName(column, name)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"program{ending}"
+        _checked(highs.writeModel(str(file)), "could not write the model")
+        return file.read_bytes()
+
+
+def _checked(status: highspy.HighsStatus, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS {what}")
+
+
+#: HiGHS's model status → ours when there is a solution, and when there is none.
+_LIMITS = (SolverStatus.FEASIBLE_AT_LIMIT, SolverStatus.NO_SOLUTION_AT_LIMIT)
+_STATUSES = {
+    highspy.HighsModelStatus.kOptimal: (SolverStatus.OPTIMAL, SolverStatus.ERROR),
+    highspy.HighsModelStatus.kInfeasible: (SolverStatus.ERROR, SolverStatus.INFEASIBLE),
+    highspy.HighsModelStatus.kTimeLimit: _LIMITS,
+    highspy.HighsModelStatus.kIterationLimit: _LIMITS,
+    highspy.HighsModelStatus.kSolutionLimit: _LIMITS,
+    highspy.HighsModelStatus.kInterrupt: _LIMITS,
+}
+
+
+def _report(highs: highspy.Highs, program: IntegerProgram) -> SolveReport:
+    info = highs.getInfo()
+    has_solution = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
+    ended = _STATUSES.get(highs.getModelStatus(), (SolverStatus.ERROR, SolverStatus.ERROR))
+    status = ended[0] if has_solution else ended[1]
+    if status is SolverStatus.ERROR:
+        raise SolverError(f"HiGHS ended with the status {highs.modelStatusToString(highs.getModelStatus())}")
+    values = _rounded(np.array(highs.getSolution().col_value), program) if has_solution else None
+    bound = info.mip_dual_bound if program.is_integer.any() else info.objective_function_value
+    return SolveReport(
+        status=status,
+        values=values,
+        objective=None if values is None else float(program.objective @ values),
+        bound=float(bound) if np.isfinite(bound) else None,
+        nodes=max(0, int(info.mip_node_count)),
+    )
+
+
+def _rounded(values: FloatArray, program: IntegerProgram) -> FloatArray:
+    """Round integer columns that are integers but for the solver's tolerance."""
+    nearest = np.round(values)
+    if (np.abs(values - nearest)[program.is_integer] > INTEGRALITY).any():
+        raise SolverError("HiGHS returned a fraction where the model asks for an integer")
+    return np.where(program.is_integer, nearest, values)

@@ -1,0 +1,1 @@
+"""How iBSched answers an offer: greedy mapping or an auction."""

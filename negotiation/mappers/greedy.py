@@ -1,0 +1,110 @@
+"""The thesis's mapper: queue order, then best fit by shrinking what is mapped (Nagendra, algorithms 1-3).
+
+Algorithm 1 as printed appends a mapped job twice and never resets ``mapped``; here each job has one record.
+"""
+
+from __future__ import annotations
+
+from ...runtime.shrink import step_size
+from .mapping import Request, Slot, take
+
+
+def greedy_map(request: Request) -> list[Slot]:
+    """Return the Map of algorithms 1-3."""
+    free = {name: request.offered.idle_in(name) for name in request.offered.place.partitions}
+    slots, skipped = _in_queue_order(request, free)
+    if _best_fit(slots, free, request.offered.attempts):
+        slots = _rescanned(request, slots, skipped, free)
+    return slots
+
+
+def _in_queue_order(request: Request, free: dict[str, int]) -> tuple[list[Slot], list[Slot]]:
+    """Algorithm 1: map what the offer promises and what fits; forward the others up to the depth."""
+    offered, slots, skipped = request.offered, [], []
+    unmapped = 0
+    for entry, span in request.queue:
+        slot = Slot(entry, span, start_s=offered.later.get(entry.job))
+        promised = offered.promised.get(entry.job, 0)
+        if promised:
+            slot.nodes, slot.start_s = promised, None
+        else:
+            _map(slot, free)
+        if slot.nodes:
+            slots.append(slot)
+        elif unmapped < request.depth:
+            unmapped += 1
+            slots.append(slot)
+        else:
+            skipped.append(slot)
+    return slots, skipped
+
+
+def _map(slot: Slot, free: dict[str, int]) -> bool:
+    """Map a job to free nodes, as many of its range as there are."""
+    partition = slot.entry.partition
+    there = free.get(partition, 0).bit_count()
+    if there < slot.range.min:
+        return False
+    slot.nodes = take(free, partition, min(slot.range.max, there))
+    slot.start_s = None
+    return True
+
+
+def _best_fit(slots: list[Slot], free: dict[str, int], attempts: int) -> bool:
+    """Algorithm 2: try to map each reserved job by shrinking mapped ones; say whether any was."""
+    room: dict[str, int] = {}
+    for slot in slots:
+        if slot.nodes:
+            room[slot.entry.partition] = room.get(slot.entry.partition, 0) + _can_give(slot, attempts)
+    any_mapped = False
+    for slot in slots:
+        partition = slot.entry.partition
+        there = free.get(partition, 0).bit_count()
+        if slot.nodes or there + room.get(partition, 0) < slot.range.min:
+            continue
+        room[partition] -= try_schedule(slot, slots, free, attempts)
+        room[partition] += _can_give(slot, attempts)
+        any_mapped = True
+    return any_mapped
+
+
+def _can_give(slot: Slot, attempts: int) -> int:
+    """Return what a mapped job gives at once: one step, within its range."""
+    span = slot.count - slot.range.min
+    return min(span, step_size(span, attempts)) if span > 0 else 0
+
+
+def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], attempts: int) -> int:
+    """Algorithm 3: shrink mapped jobs in increasing priority, each by a step, until a job's least count fits.
+
+    Returns:
+        How much less the mapped jobs can give from now on.
+    """
+    partition = slot.entry.partition
+    lost = 0
+    for other in reversed(slots):
+        missing = slot.range.min - free.get(partition, 0).bit_count()
+        if missing <= 0:
+            break
+        if not other.nodes or other.entry.partition != partition:
+            continue
+        before = _can_give(other, attempts)
+        give = before
+        kept = other.nodes
+        for _ in range(give):
+            kept &= ~(1 << (kept.bit_length() - 1))
+        free[partition] |= other.nodes & ~kept
+        other.nodes = kept
+        lost += before - _can_give(other, attempts)
+    slot.nodes = take(free, partition, min(slot.range.max, slot.range.min))
+    slot.start_s = None
+    return lost
+
+
+def _rescanned(request: Request, slots: list[Slot], skipped: list[Slot], free: dict[str, int]) -> list[Slot]:
+    """Let jobs beyond the depth use nodes that best fit has left, in their places of the queue."""
+    added = [slot for slot in skipped if _map(slot, free)]
+    if not added:
+        return slots
+    rank = {entry.job: place for place, (entry, _) in enumerate(request.queue)}
+    return sorted([*slots, *added], key=lambda slot: rank[slot.entry.job])

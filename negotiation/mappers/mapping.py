@@ -1,0 +1,162 @@
+"""What a mapper is given, and what it returns: queued jobs, an offer, a Map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from ...cluster.nodes import Switch
+from ...runtime.machine import lowest
+from ...runtime.records import JobReport, MapEntry, NodeCount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The nodes of one runtime scheduler, as its batch scheduler knows them.
+
+    Attributes:
+        names: of the nodes; bit ``i`` of a node set is ``names[i]``.
+        bits: name -> that bit.
+        partitions: name -> its nodes.
+    """
+
+    names: tuple[str, ...] = ()
+    bits: Mapping[str, int] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, partitions: Mapping[str, Sequence[str]]) -> Place:
+        """Return the place of partitions by name."""
+        names = tuple(name for members in partitions.values() for name in members)
+        bits = {name: 1 << place for place, name in enumerate(names)}
+        masks = {part: sum(bits[name] for name in members) for part, members in partitions.items()}
+        return cls(names=names, bits=bits, partitions=masks)
+
+    def mask(self, names: Sequence[str]) -> int:
+        """Return a node set given by names; those that are none here are left out."""
+        bits = self.bits
+        mask = 0
+        for name in names:
+            mask |= bits.get(name, 0)
+        return mask
+
+    def names_of(self, nodes: int) -> tuple[str, ...]:
+        """Return a node set by name."""
+        names = self.names
+        found = []
+        while nodes:
+            bit = nodes & -nodes
+            found.append(names[bit.bit_length() - 1])
+            nodes ^= bit
+        return tuple(found)
+
+
+class Away(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that has started: where, what it asked for, and its last report."""
+
+    peer: str
+    entry: MapEntry
+    report: JobReport
+
+
+@dataclass(slots=True)
+class Slot:
+    """A job on its way into the Map; ``nodes`` is empty while it is not mapped.
+
+    Attributes:
+        entry: the job.
+        range: the counts that the negotiation stands at.
+        nodes: what it is mapped to.
+        start_s: the future start that the offer promises, None where it promises none.
+    """
+
+    entry: MapEntry
+    range: NodeCount
+    nodes: int = 0
+    start_s: float | None = None
+
+    @property
+    def count(self) -> int:
+        """Nodes it is mapped to."""
+        return self.nodes.bit_count()
+
+    def to_entry(self, place: Place) -> MapEntry:
+        """Return the job as the Map holds it."""
+        return msgspec.structs.replace(
+            self.entry,
+            node_cnt=self.count,
+            nodes=place.names_of(self.nodes),
+            node_count=self.range,
+            start_s=self.start_s,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """An offer as a mapper sees it.
+
+    Attributes:
+        place: the nodes.
+        idle: those that nobody holds.
+        promised: nodes of reservations that start now, by job.
+        later: starts of the other reservations, by job.
+        now_s: the runtime scheduler's clock.
+        attempt, attempts: where the transaction stands, and its limit.
+        running: jobs that run there, with their last reports: expected ends and sizes.
+        elastic: nodes that running jobs could give by shrinking, by partition.
+        next_arrival_s: when the next job comes, None when none is known.
+    """
+
+    place: Place
+    idle: int
+    promised: Mapping[str, int]
+    later: Mapping[str, float]
+    now_s: float
+    attempt: int
+    attempts: int
+    running: Mapping[str, Away] = field(default_factory=dict)
+    elastic: Mapping[str, int] = field(default_factory=dict)
+    next_arrival_s: float | None = None
+
+    def idle_in(self, partition: str) -> int:
+        """Return the idle nodes of a partition."""
+        return self.idle & self.place.partitions.get(partition, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a mapper answers: queued jobs in queue order with their ranges.
+
+    Attributes:
+        queue: jobs, highest priority first, with the range that each stands at.
+        offered: the offer.
+        depth: how many unmapped jobs may be forwarded.
+        switches: the nodes' tree, None where they stand in a row.
+        came_s: when each job came.
+        patience_s: how long a job waits before it is guarded (mapper "auction").
+    """
+
+    queue: Sequence[tuple[MapEntry, NodeCount]]
+    offered: Offered
+    depth: int
+    switches: tuple[Switch, ...] | None = None
+    came_s: Mapping[str, float] = field(default_factory=dict)
+    patience_s: float = 0.0
+
+
+class Mapper(Protocol):
+    """Maps queued jobs to an offer."""
+
+    def __call__(self, request: Request) -> list[Slot]:
+        """Return the Map: mapped jobs and at most ``depth`` others, in the order in which they are served."""
+        ...
+
+
+def take(free: dict[str, int], partition: str, count: int) -> int:
+    """Take the first ``count`` free nodes of a partition, and return them."""
+    nodes = lowest(free.get(partition, 0), count)
+    free[partition] = free.get(partition, 0) & ~nodes
+    return nodes

@@ -1,0 +1,1 @@
+"""The two parties as pure functions, and both in one process."""

@@ -1,0 +1,140 @@
+"""The batch scheduler's answer to an offer: who may be mapped, the mapper, the decision, the Map."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import msgspec
+
+from ...runtime.records import MapEntry, NodeCount
+from ..events import Send
+from ..mappers.auction_map import auction_map
+from ..mappers.decision import DECISIONS
+from ..mappers.greedy import greedy_map
+from ..mappers.mapping import Mapper, Offered, Request
+from ..mappers.ranges import CHOOSES_SIZE, relaxed_range
+from ..messages import Code, ResourceOffer, ResponseResourceOffer
+from ..protocol import Phase
+from .batch_changes import with_session
+from .batch_state import BatchState, MapperName, Session
+
+#: What ``--mapper`` names.
+MAPPERS: dict[MapperName, Mapper] = {"greedy": greedy_map, "auction": auction_map}
+
+_replace = msgspec.structs.replace
+
+
+class Outlook(TypedDict):
+    """What every message of the batch scheduler carries."""
+
+    queued: int
+    next_arrival_s: float | None
+    next_urgent_s: float | None
+
+
+def outlook(state: BatchState) -> Outlook:
+    """Return what every message tells of the queue and the jobs to come."""
+    return {
+        "queued": len(state.queue) + len(state.urgent),
+        "next_arrival_s": state.next_arrival_s(),
+        "next_urgent_s": state.next_urgent_s(),
+    }
+
+
+def candidates(state: BatchState, session: Session, peer: str) -> list[MapEntry]:
+    """Return the jobs that may be forwarded to a peer, in queue order."""
+    taken = {job for other, theirs in state.sessions.items() if other != peer for job in theirs.forwarded}
+    sizes = {name: nodes.bit_count() for name, nodes in session.place.partitions.items()}
+    return [
+        _within(entry, sizes[entry.partition])
+        for job, entry in state.queue.items()
+        if job not in taken and sizes.get(entry.partition, 0) >= entry.min_nodes
+    ]
+
+
+def _within(entry: MapEntry, size: int) -> MapEntry:
+    """Return a job as it may run where there are so many nodes: no range opens from beyond them."""
+    if entry.max_nodes <= size:
+        return entry
+    return _replace(
+        entry, max_nodes=size, node_count=NodeCount(min=min(entry.node_count.min, size), max=size)
+    )
+
+
+def first_entries(state: BatchState, peer: str) -> tuple[MapEntry, ...]:
+    """Return the jobs of a request: the first of the queue, unmapped."""
+    entries = candidates(state, state.sessions[peer], peer)[: max(1, state.settings.depth)]
+    attempts = state.settings.max_attempts
+    return tuple(_replace(entry, node_count=_range(entry, attempts, {})) for entry in entries)
+
+
+def _range(entry: MapEntry, attempts: int, relaxed: dict[str, int]) -> NodeCount:
+    if entry.type not in CHOOSES_SIZE:
+        return entry.node_count
+    return relaxed_range(entry, attempts, relaxed.get(entry.job, 0))
+
+
+def _as_offered(
+    state: BatchState, message: ResourceOffer, session: Session, peer: str, later: dict[str, float]
+) -> Offered:
+    place = session.place
+    here = {job: away for job, away in state.away.items() if away.peer == peer}
+    elastic: dict[str, int] = {}
+    for away in here.values():
+        if away.entry.type == "malleable":
+            spare = max(0, away.report.node_count - away.entry.min_nodes)
+            elastic[away.entry.partition] = elastic.get(away.entry.partition, 0) + spare
+    return Offered(
+        place=place,
+        idle=place.mask(message.idle),
+        promised={entry.job: place.mask(entry.nodes) for entry in message.reservations if entry.node_count},
+        later=later,
+        now_s=message.time_s,
+        attempt=message.attempt,
+        attempts=state.settings.max_attempts,
+        running=here,
+        elastic=elastic,
+        next_arrival_s=state.next_arrival_s(),
+    )
+
+
+def answered(
+    state: BatchState, message: ResourceOffer, peer: str, entries: list[MapEntry]
+) -> tuple[BatchState, tuple[Send, ...]]:
+    """Map the queue to an offer, decide, and answer."""
+    settings, session = state.settings, state.sessions[peer]
+    later = {entry.job: entry.start_s for entry in message.reservations if not entry.node_count}
+    relaxed = dict(session.relaxed)
+    if session.memory.relaxes:
+        for job in later:
+            relaxed[job] = relaxed.get(job, 0) + 1
+    request = Request(
+        queue=[(entry, _range(entry, settings.max_attempts, relaxed)) for entry in entries],
+        offered=_as_offered(state, message, session, peer, later),
+        depth=settings.depth,
+        switches=settings.switches,
+        came_s=state.came_s,
+        patience_s=settings.patience_s,
+    )
+    slots = MAPPERS[settings.mapper](request)
+    code = DECISIONS[settings.decision](request, slots, session.memory, settings.third_of)
+    if message.attempt >= settings.max_attempts:
+        code = Code.ACCEPT
+    answer = ResponseResourceOffer(
+        transaction=message.transaction,
+        attempt=message.attempt,
+        code=code,
+        map=tuple(slot.to_entry(session.place) for slot in slots),
+        atomic=settings.atomic,
+        **outlook(state),
+    )
+    session = _replace(
+        session,
+        phase=Phase.NEGOTIATING,
+        transaction=message.transaction,
+        attempt=message.attempt,
+        relaxed=relaxed,
+        forwarded=frozenset(slot.entry.job for slot in slots),
+        memory=session.memory.after(code, slots),
+    )
+    return with_session(state, peer, session), (Send(peer, answer),)

@@ -1,0 +1,1 @@
+"""A party as a process: frames, handshake, sockets, journal."""

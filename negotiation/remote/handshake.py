@@ -1,0 +1,175 @@
+"""Who is there: what both ends of a socket say before the first message, and how each proves its secret.
+
+::
+
+    who connects                         who listens
+    HELLO   version, party, nonce   ──▶
+                                    ◀──  HELLO
+    PROOF   keyed digest            ──▶  (or REFUSAL, at any point, by either)
+                                    ◀──  PROOF
+
+A proof is HMAC-SHA-256 under the shared secret over the prover's party and both hellos as they were sent:
+nonces make it good for this connection only, the party keeps anybody from sending a proof back. Without a
+secret on either side the proofs are empty. The messages that follow are neither encrypted nor signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from ...cluster.errors import AucschedError, InputError
+from ...formats.jsontext import decode
+from ..messages import PROTOCOL_VERSION
+
+PartyName = Literal["ibsched", "irtsched"]
+_NONCE_BYTES = 32
+
+
+class RefusedError(AucschedError):
+    """This party or the other will not negotiate, and would not if asked again."""
+
+
+class Refusal(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="REFUSAL"
+):
+    """The sender closes the connection, and says why."""
+
+    text: str
+
+
+class Hello(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="HELLO"
+):
+    """The first frame of either side.
+
+    Attributes:
+        version: of the protocol.
+        party: what the sender is.
+        nonce: random, in hexadecimal.
+        has_secret: whether it proves a secret and wants one proved.
+        terms: what both must say alike, by name.
+        notes: what else the other may want to know, by name.
+    """
+
+    version: int
+    party: PartyName
+    nonce: str
+    has_secret: bool
+    terms: dict[str, str] = {}
+    notes: dict[str, str] = {}
+
+
+class Proof(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="PROOF"
+):
+    """The keyed digest, in hexadecimal; empty without a secret."""
+
+    digest: str
+
+
+class _Versioned(msgspec.Struct, frozen=True, kw_only=True):
+    """What every version's hello has."""
+
+    message: str
+    version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What a party says of itself. ``secret`` is in no text, message or journal.
+
+    Attributes:
+        party: what it is.
+        terms, notes: see Hello.
+        secret: shared with the other, None: none is asked for.
+    """
+
+    party: PartyName
+    terms: dict[str, str]
+    notes: dict[str, str]
+    secret: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"Identity({self.party})"
+
+    def hello(self) -> bytes:
+        """Return a hello for a new connection."""
+        return msgspec.json.encode(
+            Hello(
+                version=PROTOCOL_VERSION,
+                party=self.party,
+                nonce=secrets.token_hex(_NONCE_BYTES),
+                has_secret=self.secret is not None,
+                terms=self.terms,
+                notes=self.notes,
+            )
+        )
+
+    def met(self, text: bytes) -> Hello:
+        """Return the other's hello.
+
+        Raises:
+            RefusedError: it is none, of another version, of the same party, or on other terms.
+        """
+        try:
+            first = decode(text, _Versioned)
+        except InputError as error:
+            raise RefusedError(f"what came is no hello of aucsched: {error}") from error
+        if first.version != PROTOCOL_VERSION:
+            raise RefusedError(f"version {first.version} is not {PROTOCOL_VERSION}")
+        try:
+            hello = decode(text, Hello)
+        except InputError as error:
+            raise RefusedError(f"what came is no hello of aucsched: {error}") from error
+        self._check(hello)
+        return hello
+
+    def _check(self, hello: Hello) -> None:
+        if hello.party == self.party:
+            raise RefusedError(f"both parties are {self.party}")
+        if len(hello.nonce) != 2 * _NONCE_BYTES:
+            raise RefusedError(f"a nonce of {len(hello.nonce)} digits is not one of {2 * _NONCE_BYTES}")
+        if hello.has_secret != (self.secret is not None):
+            who = (hello.party, self.party) if hello.has_secret else (self.party, hello.party)
+            raise RefusedError(f"{who[0]} asks for a shared secret, and {who[1]} has none")
+        for name in sorted({*self.terms, *hello.terms}):
+            mine, theirs = self.terms.get(name, "none"), hello.terms.get(name, "none")
+            if mine != theirs:
+                raise RefusedError(f"{name}: {self.party} has {mine}, {hello.party} has {theirs}")
+
+    def proof(self, mine: bytes, theirs: bytes) -> bytes:
+        """Return the proof that follows the two hellos."""
+        return msgspec.json.encode(Proof(digest=self._digest(self.party, mine, theirs)))
+
+    def check_proof(self, text: bytes, other: Hello, mine: bytes, theirs: bytes) -> None:
+        """Refuse what does not prove the secret.
+
+        Raises:
+            RefusedError: the other does not have it.
+        """
+        try:
+            proof = decode(text, Proof)
+        except InputError as error:
+            raise RefusedError(f"what came is no proof: {error}") from error
+        if not hmac.compare_digest(proof.digest.encode(), self._digest(other.party, theirs, mine).encode()):
+            raise RefusedError("the shared secrets differ")
+
+    def _digest(self, prover: PartyName, first: bytes, second: bytes) -> str:
+        if self.secret is None:
+            return ""
+        parts = (prover.encode(), hashlib.sha256(first).digest(), hashlib.sha256(second).digest())
+        return hmac.new(self.secret, b"\0".join(parts), hashlib.sha256).hexdigest()
+
+
+def refusal_in(text: bytes) -> str | None:
+    """Return why the other refuses, None when a frame is no refusal."""
+    try:
+        return decode(text, Refusal).text
+    except InputError:
+        return None

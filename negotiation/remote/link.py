@@ -1,0 +1,267 @@
+"""How two processes find each other: addresses, listening, connecting, and coming back after a loss."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Protocol
+
+from ...cluster.errors import AucschedError, OptionError
+from .framing import MESSAGE_BYTES
+from .handshake import Hello, Identity, RefusedError
+from .socket import SocketTransport
+from .transport import PeerLostError
+
+_UNIX = "unix:"
+_LARGEST_PORT = 2**16 - 1
+#: Somebody who has yet to say who he is keeps others waiting no longer than this.
+_HANDSHAKE_S = 10.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_GONE = {errno.ECONNREFUSED, errno.ENOENT}
+
+
+class NobodyError(AucschedError):
+    """The other party did not come, or did not come again, in time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a party listens: a unix socket's path, or a host and a port."""
+
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"{_UNIX}{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.path or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def address_of(text: str) -> Address:
+    """Return the address in ``unix:PATH``, ``HOST:PORT`` or ``[IPv6]:PORT``; a text with ``/`` is a path.
+
+    Raises:
+        OptionError: it is none.
+    """
+    if text.startswith(_UNIX) or "/" in text:
+        path = text.removeprefix(_UNIX)
+        if not path:
+            raise OptionError(f"{text!r} names no socket file")
+        return Address(path=path)
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > _LARGEST_PORT:
+        raise OptionError(f"{text!r} is no address: unix:PATH, HOST:PORT or [IPv6]:PORT")
+    return Address(host=host, port=int(port))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long and how much a party bears.
+
+    Attributes:
+        timeout_s: silence where the other should speak, and how long sending may take.
+        wait_s: how long the other may stay away.
+        message_bytes: of the longest message.
+    """
+
+    timeout_s: float = 60.0
+    wait_s: float = 60.0
+    message_bytes: int = MESSAGE_BYTES
+
+
+class Link(Protocol):
+    """Opens connections to the other party, one after another."""
+
+    def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
+        """Return a connection on which both have said who they are, and the other's hello.
+
+        Raises:
+            NobodyError: the other did not come in ``wait_s`` seconds (those of the limits unless told).
+            RefusedError: one refuses the other for good.
+        """
+        ...
+
+    def close(self) -> None:
+        """Open no more."""
+        ...
+
+
+class Listener:
+    """Waits for the other party to connect; strangers are refused, and it goes on waiting.
+
+    Args:
+        address: where; port 0: any free one, ``address`` says which.
+        identity: this party's.
+        limits: see Limits.
+        tell: is told of those who were refused.
+
+    Raises:
+        OptionError: nobody can listen there, or everybody could connect and no secret is asked for.
+    """
+
+    def __init__(
+        self, address: Address, identity: Identity, limits: Limits, tell: Callable[[str], None]
+    ) -> None:
+        if identity.secret is None and not address.is_local:
+            raise OptionError(f"other machines can reach {address}: a shared secret is needed")
+        self._identity, self._limits, self._tell = identity, limits, tell
+        self._socket = _listening(address)
+        self.address = _bound(self._socket, address)
+
+    def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
+        """Return the next connection whose hello and proof are right (see ``Link``)."""
+        wait_s = self._limits.wait_s if wait_s is None else wait_s
+        until = monotonic() + wait_s
+        while True:
+            self._socket.settimeout(max(until - monotonic(), 0.001))
+            try:
+                connection, _ = self._socket.accept()
+            except TimeoutError as error:
+                raise NobodyError(f"nobody connected to {self.address} within {wait_s:g} s") from error
+            except OSError as error:
+                raise NobodyError(f"{self.address}: {error.strerror}") from error
+            transport = _transport(connection, self._limits)
+            try:
+                hello = transport.shake_hands(self._identity, first=False)
+            except (RefusedError, PeerLostError) as error:
+                transport.close()
+                self._tell(f"refused a connection: {error}")
+                continue
+            transport.patience(self._limits.timeout_s)
+            return transport, hello
+
+    def close(self) -> None:
+        """Stop listening, and remove the socket's file."""
+        self._socket.close()
+        if self.address.path:
+            Path(self.address.path).unlink(missing_ok=True)
+
+
+class Connector:
+    """Connects to where the other party listens, again and again until it does."""
+
+    def __init__(self, address: Address, identity: Identity, limits: Limits) -> None:
+        self.address = address
+        self._identity, self._limits = identity, limits
+
+    def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
+        """Return a connection (see ``Link``)."""
+        wait_s = self._limits.wait_s if wait_s is None else wait_s
+        until = monotonic() + wait_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                return self._connected()
+            except (OSError, PeerLostError) as error:
+                why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+                if monotonic() + pause > until:
+                    raise NobodyError(f"{self.address}: {why}, for {wait_s:g} s") from error
+            sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    def _connected(self) -> tuple[SocketTransport, Hello]:
+        transport = _transport(_connection(self.address, _HANDSHAKE_S), self._limits)
+        try:
+            hello = transport.shake_hands(self._identity, first=True)
+        except BaseException:
+            transport.close()
+            raise
+        transport.patience(self._limits.timeout_s)
+        return transport, hello
+
+    def close(self) -> None:
+        """Nothing is open between connections."""
+
+
+def _transport(connection: socket.socket, limits: Limits) -> SocketTransport:
+    if connection.family != socket.AF_UNIX:
+        # Messages are small and answered one by one: waiting for more to send would cost 40 ms each.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return SocketTransport(
+        connection, timeout_s=min(limits.timeout_s, _HANDSHAKE_S), limit=limits.message_bytes
+    )
+
+
+def _connection(address: Address, timeout_s: float) -> socket.socket:
+    if not address.path:
+        return socket.create_connection((address.host, address.port), timeout=timeout_s)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(timeout_s)
+        connection.connect(address.path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _listening(address: Address) -> socket.socket:
+    family = socket.AF_UNIX if address.path else socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listening = socket.socket(family)
+    try:
+        if address.path:
+            _remove_dead(address)
+            _bind_private(listening, address.path)
+        else:
+            # A party that was killed and starts again must not wait for the kernel to forget the port.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((address.host, address.port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        raise OptionError(f"cannot listen on {address}: {error.strerror or error}") from error
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def _bind_private(listening: socket.socket, path: str) -> None:
+    """Bind a unix socket that only this user may connect to."""
+    mask = os.umask(0o177)
+    try:
+        listening.bind(path)
+    finally:
+        os.umask(mask)
+
+
+def _remove_dead(address: Address) -> None:
+    """Remove the socket file that a killed process left; refuse one where somebody listens."""
+    if not os.path.lexists(address.path):
+        return
+    if not Path(address.path).is_socket():
+        raise OptionError(f"cannot listen on {address}: the file is no socket")
+    try:
+        _connection(address, 1.0).close()
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+        with contextlib.suppress(FileNotFoundError):
+            Path(address.path).unlink()
+        return
+    raise OptionError(f"cannot listen on {address}: somebody listens there")
+
+
+def _bound(listening: socket.socket, address: Address) -> Address:
+    if address.path:
+        return address
+    return Address(host=address.host, port=listening.getsockname()[1])

@@ -1,0 +1,1 @@
+"""Logs on a machine of counts: policies, orders, reservations, planning."""

@@ -1,0 +1,178 @@
+"""The orders of the waiting queue (Chapter 3; Nagendra 3.1). Smallest key first, ties by submission.
+
+Every order uses the user's estimate, never the true run time, which no scheduler knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import log
+
+import numpy as np
+
+from ...cluster.errors import OptionError
+from ..requests import Requests
+
+#: Sorts a queue of job numbers in place as of a time.
+Resort = Callable[[float, list[int]], None]
+
+MULTIFACTOR = "multifactor"
+#: Queues of so many jobs are sorted by array operations.
+VECTORISED_FROM = 48
+
+
+def _areas(requests: Requests) -> list[float]:
+    return [size * estimate for size, estimate in zip(requests.size, requests.estimate, strict=True)]
+
+
+#: Order name -> the jobs' keys, for orders in which no two jobs ever change places.
+STATIC_KEYS: dict[str, Callable[[Requests], Sequence[float]]] = {
+    # First come, first served: submission time.
+    "fcfs": lambda requests: requests.submit,
+    # Shortest job first: estimate.
+    "sjf": lambda requests: requests.estimate,
+    # Longest job first: estimate.
+    "ljf": lambda requests: [-estimate for estimate in requests.estimate],
+    # First fit increasing area: processors × estimate.
+    "area": _areas,
+    # Heaviest first: the weight given to the job's queue.
+    "weight": lambda requests: [-weight for weight in requests.weight],
+    # Largest Smith ratio weight / area first; its inverse keeps equal weights exact.
+    "smith": lambda requests: [
+        area / weight for area, weight in zip(_areas(requests), requests.weight, strict=True)
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultifactorWeights:
+    """The weights and times of the multifactor priority.
+
+    Attributes:
+        age: weight of the wait, which counts in full from ``age_max_s`` on.
+        size: weight of the job's share of the machine.
+        fairshare: weight of the user's fair-share factor.
+        age_max_s: seconds of waiting that make the age factor 1.
+        half_life_s: seconds after which past usage counts half.
+
+    """
+
+    age: float = 1000
+    size: float = 1000
+    fairshare: float = 1000
+    age_max_s: float = 86_400
+    half_life_s: float = 604_800
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            smallest = "above" if entry.name.endswith("_s") else "at or above"
+            if not 0 <= value < float("inf") or (value == 0 and smallest == "above"):
+                raise OptionError(f"--multifactor: {entry.name}={value:g} is not {smallest} 0")
+
+    @classmethod
+    def from_text(cls, text: str) -> MultifactorWeights:
+        """Return the weights that e.g. ``age=1000,size=0,half_life_s=86400`` names, the rest default.
+
+        Raises:
+            OptionError: a name or a value cannot be used.
+
+        """
+        names = [entry.name for entry in fields(cls)]
+        values: dict[str, float] = {}
+        for part in text.split(","):
+            name, _, value = part.partition("=")
+            if name not in names:
+                raise OptionError(f"--multifactor: {name!r} is none of {', '.join(names)}")
+            try:
+                values[name] = float(value)
+            except ValueError:
+                raise OptionError(f"--multifactor: {part!r} is not {name}=NUMBER") from None
+        return cls(**values)
+
+
+class Multifactor:
+    """Priorities of age, size and fair-share (Soner, section 8.2, after Slurm's multifactor plugin).
+
+    The priority of job j at time t, highest first, ties by submission::
+
+        age·min(wait / age_max, 1) + size·processors_j / processors + fairshare·2^(−users·usage_u / usage)
+
+    The usage of a user u is the processor-seconds its jobs have held, each second halved every half-life::
+
+        usage_u(t) = ∫ held_u(s) · 2^(−(t − s) / half_life) ds,   s up to t
+
+    and every user has the same share. Before anybody has used anything the factor is 1.
+    """
+
+    def __init__(
+        self, requests: Requests, weights: MultifactorWeights, *, vectorised_from: int = VECTORISED_FROM
+    ) -> None:
+        self._weights = weights
+        users = {user: place for place, user in enumerate(sorted(set(requests.user)))}
+        self._user = [users[user] for user in requests.user]
+        self._users = len(users)
+        self._processors = requests.size
+        self._submit = requests.submit
+        self._size_term = [weights.size * (size / requests.processors) for size in requests.size]
+        # By user, the last entry everybody: processors held, and usage as of a time.
+        self._held = [0] * (self._users + 1)
+        self._usage = [0.0] * (self._users + 1)
+        self._as_of: list[float] = [0] * (self._users + 1)
+        self._vectorised_from = vectorised_from
+        self._columns = tuple(
+            np.asarray(column, dtype=np.float64) for column in (self._submit, self._size_term)
+        )
+
+    def changed(self, now: float, jobs: Sequence[int], sign: int) -> None:
+        """Charge usage up to now, then add (+1) or remove (−1) what the jobs hold."""
+        for job in jobs:
+            for user in (self._user[job], self._users):
+                self._charge(now, user)
+                self._held[user] += sign * self._processors[job]
+
+    def usage(self, now: float, user: int) -> float:
+        """Return a user's usage as of now in processor-seconds; users by rising number."""
+        self._charge(now, user)
+        return self._usage[user]
+
+    def _charge(self, now: float, user: int) -> None:
+        """Bring a user's usage up to now: the integral above in closed form."""
+        if now == self._as_of[user]:
+            return
+        half_life = self._weights.half_life_s
+        left = 0.5 ** ((now - self._as_of[user]) / half_life)
+        self._usage[user] = self._usage[user] * left + self._held[user] * (1 - left) * half_life / log(2)
+        self._as_of[user] = now
+
+    def sort(self, now: float, queue: list[int]) -> None:
+        """Sort job numbers by falling priority as of now."""
+        if len(queue) < 2:  # noqa: PLR2004 - nothing to sort
+            return
+        shares = self._shares(now, {self._user[job] for job in queue})
+        if len(queue) >= self._vectorised_from:
+            self._sort_columns(now, queue, shares)
+            return
+        queue.sort(key=lambda job: (-self._priority(now, job, shares), job))
+
+    def _shares(self, now: float, users: Iterable[int]) -> dict[int, float]:
+        """Return the weighted fair-share terms of users."""
+        weight, total = self._weights.fairshare, self.usage(now, self._users)
+        if not total:
+            return dict.fromkeys(users, weight)
+        # The exponent is a share times the number of users: never an overflow.
+        return {user: weight * 2.0 ** (-self._users * self.usage(now, user) / total) for user in users}
+
+    def _priority(self, now: float, job: int, shares: Mapping[int, float]) -> float:
+        age = min((now - self._submit[job]) / self._weights.age_max_s, 1)
+        return self._weights.age * age + self._size_term[job] + shares[self._user[job]]
+
+    def _sort_columns(self, now: float, queue: list[int], shares: Mapping[int, float]) -> None:
+        """Sort a long queue by the same sums in the same order: the same priorities to the last bit."""
+        jobs = np.array(queue)
+        submit, size_term = (column[jobs] for column in self._columns)
+        share = np.array([shares[self._user[job]] for job in queue])
+        age = np.minimum((now - submit) / self._weights.age_max_s, 1)
+        priority = self._weights.age * age + size_term + share
+        queue[:] = jobs[np.lexsort((jobs, -priority))].tolist()

@@ -1,0 +1,191 @@
+"""What a scheduling policy is, and the table of them.
+
+A policy sees events, never true run times: at each time stamp the machine tells it which jobs ended and
+which arrived, and it answers with the jobs that start now. Moldable and malleable jobs will need richer
+answers (a size with each start, a resize of a running job); they belong to node-level machines, whose
+policies answer with awards over a snapshot, and whose events the general loop (events.py) orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...cluster.errors import OptionError
+from ..requests import Requests
+from ..stepping import Policy, stopped_by, wakes_of
+from .adaptive import Adaptive, Factory
+from .advance import Advance
+from .conservative import Conservative
+from .easy import Easy
+from .fcfs import Fcfs
+from .lookahead import Lookahead
+from .orderings import MULTIFACTOR, STATIC_KEYS, Multifactor, MultifactorWeights, Resort
+from .partitioned import CLASS_LIMITS_S, Partitioned
+from .planning import Planning
+from .renumbered import Renumbered, taken
+from .reservations import Reservations
+from .selective import Selective
+from .slack import Slack
+from .speculative import Speculative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOptions:
+    """What policies may be told beyond the jobs.
+
+    Attributes:
+        reservations: how many blocked jobs get one (policy ``reservations``).
+        multifactor: the weights of order ``multifactor``.
+        lookahead_depth: jobs after the head that policy ``lookahead`` looks at; None: all.
+        lookahead_ties: which of equally full selections it takes, ``first`` or ``last`` in the queue.
+        slack: by how much policy ``slack`` may put the head off, as a multiple of its estimate.
+        expansion_factor: from which on a job has a reservation in policy ``selective``.
+        class_limits_s: the longest estimates of the classes of policy ``partitioned`` but the last.
+        candidates: the policies between which policy ``adaptive`` chooses, the first to begin with.
+        adapt_every: submissions between two of its comparisons.
+        adapt_window: how many of the last submitted jobs it simulates.
+        speculation: the share of its estimate that a job must have until the shadow time, to start on the bet
+            that it ends by then (policy ``speculative``).
+        stops: how often a job may be stopped after a lost bet.
+        advance: the advance reservations beside which policy ``planning`` plans.
+        replan: ``keep`` its planned starts or ``rebuild`` the plan on every change.
+
+    """
+
+    reservations: int = 4
+    lookahead_depth: int | None = None
+    lookahead_ties: str = "first"
+    slack: float = 0.5
+    expansion_factor: float = 2.0
+    class_limits_s: tuple[float, ...] = CLASS_LIMITS_S
+    candidates: tuple[str, ...] = ("easy", "conservative", "lookahead")
+    adapt_every: int = 100
+    adapt_window: int = 200
+    speculation: float = 0.5
+    stops: int = 1
+    advance: tuple[Advance, ...] = ()
+    replan: str = "keep"
+    multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
+
+
+#: Policy name -> factory over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
+POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] = {
+    "fcfs": lambda requests, resort, _: Fcfs(requests, resort),
+    "easy": lambda requests, resort, _: Easy(requests, resort),
+    "conservative": lambda requests, resort, _: Conservative(requests, resort),
+    "reservations": lambda requests, resort, options: Reservations(requests, resort, options.reservations),
+    "lookahead": lambda requests, resort, options: Lookahead(
+        requests, resort, depth=options.lookahead_depth, ties=options.lookahead_ties
+    ),
+    "slack": lambda requests, resort, options: Slack(requests, resort, options.slack),
+    "selective": lambda requests, resort, options: Selective(requests, resort, options.expansion_factor),
+    "partitioned": lambda requests, resort, options: Partitioned(requests, resort, options.class_limits_s),
+    "adaptive": lambda requests, resort, options: Adaptive(
+        requests, resort, _candidates(options), every=options.adapt_every, window=options.adapt_window
+    ),
+    "speculative": lambda requests, resort, options: Speculative(
+        requests, resort, share=options.speculation, stops=options.stops
+    ),
+    "planning": lambda requests, resort, options: Planning(requests, resort, options.advance, options.replan),
+}
+
+#: Policies between which ``adaptive`` may choose: they stop no job, and each can take over at any time.
+CANDIDATES = (
+    "fcfs",
+    "easy",
+    "conservative",
+    "reservations",
+    "lookahead",
+    "slack",
+    "selective",
+    "partitioned",
+)
+
+#: Names of the orders of the waiting queue.
+ORDERS: tuple[str, ...] = (*STATIC_KEYS, MULTIFACTOR)
+
+
+def make_policy(
+    name: str, requests: Requests, *, order: str = "fcfs", options: PolicyOptions | None = None
+) -> Policy:
+    """Return a new policy by its name, its queue in the given order.
+
+    Raises:
+        OptionError: no such policy or order.
+
+    """
+    if name not in POLICIES:
+        raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}")
+    if order not in ORDERS:
+        raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}")
+    options = options or PolicyOptions()
+    factory = POLICIES[name]
+    if order == MULTIFACTOR:
+        priorities = Multifactor(requests, options.multifactor)
+        return _Prioritised(factory(requests, priorities.sort, options), priorities)
+    if order == "fcfs":
+        return factory(requests, None, options)
+    job_at = queue_order(requests, order)
+    return Renumbered(factory(taken(requests, job_at), None, options), job_at)
+
+
+def _candidates(options: PolicyOptions) -> dict[str, Factory]:
+    for name in options.candidates:
+        if name not in CANDIDATES:
+            raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}")
+    if len(set(options.candidates)) < len(options.candidates):
+        raise OptionError(f"--candidates {','.join(options.candidates)}: one is named twice")
+
+    def candidate(name: str) -> Factory:
+        return lambda requests, resort: POLICIES[name](requests, resort, options)
+
+    return {name: candidate(name) for name in options.candidates}
+
+
+def queue_order(requests: Requests, order: str) -> list[int]:
+    """Return the jobs sorted by an order that does not change with time; ties go by submission."""
+    keys = STATIC_KEYS[order](requests)
+    return sorted(range(len(requests)), key=keys.__getitem__)
+
+
+class _Prioritised:
+    """A policy whose queue is sorted again before each pass; it keeps the users' usage up to date."""
+
+    def __init__(self, policy: Policy, priorities: Multifactor) -> None:
+        self._policy = policy
+        self._priorities = priorities
+        self.wakes = wakes_of(policy)
+
+    @property
+    def stopped(self) -> Sequence[int] | None:
+        """The jobs that the last step stopped."""
+        return stopped_by(self._policy)
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Charge users for what ended, let the policy choose, charge for what starts."""
+        self._priorities.changed(now, ended, -1)
+        started = self._policy.step(now, ended, arrived)
+        self._priorities.changed(now, self.stopped or (), -1)
+        self._priorities.changed(now, started, +1)
+        return started
+
+
+def weights_by_queue(text: str) -> Mapping[int, float]:
+    """Return the weights that ``1=4,2=0.5`` gives to the log's queues 1 and 2.
+
+    Raises:
+        OptionError: it reads otherwise, or a weight is not above 0.
+
+    """
+    weights: dict[int, float] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            queue, weight = int(name), float(value)
+        except ValueError:
+            raise OptionError(f"--queue-weights {text!r}: {part!r} is not QUEUE=WEIGHT") from None
+        if not 0 < weight < float("inf"):
+            raise OptionError(f"--queue-weights {text!r}: {part!r} is not above 0")
+        weights[queue] = int(weight) if weight == int(weight) else weight
+    return weights

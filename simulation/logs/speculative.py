@@ -1,0 +1,160 @@
+"""Speculative backfilling: a job that may delay the head starts on the bet that it ends early.
+
+Chapter 3, the seventh parameter; what becomes of a lost bet is its simplest alternative, after Lawson and
+Smirni: the job is stopped and started again later.
+
+One pass: start from the head while it fits. A head that would fit if bets were called off stops them, the
+latest first and only as many as it needs, and starts; whoever was not stopped has won and runs on like any
+other job. Then EASY, with a shadow time and *extra* that count the processors of bets as free. Then,
+in queue order, the bets: a job that fits starts if the shadow time leaves it at least the share F of its
+estimate, and it has been stopped less often than a job may be. A stopped job waits again in its old place.
+
+So the head starts no later than if nobody had bet since it was blocked. F = 1 is EASY exactly: a bet would
+need no luck.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Sequence
+
+from ...cluster.errors import OptionError
+from ..requests import Requests
+from .orderings import Resort
+from .running import Running
+
+
+class Speculative:
+    """Speculative backfilling over a queue sorted by job number, or by ``resort`` before each pass.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+        share: F, above 0 and at most 1.
+        stops: how often a job may be stopped, at least 1.
+
+    Attributes:
+        stopped: the jobs that the last step stopped.
+
+    """
+
+    def __init__(self, requests: Requests, resort: Resort | None, *, share: float, stops: int) -> None:
+        if not 0 < share <= 1:
+            raise OptionError(f"--speculation {share:g} is not above 0 and at most 1")
+        if stops < 1:
+            raise OptionError(f"--stops {stops} is below 1")
+        self._size = requests.size
+        self._estimate = requests.estimate
+        self._resort = resort
+        self._share = share
+        self._stops = stops
+        self._queue: list[int] = []
+        # All running jobs but the bets; its free processors count those of bets.
+        self._running = Running(requests)
+        # Bets by job: when each started, in the order in which they were made.
+        self._bets: dict[int, float] = {}
+        self._in_bets = 0
+        # The jobs that were the head when a bet was made.
+        self._against: set[int] = set()
+        self._stopped_before: Counter[int] = Counter()
+        self.stopped: list[int] = []
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Make one pass; see the module's text for the rule."""
+        self.stopped = []
+        for job in ended:
+            if self._bets.pop(job, None) is None:
+                self._running.release((job,))
+            else:
+                self._in_bets -= self._size[job]
+        self._wait(now, arrived)
+        started = self._from_front(now)
+        if self._queue and self._free:
+            shadow, extra = self._running.shadow(self._size[self._queue[0]])
+            chosen = self._backfill(now, shadow, extra)
+            chosen += self._bet(now, shadow, set(chosen))
+            if chosen:
+                gone = set(chosen)
+                self._queue = [job for job in self._queue if job not in gone]
+                started += chosen
+        return started
+
+    @property
+    def _free(self) -> int:
+        return self._running.free - self._in_bets
+
+    def _wait(self, now: float, jobs: Sequence[int]) -> None:
+        for job in jobs:
+            insort(self._queue, job)
+        if self._resort:
+            self._resort(now, self._queue)
+
+    def _from_front(self, now: float) -> list[int]:
+        """Start from the head while it fits, in the last resort by calling bets off."""
+        started: list[int] = []
+        while self._queue and self._size[self._queue[0]] <= self._running.free:
+            head = self._queue.pop(0)
+            if self._size[head] > self._free:
+                self._call_off(self._size[head] - self._free)
+                self._win()
+                self._wait(now, self.stopped)
+            self._running.start(head, now)
+            started.append(head)
+            if head in self._against:
+                self._win()
+        return started
+
+    def _call_off(self, need: int) -> None:
+        """Stop bets until so many processors are free: the latest first, none that is not needed."""
+        size = self._size
+        called: list[int] = []
+        for job in reversed(self._bets):
+            if need <= 0:
+                break
+            called.append(job)
+            need -= size[job]
+        for job in called:
+            if need + size[job] <= 0:
+                need += size[job]
+                continue
+            del self._bets[job]
+            self._in_bets -= size[job]
+            self._stopped_before[job] += 1
+            self.stopped.append(job)
+
+    def _win(self) -> None:
+        """Let the bets that still run be jobs like all others."""
+        for job, start in self._bets.items():
+            self._running.start(job, start)
+        self._bets.clear()
+        self._in_bets = 0
+        self._against.clear()
+
+    def _backfill(self, now: float, shadow: float, extra: int) -> list[int]:
+        """Start what EASY would."""
+        started = []
+        for job in self._queue[1:]:
+            size = self._size[job]
+            if size > self._free:
+                continue
+            if now + self._estimate[job] > shadow:
+                if size > extra:
+                    continue
+                extra -= size
+            self._running.start(job, now)
+            started.append(job)
+        return started
+
+    def _bet(self, now: float, shadow: float, gone: set[int]) -> list[int]:
+        """Start what has enough of its estimate left until the shadow time."""
+        started = []
+        for job in self._queue[1:]:
+            if self._size[job] > self._free or job in gone or self._stopped_before[job] >= self._stops:
+                continue
+            if shadow - now >= self._share * self._estimate[job]:
+                self._bets[job] = now
+                self._in_bets += self._size[job]
+                self._against.add(self._queue[0])
+                started.append(job)
+        return started

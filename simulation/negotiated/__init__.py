@@ -1,0 +1,1 @@
+"""Workloads played through the negotiation of two schedulers."""

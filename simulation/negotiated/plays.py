@@ -1,0 +1,273 @@
+"""Workload files for the negotiating schedulers: whole nodes, with the job kinds that the file gives.
+
+Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job may ask
+for is checked against the nodes where it cannot matter any more, and refused where it could.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+
+from ...cluster.errors import InputError, OptionError
+from ...cluster.jobs import Job, JobKind
+from ...cluster.nodes import Node, Switch
+from ...cluster.workload import ArrivingJob, ClusterWorkload
+from ...negotiation.parties.batch_state import Arrival
+from ...runtime.machine import Machine, empty_machine
+from ...runtime.records import MapEntry
+from ...runtime.speedup import model_text
+from .esp import Arrivals, Mix, entry_of, esp_arrivals, node_names
+
+#: Jobs of this quality of service are urgent.
+URGENT_QOS = "urgent"
+#: The largest priority that a message carries.
+_LARGEST_PRIORITY = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """What a negotiation is run on.
+
+    Attributes:
+        name: for people.
+        nodes: their names, in order.
+        partitions: name -> its nodes.
+        arrivals: the jobs, by time.
+        switches: the nodes' tree, None when they stand in a row.
+        runtimes: how many runtime schedulers share the nodes.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    partitions: Mapping[str, tuple[str, ...]]
+    arrivals: tuple[Arrival, ...]
+    switches: tuple[Switch, ...] | None = None
+    runtimes: int = 1
+
+    def __post_init__(self) -> None:
+        parts = self._parts()
+        sizes: dict[str, int] = {}
+        for part in parts:
+            for name, members in part.items():
+                sizes[name] = max(sizes.get(name, 0), len(members))
+        for place, arrival in enumerate(self.arrivals):
+            least, most = arrival.job.min_nodes, sizes.get(arrival.job.partition, 0)
+            if least > most:
+                message = f"{least} nodes are above the {most} that a runtime scheduler has"
+                raise InputError(message, path=f"jobs[{place}].nodes")
+
+    def machines(self) -> dict[str, Machine]:
+        """Return each runtime scheduler's nodes, idle; a single one has no name."""
+        parts = self._parts()
+        names = [""] if len(parts) == 1 else [f"r{number}" for number in range(1, len(parts) + 1)]
+        return {
+            name: empty_machine([node for members in part.values() for node in members], part)
+            for name, part in zip(names, parts, strict=True)
+        }
+
+    def _parts(self) -> list[dict[str, tuple[str, ...]]]:
+        """Deal the partitions to the runtime schedulers, or the nodes of a single one."""
+        groups = list(self.partitions.items())
+        count = self.runtimes
+        if len(groups) > 1:
+            if count > len(groups):
+                raise OptionError(f"--runtimes {count}: the workload has {len(groups)} partitions")
+            return [dict(groups[first::count]) for first in range(count)]
+        ((name, members),) = groups
+        if count > len(members):
+            raise OptionError(f"--runtimes {count}: there are {len(members)} nodes")
+        cuts = [len(members) * number // count for number in range(count + 1)]
+        return [{name: members[first:last]} for first, last in pairwise(cuts)]
+
+
+def play_of(workload: ClusterWorkload, mix: Mix | None, *, nodes: int | None = None, order: int = 0) -> Play:
+    """Return a workload as the negotiating schedulers play it.
+
+    Args:
+        workload: the file's.
+        mix: a share of the jobs gets sizes ⌈n/2⌉ to 2n; None: as the file says.
+        nodes: play it on so many nodes like the file's.
+        order: the seed of that share's choice.
+
+    Raises:
+        InputError: a job asks for more than whole nodes; names it.
+        OptionError: the mix or the nodes contradict the file.
+    """
+    machine = _machine(workload, nodes)
+    if mix is not None and any(arriving.job.kind is not JobKind.RIGID for arriving in workload.jobs):
+        raise OptionError("--malleable: the workload says itself which jobs are malleable")
+    chosen = _chosen(len(workload.jobs), mix, order)
+    scale = _priority_scale(workload.jobs)
+    arrivals = []
+    for index, arriving in enumerate(workload.jobs):
+        try:
+            entry = _entry(arriving, machine, mix, is_chosen=index in chosen, scale=scale)
+        except InputError as error:
+            raise error.under(f"jobs[{index}]") from error
+        urgent = arriving.job.qos == URGENT_QOS
+        arrivals.append(Arrival(time_s=arriving.arrival_s, job=entry, urgent=urgent))
+    return Play(
+        name=workload.name,
+        nodes=machine.names,
+        partitions=machine.partitions,
+        arrivals=tuple(arrivals),
+        switches=None if nodes is not None else workload.switches,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Machine:
+    names: tuple[str, ...]
+    partitions: Mapping[str, tuple[str, ...]]
+    members: Mapping[str, tuple[Node, ...]]
+
+
+def _machine(workload: ClusterWorkload, nodes: int | None) -> _Machine:
+    usable = [node for node in workload.nodes if node.state.takes_jobs]
+    if not usable:
+        raise InputError("no node takes jobs", path="nodes")
+    if nodes is not None:
+        return _like(workload, usable, nodes)
+    names: dict[str, list[Node]] = {}
+    added = {partition.name: set(partition.nodes) for partition in workload.partitions}
+    for node in usable:
+        mine = {*node.partitions, *(name for name, members in added.items() if node.name in members)}
+        if len(mine) > 1:
+            raise InputError(f"{node.name!r} stands in several partitions", path="nodes")
+        names.setdefault(min(mine, default=""), []).append(node)
+    return _Machine(
+        names=tuple(node.name for members in names.values() for node in members),
+        partitions={name: tuple(node.name for node in members) for name, members in names.items()},
+        members={name: tuple(members) for name, members in names.items()},
+    )
+
+
+def _like(workload: ClusterWorkload, usable: Sequence[Node], nodes: int) -> _Machine:
+    """Return a machine of so many nodes like the workload's, which must be alike."""
+    first = usable[0]
+    if any(node.total != first.total for node in usable):
+        raise OptionError("--nodes: the workload's nodes are not alike")
+    if workload.partitions or any(node.partitions for node in usable):
+        raise OptionError("--nodes: the workload has partitions")
+    names = node_names(nodes)
+    return _Machine(names=names, partitions={"": names}, members={"": (first,) * nodes})
+
+
+def _chosen(count: int, mix: Mix | None, order: int) -> set[int]:
+    """Return which jobs may change their size; those of a smaller share are among those of a larger one."""
+    if mix is None:
+        return set()
+    ranks = list(range(count))
+    random.Random(order).shuffle(ranks)  # noqa: S311 - a choice of jobs, no secret
+    return set(ranks[: round(mix.share * count)])
+
+
+def _priority_scale(jobs: Sequence[ArrivingJob]) -> int:
+    """Return what makes every priority an integer, exactly."""
+    return lcm(*(Fraction(arriving.job.priority).denominator for arriving in jobs)) if jobs else 1
+
+
+def _entry(
+    arriving: ArrivingJob, machine: _Machine, mix: Mix | None, *, is_chosen: bool, scale: int
+) -> MapEntry:
+    job = arriving.job
+    _refuse_held(job)
+    members = machine.members.get(job.partition)
+    if members is None:
+        known = ", ".join(name or "none" for name in machine.members)
+        raise InputError(f"{job.partition!r} is no partition of whole nodes ({known})", path="partition")
+    size, least, most = _sizes(job, members)
+    kind = job.kind
+    if is_chosen and mix is not None:
+        kind, least, most = mix.kind, -(-size // 2), min(len(members), 2 * size)
+    elif kind is JobKind.RIGID and most > least:
+        kind = JobKind.MOLDABLE
+    if least > len(members):
+        raise InputError(f"{least} nodes are above the partition's {len(members)}", path="nodes")
+    priority = int(job.priority * scale)
+    if priority > _LARGEST_PRIORITY:
+        raise InputError(f"{float(job.priority):g} cannot be carried exactly by a message", path="priority")
+    own = model_text(job.speedup)
+    limit = job.time_limit_s
+    return entry_of(
+        job.id,
+        size,
+        float(limit or arriving.run_time_s),
+        priority=priority,
+        kind=kind,
+        bounds=(least, min(most, len(members))),
+        speedup=mix.speedup if mix is not None and job.speedup is None else own,
+        true_run_time_s=min(arriving.run_time_s, float(limit)) if limit else None,
+        partition=job.partition,
+    )
+
+
+def _refuse_held(job: Job) -> None:
+    if job.hold is not None or job.priority == 0:
+        raise InputError("the job is held and would never start", path="hold")
+    if job.unsupported:
+        raise InputError(f"{job.unsupported[0]!r} is not negotiated", path="unsupported")
+
+
+#: Members of a request that whole nodes of one partition do not settle.
+_NOT_NEGOTIATED = (
+    "gres_per_node",
+    "gres_total",
+    "licenses",
+    "features",
+    "required_nodes",
+    "excluded_nodes",
+    "max_switches",
+)
+
+
+def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
+    """Return a job's nominal, least and most nodes."""
+    request = job.request
+    for name in _NOT_NEGOTIATED:
+        if getattr(request, name):
+            raise InputError("negotiation shares whole nodes: this is not negotiated", path=name)
+    if request.contiguous:
+        raise InputError("negotiation shares whole nodes: this is not negotiated", path="contiguous")
+    cores = min(node.total.cores for node in members)
+    counts = request.node_counts
+    if counts is None:
+        least = most = -(-(request.cores or 1) // cores)
+    else:
+        least, most = counts.minimum, counts.maximum
+    _fits_a_node(job, members, cores, least)
+    size = least
+    if job.kind is not JobKind.RIGID:
+        size = least if counts is None or counts.is_exact else most
+        least, most = job.min_nodes or least, job.max_nodes or most
+    elif job.min_nodes or job.max_nodes:
+        raise InputError("given for a rigid job", path="min_nodes" if job.min_nodes else "max_nodes")
+    return size, least, most
+
+
+def _fits_a_node(job: Job, members: Sequence[Node], cores: int, least: int) -> None:
+    """Refuse what the partition's smallest node cannot give."""
+    request = job.request
+    wanted = request.cores_per_node or max(request.min_cores_per_node, -(-(request.cores or 1) // least))
+    if wanted > cores:
+        path = "cores_per_node" if request.cores_per_node else "cores"
+        raise InputError(f"{wanted} cores a node are above the partition's {cores}", path=path)
+    limits = [node.total.memory_mib for node in members if node.total.memory_mib is not None]
+    memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * wanted
+    if limits and memory > min(limits):
+        path = "memory_mib_per_node" if request.memory_mib_per_node else "memory_mib_per_core"
+        raise InputError(f"{memory} MiB a node are above the partition's {min(limits)}", path=path)
+
+
+def esp_play(
+    nodes: int, mix: Mix, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
+) -> Play:
+    """Return the thesis's experiment: the ESP jobs on a machine of so many nodes; ``with_z``: both Z too."""
+    names = node_names(nodes)
+    jobs = esp_arrivals(nodes, mix, order=order, arrivals=arrivals, with_full_machine=with_z)
+    return Play(name="esp", nodes=names, partitions={"": names}, arrivals=jobs)

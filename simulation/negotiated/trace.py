@@ -1,0 +1,252 @@
+"""A negotiation's messages as files: lines for people, JSON that replays, a Mermaid sequence diagram."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import pairwise
+
+import msgspec
+
+from ...cluster.errors import AucschedError, InputError
+from ...formats.hostlist import join
+from ...formats.jsontext import decode
+from ...negotiation.messages import (
+    JobReport,
+    MapEntry,
+    NegotiationEnd,
+    NegotiationEndResponse,
+    NegotiationStart,
+    NegotiationStartResponse,
+    OfferReservation,
+    RequestResourceOffer,
+    ResourceOffer,
+    ResponseResourceOffer,
+    StatusReport,
+    UrgentJob,
+    UrgentJobResponse,
+)
+from ...negotiation.parties.batch_state import Arrival, BatchSettings
+from ...negotiation.parties.pair import Sent
+from ...negotiation.remote.codec import encode_message
+from ...runtime.settings import RuntimeSettings
+from .plays import Play
+from .run import Negotiated, negotiate
+
+FORMAT = "aucsched-negotiation-trace/1"
+#: Names shown of a list before it is cut.
+_SHOWN = 8
+
+
+class ReplayError(AucschedError):
+    """A trace that its own beginning does not lead to."""
+
+
+class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The first line of a JSON trace: all that the messages after it follow from."""
+
+    format: str
+    name: str
+    nodes: tuple[str, ...]
+    partitions: dict[str, tuple[str, ...]]
+    batch: BatchSettings
+    runtime: RuntimeSettings
+    arrivals: tuple[Arrival, ...]
+    runtimes: int = 1
+
+
+def trace_json(result: Negotiated) -> str:
+    """Return the trace that ``replayed`` reads: a header, then one message a line."""
+    play = result.play
+    header = _Header(
+        format=FORMAT,
+        name=play.name,
+        nodes=play.nodes,
+        partitions=dict(play.partitions),
+        batch=result.batch,
+        runtime=result.runtime,
+        arrivals=play.arrivals,
+        runtimes=play.runtimes,
+    )
+    lines = [msgspec.json.encode(header).decode()]
+    for sent in result.sent:
+        sender = "ibsched" if sent.from_batch else "irtsched"
+        message = encode_message(sent.message).decode()
+        peer = f'"peer":"{sent.peer}",' if sent.peer else ""
+        lines.append(f'{{"time_s":{json.dumps(sent.time_s)},"from":"{sender}",{peer}"message":{message}}}')
+    return "\n".join(lines) + "\n"
+
+
+def replayed(text: bytes) -> Negotiated:
+    """Run a JSON trace again from its header, and return the run when every message is the same.
+
+    Raises:
+        InputError: it is no trace.
+        ReplayError: a message differs; names the line.
+    """
+    lines = text.splitlines()
+    if not lines:
+        raise InputError("the file is empty")
+    header = decode(lines[0], _Header)
+    if header.format != FORMAT:
+        raise InputError(f"{header.format!r} is not {FORMAT!r}", path="format")
+    play = Play(
+        name=header.name,
+        nodes=header.nodes,
+        partitions=header.partitions,
+        arrivals=header.arrivals,
+        runtimes=header.runtimes,
+    )
+    result = negotiate(play, header.batch, header.runtime)
+    _compare(lines, trace_json(result).encode().splitlines())
+    return result
+
+
+def _compare(recorded: list[bytes], again: list[bytes]) -> None:
+    if recorded == again:
+        return
+    same = next(
+        (place for place, (one, other) in enumerate(zip(recorded, again, strict=False)) if one != other),
+        min(len(recorded), len(again)),
+    )
+    raise ReplayError(f"line {same + 1} is not what the negotiation comes to")
+
+
+# For people.
+
+
+def trace_text(result: Negotiated) -> str:
+    """Return a line a message: when, who to whom, what."""
+    return "".join(f"{_time(sent.time_s)}  {_arrow(sent)}  {described(sent)}\n" for sent in result.sent)
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes:5.0f}:{rest:06.3f}"
+
+
+def _arrow(sent: Sent) -> str:
+    runtime = f"iRTSched {sent.peer}".rstrip()
+    return f"iBSched  → {runtime}" if sent.from_batch else f"{runtime} → iBSched "
+
+
+def described(sent: Sent) -> str:
+    """Return what a message says, in one line."""
+    return f"{sent.message.__struct_config__.tag}{_said(sent)}"
+
+
+def _said(sent: Sent) -> str:  # noqa: PLR0911 - one line for each kind of message
+    match sent.message:
+        case NegotiationStart() as m:
+            return f" version {m.version}, {m.max_attempts} attempts, {m.queued} queued"
+        case NegotiationStartResponse() as m:
+            return f" {m.code}{_because(m.text)}, {sum(map(len, m.partitions.values()))} nodes"
+        case RequestResourceOffer() as m:
+            return f" for {_some([entry.job for entry in m.jobs])}"
+        case ResourceOffer() as m:
+            return _offer(m)
+        case ResponseResourceOffer() as m:
+            return f" {m.transaction}.{m.attempt} {m.code}: {_map(m.map)}{' (atomic)' if m.atomic else ''}"
+        case StatusReport() as m:
+            return f" {_some([_report(report) for report in m.reports])}"
+        case UrgentJob() as m:
+            return f" {m.job.job} on {m.job.node_count.max} nodes"
+        case UrgentJobResponse() as m:
+            paid = {"shrunk": m.shrunk, "suspended": m.suspended, "killed": m.killed}
+            told = "".join(f"; {how} {_some(list(who))}" for how, who in paid.items() if who)
+            return f" {m.job} {m.code}{_because(m.text)}{told}"
+        case NegotiationEnd() | NegotiationEndResponse() as m:
+            return _because(m.text)
+
+
+def _because(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+def _some(words: list[str]) -> str:
+    if not words:
+        return "nothing"
+    more = f", … {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return ", ".join(words[:_SHOWN]) + more
+
+
+def _offer(offer: ResourceOffer) -> str:
+    if not offer.negotiation:
+        return f" {offer.transaction}.{offer.attempt} closes, {len(offer.idle)} idle"
+    idle = join(offer.idle) if offer.idle else "no node"
+    now = [f"{entry.job} on {entry.node_count}" for entry in offer.reservations if entry.node_count]
+    later = [_later(entry) for entry in offer.reservations if not entry.node_count]
+    parts = [f" {offer.transaction}.{offer.attempt} {idle} idle"]
+    parts += [f"now {_some(now)}"] if now else []
+    parts += [f"later {_some(later)}"] if later else []
+    parts += [offer.text] if offer.text and offer.code == "reject" else []
+    return "; ".join(parts)
+
+
+def _later(entry: OfferReservation) -> str:
+    return f"{entry.job} at {_time(entry.start_s).strip()}"
+
+
+def _map(entries: tuple[MapEntry, ...]) -> str:
+    mapped = [f"{entry.job} on {entry.node_cnt}" for entry in entries if entry.node_cnt]
+    waiting = [entry.job for entry in entries if not entry.node_cnt]
+    if not entries:
+        return "an empty Map"
+    return f"{_some(mapped)}; forwarded {_some(waiting)}" if waiting else _some(mapped)
+
+
+def _report(report: JobReport) -> str:
+    if report.state == "done":
+        return f"{report.job} done"
+    return f"{report.job} {report.state} on {report.node_count}"
+
+
+# As a diagram.
+
+
+def mermaid(sent: Iterable[Sent], limit: int) -> str:
+    """Return the first messages as a Mermaid sequence diagram; transactions are framed."""
+    every = list(sent)
+    shown = every[:limit]
+    lines = ["sequenceDiagram", "    participant B as iBSched"]
+    peers = list(dict.fromkeys(one.peer for one in every))
+    lines += [f"    participant R{peer} as {f'iRTSched {peer}'.rstrip()}" for peer in peers]
+    openings = {id(one) for one in shown if _opens(one)}
+    depth = 0
+    for one, following in pairwise([*shown, None]):
+        if one is None:
+            break
+        if id(one) in openings:
+            number = _transaction(one)
+            lines.append(f"    rect rgb(240, 244, 250)\n    Note over B,R{one.peer}: transaction {number}")
+            depth += 1
+        arrow = f"B->>R{one.peer}" if one.from_batch else f"R{one.peer}->>B"
+        lines.append(f"    {arrow}: {_plain(described(one))}")
+        if depth and (_closes(one) or (following is not None and id(following) in openings)):
+            lines.append("    end")
+            depth -= 1
+    lines += ["    end"] * depth
+    if len(every) > len(shown):
+        lines.append(f"    Note over B: {len(every) - len(shown)} more messages")
+    return "\n".join(lines) + "\n"
+
+
+def _opens(sent: Sent) -> bool:
+    message = sent.message
+    return isinstance(message, ResourceOffer) and message.negotiation == 1 and message.attempt == 1
+
+
+def _closes(sent: Sent) -> bool:
+    message = sent.message
+    if isinstance(message, ResponseResourceOffer):
+        return not message.map
+    return isinstance(message, ResourceOffer) and message.negotiation == 0
+
+
+def _transaction(sent: Sent) -> int:
+    return sent.message.transaction if isinstance(sent.message, ResourceOffer) else 0
+
+
+def _plain(text: str) -> str:
+    """Return a text without what Mermaid reads as its own: ``;`` ends a statement, ``#`` begins an entity."""
+    return text.replace(";", " ·").replace("#", "no. ")

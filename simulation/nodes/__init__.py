@@ -1,0 +1,1 @@
+"""Workloads on nodes: the machine, events, policies, metrics."""

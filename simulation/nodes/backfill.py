@@ -1,0 +1,148 @@
+"""Policies that place jobs one after another on nodes: FCFS, and backfilling.
+
+A reservation is the earliest time at which the first blocked job fits if running jobs end at their time
+limits, and the nodes it would take then. A job that could still run then may only take what those nodes
+have beside the reservation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...auction.forecast import Spot, guard_for
+from ...bidgen.columns import Columns
+from ...bidgen.demand import Demand
+from ...bidgen.guard import Guard
+from ..turns import turn_of
+from .future import Future
+from .machine import Machine, Start, add_spot
+from .queue import NodeQueue
+from .select import GuardedViews, Selector, View
+
+
+class Backfill:
+    """Starts jobs in queue order; behind the first that cannot start, those that delay no reservation.
+
+    Args:
+        machine: where jobs run.
+        selector: which nodes a job gets.
+        reservations: how many blocked jobs get one; 0: the first blocked job ends the pass (FCFS).
+        depth: at most so many jobs of the queue are looked at.
+        every_s: jobs behind the first blocked one are looked at only once in each so many seconds, as
+            Slurm's backfill thread does (bf_interval); None: in every pass.
+    """
+
+    wants_more = False
+
+    def __init__(
+        self,
+        machine: Machine,
+        selector: Selector,
+        *,
+        reservations: int,
+        depth: int | None = None,
+        every_s: float | None = None,
+    ) -> None:
+        self.wakeup_s = every_s
+        self._turn = -1
+        self._machine = machine
+        self._selector = selector
+        self._reservations = reservations
+        self._depth = depth
+
+    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+        """Make one pass."""
+        state = _Pass(self._machine, now)
+        waiting = queue.first(len(queue) if self._depth is None else self._depth)
+        made = 0
+        backfills = self._backfills(now)
+        blocked: set[str] = set()
+        for demand in waiting:
+            # Slurm too lets a blocked job hold up its own partition only.
+            if demand.job.partition in blocked or self._starts(demand, state):
+                continue
+            if not self._reservations:
+                break
+            if not backfills:
+                blocked.add(demand.job.partition)
+                continue
+            if made < self._reservations:
+                self._reserve(demand, state)
+                made += 1
+        return state.started
+
+    def _backfills(self, now: float) -> bool:
+        """Return whether this pass looks behind the first blocked job."""
+        if self.wakeup_s is None or not self._reservations:
+            return bool(self._reservations)
+        turn, before = turn_of(now, self.wakeup_s), self._turn
+        self._turn = turn
+        return turn > before
+
+    def _starts(self, demand: Demand, state: _Pass) -> bool:
+        view = state.view(demand)
+        if not state.has_licenses(demand) or not view.could_hold(demand):
+            return False
+        spot = self._selector.spot(demand, view)
+        if spot is not None:
+            state.take(demand, spot)
+        return spot is not None
+
+    def _reserve(self, demand: Demand, state: _Pass) -> None:
+        """Find when and where a blocked job could start, and keep the place clear for it."""
+
+        def fits(columns: Columns) -> Spot | None:
+            view = View(columns, columns.free)
+            return self._selector.spot(demand, view)
+
+        future = state.future()
+        found = future.first(fits)
+        if found is not None:
+            time, spot = found
+            # What has started and what is reserved is gone from it: nothing of a job is counted twice.
+            state.reserve(guard_for(demand.job, state.now, time, spot, future.free_at(time), {}), spot)
+
+
+class _Pass:
+    """What is free while a pass starts jobs, with and without what reservations keep clear."""
+
+    def __init__(self, machine: Machine, now: float) -> None:
+        self.now = now
+        self.started: list[Start] = []
+        self._machine = machine
+        self._free = machine.columns.free.copy()
+        self._licenses = dict(machine.licenses)
+        self._guards: list[Guard] = []
+        self._kept: list[Spot] = []
+        self._views: GuardedViews | None = None
+
+    def has_licenses(self, demand: Demand) -> bool:
+        """Return whether the licences that a job needs are free."""
+        return all(count <= self._licenses[name] for name, count in demand.licenses.items())
+
+    def view(self, demand: Demand) -> View:
+        """Return what a job may take: beside reservations it would run into, only their room."""
+        if self._views is None:
+            self._views = GuardedViews(self._machine.columns, self._free, self._guards)
+        return self._views.of(demand)
+
+    def take(self, demand: Demand, spot: Spot) -> None:
+        """Start a job."""
+        limited = self._machine.limited
+        add_spot(self._free, spot, -1, limited)
+        for guard in self._guards:
+            guard.take(demand.job, spot.nodes, spot.held)
+        for name, count in demand.licenses.items():
+            self._licenses[name] -= count
+        self.started.append(Start(demand=demand, spot=spot))
+        self._views = None
+
+    def future(self) -> Future:
+        """Return what will be free beside what has started and what is reserved."""
+        return Future(self._machine, self.now, self.started, self._kept)
+
+    def reserve(self, guard: Guard, spot: Spot) -> None:
+        """Keep a place clear."""
+        self._guards.append(guard)
+        self._kept.append(spot)
+        self._views = None

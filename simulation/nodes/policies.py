@@ -1,0 +1,207 @@
+"""Every policy of node-level simulations by name, and one call that plays a workload."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from ...auction.options import AUCTIONS, StepOptions
+from ...cluster.errors import OptionError
+from ...cluster.workload import ClusterWorkload
+from ...models.ipsched import cannot_express
+from .alike import AlikeAuction
+from .auction import Auction
+from .backfill import Backfill
+from .balanced import BalancedAuction
+from .kernel import NodePolicy, simulate_nodes
+from .machine import Machine
+from .planned import PlannedBackfill
+from .queue import MultifactorQueue, NodeQueue
+from .result import NodeResult, node_result
+from .select import SELECTIONS
+from .slurm_select import SwitchFit
+
+_AUCTIONS = ("ipsched", *AUCTIONS)
+_QUEUES = ("fcfs", "easy", "reservations")
+_SLURM = ("backfill-slurm", "backfill-planned")
+#: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
+SLURM_DEPTH = 100
+#: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
+SLURM_BACKFILL_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """How a node-level simulation is to run; None where the policy's own default stands.
+
+    Attributes:
+        policy: a name in ``NODE_POLICIES``.
+        order: ``fcfs``, the workload's priorities as given, or ``multifactor`` (SPEC 1.11).
+        interval_s: seconds between passes; None: after every event.
+        selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
+        window: jobs that a pass looks at: 100 for the auctions and both of Slurm's, all for the others.
+        reserve: blocked jobs with a reservation: 1 for the auctions, 4 for policy reservations.
+        work_limit: what ends an auction's attempt, 0 or more; default 0.
+        backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
+            blocked job (bf_interval): default 30; 0: in every pass.
+        strategy: ``quick``, greedy awards in milliseconds, or ``exact``, HiGHS; default quick where a step
+            searches, exact for ipsched, aucsched1 and weights paper. Quick aucsched1 deals cores as its
+            bids ask for them.
+        balance: an auction for each shape of job, within its share of what waits (node_balanced.py).
+        max_bids, max_bids_per_job, objective, weights, on_timeout, seed: as in a step.
+    """
+
+    policy: str = "easy"
+    order: str = "fcfs"
+    interval_s: float | None = None
+    selection: str | None = None
+    window: int | None = None
+    reserve: int | None = None
+    work_limit: int | None = None
+    max_bids: int | None = None
+    max_bids_per_job: int | None = None
+    objective: str | None = None
+    weights: str | None = None
+    on_timeout: str | None = None
+    seed: int | None = None
+    backfill_interval_s: float | None = None
+    balance: bool | None = None
+    strategy: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in NODE_POLICIES:
+            raise OptionError(f"--policy {self.policy} counts processors; a machine of nodes has {_LISTED}")
+        if self.order not in ("fcfs", "multifactor"):
+            raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
+        for name, policies in _READ_BY.items():
+            if getattr(self, name) is not None and self.policy not in policies:
+                raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Refuse numbers that mean nothing here; a step checks its own."""
+        for name, above in (("interval_s", True), ("backfill_interval_s", False)):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and (value > 0 if above else value >= 0)):
+                least = "above 0" if above else "from 0 on"
+                raise OptionError(f"{_flag(name)}: {value!r} is no number of seconds {least}")
+        if self.window is not None and self.window < 1:
+            raise OptionError(f"--window: {self.window} is below 1")
+        if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
+            raise OptionError(
+                f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
+            )
+        if self.strategy not in (None, "quick", "exact"):
+            raise OptionError(f"--strategy: {self.strategy!r} is neither quick nor exact")
+        if self.strategy == "quick" and self.weights == "paper":
+            raise OptionError("--strategy quick has lexicographic weights only")
+        if self.balance and not self.is_quick:
+            raise OptionError(
+                "--balance makes greedy awards: it needs --strategy quick and no --weights paper"
+            )
+        if self.on_timeout is not None and self.policy in _AUCTIONS and self.is_quick:
+            raise OptionError(
+                f"--on-timeout needs --weights paper or --strategy exact: {self.policy} reaches no limit"
+            )
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether an auction's awards are greedy, without HiGHS."""
+        return step_options(self).is_anytime if self.strategy is None else self.strategy == "quick"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the policy was told, by option name."""
+        names = [name for name in self.__slots__ if name not in ("policy", "order")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
+_READ_BY: dict[str, tuple[str, ...]] = {
+    "selection": _QUEUES,
+    "window": (*_SLURM, *_AUCTIONS),
+    "reserve": ("reservations", *_AUCTIONS),
+    "backfill_interval_s": _SLURM,
+    **dict.fromkeys(("work_limit", "objective", "weights", "on_timeout", "seed"), _AUCTIONS),
+    # IPSCHED places without bids.
+    **dict.fromkeys(("max_bids", "max_bids_per_job", "balance", "strategy"), tuple(AUCTIONS)),
+}
+
+
+def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:
+    selector = SELECTIONS[options.selection or "first"](machine.columns, machine.topology)
+    return Backfill(machine, selector, reservations=reservations)
+
+
+def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
+    selector = SwitchFit(machine.columns, machine.topology)
+    every = SLURM_BACKFILL_S if options.backfill_interval_s is None else options.backfill_interval_s
+    depth = options.window or SLURM_DEPTH
+    if options.policy == "backfill-planned":
+        return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
+    return Backfill(machine, selector, reservations=1, depth=depth, every_s=every or None)
+
+
+def step_options(options: NodeOptions) -> StepOptions:
+    """Return what each step of an auction is told."""
+    given = {
+        name: getattr(options, name)
+        for name in ("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed")
+        if getattr(options, name) is not None
+    }
+    reserve = 1 if options.reserve is None else options.reserve
+    if options.strategy == "exact":
+        given["strategy"] = "exact"
+    return StepOptions(model=options.policy, work_limit=options.work_limit or 0, reserve=reserve, **given)
+
+
+def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
+    step = step_options(options)
+    if options.balance:
+        return BalancedAuction(machine, step)
+    auction = Auction(machine, step, is_quick=options.is_quick)
+    if not options.is_quick:
+        return auction
+    return AlikeAuction(machine, auction, window=step.window, reserve=step.reserve)
+
+
+#: Policy name → what makes it.
+NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
+    "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
+    "easy": lambda options, machine: _queue_policy(options, machine, 1),
+    "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or 4),
+    **dict.fromkeys(_SLURM, _slurm),
+    **dict.fromkeys(_AUCTIONS, _auction),
+}
+_LISTED = ", ".join(NODE_POLICIES)
+
+
+def play(
+    workload: ClusterWorkload, options: NodeOptions, progress: Callable[[int], None] | None = None
+) -> NodeResult:
+    """Play a workload under the policy that the options name.
+
+    Raises:
+        AwardError: the policy broke a rule.
+        OptionError: an option's value cannot be used.
+    """
+    began = time.perf_counter()
+    machine = Machine(workload)
+    queue = MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
+    policy = NODE_POLICIES[options.policy](options, machine)
+    record = simulate_nodes(
+        workload,
+        machine,
+        policy,
+        queue,
+        interval_s=options.interval_s,
+        progress=progress,
+        refused=cannot_express if options.policy == "ipsched" else None,
+    )
+    seconds = time.perf_counter() - began
+    return node_result(workload, machine, record, policy=options.policy, order=options.order, seconds=seconds)

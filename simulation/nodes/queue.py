@@ -1,0 +1,99 @@
+"""The waiting jobs of a node-level simulation, in the order in which a policy looks at them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from ...bidgen.demand import Demand
+from ...cluster.workload import ClusterWorkload
+
+#: A job's priority at a time in seconds, highest first.
+Priority = Callable[[float, Demand], float]
+
+#: Is told of a job that begins (+1) or ceases (−1) to wait.
+Watcher = Callable[[Demand, int], None]
+
+#: Weights of Soner's multifactor priority (SPEC 1.11), its age's day, and its steps of one point.
+_AGE, _SIZE, _DAY_S, _STEPS = 1000, 1000, 86_400, 1_000_000
+
+
+class NodeQueue:
+    """Waiting jobs by priority, highest first; ties by arrival, that is by number."""
+
+    def __init__(self) -> None:
+        self._jobs: list[Demand] = []
+        self._watcher: Watcher | None = None
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Demand]:
+        return iter(self._jobs)
+
+    def first(self, count: int) -> list[Demand]:
+        """Return at most ``count`` jobs, highest priority first."""
+        return self._jobs[:count]
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell of every job that waits now and of each that begins (+1) or ceases (−1) to wait."""
+        self._watcher = watcher
+        for demand in self._jobs:
+            watcher(demand, 1)
+
+    def add(self, demand: Demand) -> None:
+        """Let a job wait."""
+        insort(self._jobs, demand, key=_key)
+        if self._watcher is not None:
+            self._watcher(demand, 1)
+
+    def remove(self, demand: Demand) -> None:
+        """Let a job wait no more."""
+        place = bisect_left(self._jobs, _key(demand), key=_key)
+        del self._jobs[place]
+        if self._watcher is not None:
+            self._watcher(demand, -1)
+
+    def refresh(self, now: float) -> None:
+        """Bring priorities up to a time; here they never change."""
+
+
+class MultifactorQueue(NodeQueue):
+    """Priorities that grow with size and age: 1000·min(age / 1 day, 1) + 1000·cores / all cores (SPEC 1.11).
+
+    They are counted in millionths, rounded down: exact integers, as the auctions compare them.
+    """
+
+    def __init__(self, workload: ClusterWorkload) -> None:
+        super().__init__()
+        self._arrival = [arriving.arrival_s for arriving in workload.jobs]
+        self._cores = sum(node.total.cores for node in workload.nodes)
+
+    def add(self, demand: Demand) -> None:
+        """Let a job wait; its priority is that of its arrival until the next refresh."""
+        super().add(self._as_of(self._arrival[demand.index], demand))
+
+    def refresh(self, now: float) -> None:
+        """Bring priorities up to a time."""
+        self._jobs = sorted((self._as_of(now, demand) for demand in self._jobs), key=_key)
+
+    def _as_of(self, now: float, demand: Demand) -> Demand:
+        age = min((now - self._arrival[demand.index]) / _DAY_S, 1.0)
+        size = cores_asked(demand) / self._cores
+        priority = 1 + int(_STEPS * (_AGE * age + _SIZE * size))
+        return replace(demand, job=replace(demand.job, priority=priority))
+
+
+def cores_asked(demand: Demand) -> int:
+    """Return the cores that a job asks for, at its fewest nodes (R_j^cpu)."""
+    request = demand.job.request
+    if request.cores is not None:
+        return request.cores
+    span = request.node_counts
+    return (0 if span is None else span.minimum) * (request.cores_per_node or 0)
+
+
+def _key(demand: Demand) -> tuple[Fraction | int, int]:
+    return (-demand.job.priority, demand.index)

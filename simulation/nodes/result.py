@@ -1,0 +1,139 @@
+"""A finished node-level simulation: the counts of result.py, and beside them where each job ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...auction.forecast import Spot
+from ...bidgen.columns import Columns
+from ...bidgen.demand import Demand
+from ...cluster.workload import ClusterWorkload
+from ...topology.tree import Topology
+from ..requests import LARGEST_TIME_S, Requests, Workload
+from ..result import Column, Result
+from .kernel import NodeRun, Played
+from .machine import Machine
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeResult(Result):
+    """Who ran where under which policy. ``workload`` holds the jobs that started, by arrival.
+
+    Its sizes are the cores that jobs held, its run times the true ones. Every start is one of ``played``.
+
+    Attributes:
+        cluster: what was played.
+        topology: of its nodes; columns: the empty machine's.
+        played: by place in ``workload``.
+        record: the kernel's, with the jobs that can never start.
+    """
+
+    cluster: ClusterWorkload
+    topology: Topology
+    columns: Columns
+    played: tuple[Played, ...]
+    record: NodeRun
+
+    @property
+    def end(self) -> Column:
+        """Ends in seconds, worked out on the machine's own clock: to the bit where the next starts are."""
+        first = self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0
+        return np.array([one.start_s + one.run_s for one in self.played], np.float64) - first
+
+    @property
+    def spots(self) -> list[Spot]:
+        """Where each job ran."""
+        return [one.spot for one in self.played]
+
+    @property
+    def demands(self) -> list[Demand]:
+        """What each job asked for."""
+        return [one.demand for one in self.played]
+
+    @cached_property
+    def indptr(self) -> Counts:
+        """Job ``i`` ran on ``node[indptr[i]:indptr[i + 1]]``, shape (jobs + 1,)."""
+        return np.cumsum([0, *(len(spot.nodes) for spot in self.spots)])
+
+    @cached_property
+    def node(self) -> Counts:
+        """Nodes of all jobs, ascending within a job."""
+        return np.concatenate([np.zeros(0, np.int64), *(spot.nodes for spot in self.spots)])
+
+    @cached_property
+    def level(self) -> Counts:
+        """Level of each job's lowest common switch, shape (jobs,)."""
+        switches = self.topology.common_switch_of_sets(self.indptr, self.node)
+        levels: Counts = self.topology.level[switches]
+        return levels
+
+    @cached_property
+    def span(self) -> Counts:
+        """Last node less first, plus one, of each job, shape (jobs,)."""
+        spans: Counts = self.node[self.indptr[1:] - 1] - self.node[self.indptr[:-1]] + 1
+        return spans
+
+    @cached_property
+    def node_count(self) -> Counts:
+        """Nodes of each job, shape (jobs,)."""
+        counts: Counts = np.diff(self.indptr)
+        return counts
+
+    @cached_property
+    def blocks(self) -> Counts:
+        """Runs of consecutive nodes of each job: its fragmentation, shape (jobs,)."""
+        begins = np.diff(self.node, prepend=-2) != 1
+        begins[self.indptr[:-1]] = True
+        counts: Counts = np.add.reduceat(begins, self.indptr[:-1], dtype=np.int64)
+        return counts
+
+    def gres_held(self, kind: str) -> Column:
+        """Return how many of a gres each job held, over all its nodes, shape (jobs,)."""
+        held = [int(spot.held.gres[kind].sum()) if kind in spot.held.gres else 0 for spot in self.spots]
+        return np.array(held, np.float64)
+
+
+def node_result(
+    cluster: ClusterWorkload, machine: Machine, record: NodeRun, *, policy: str, order: str, seconds: float
+) -> NodeResult:
+    """Return a finished run as a result; times count from the first arrival of a job that started."""
+    played = tuple(record.played.values())
+    arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
+    first = arrivals[0] if arrivals else 0.0
+    users = {name: place for place, name in enumerate(sorted({one.demand.job.user for one in played}))}
+    limits = [one.demand.job.time_limit_s or inf for one in played]
+    requests = Requests(
+        processors=int(machine.columns.total.cores.sum()),
+        submit=tuple(arrival - first for arrival in arrivals),
+        size=tuple(int(one.spot.held.cores.sum()) for one in played),
+        estimate=tuple(min(limit, LARGEST_TIME_S) for limit in limits),
+        user=tuple(users[one.demand.job.user] for one in played),
+        weight=(1,) * len(played),
+    )
+    workload = Workload(
+        requests=requests,
+        run=tuple(one.run_s for one in played),
+        ids=tuple(one.demand.job.id for one in played),
+        row=tuple(one.demand.index for one in played),
+        rows=len(cluster.jobs),
+        killed=frozenset(place for place, one in enumerate(played) if one.killed),
+    )
+    return NodeResult(
+        workload=workload,
+        policy=policy,
+        order=order,
+        starts=tuple(one.start_s - first for one in played),
+        seconds=seconds,
+        cluster=cluster,
+        topology=machine.topology,
+        columns=machine.columns,
+        played=played,
+        record=record,
+    )

@@ -1,0 +1,275 @@
+"""Where a job is put: first, best and next fit along the nodes (Slurm's choice: node_switch.py).
+
+Every selection takes what is free and answers with nodes; how many cores each gives is then dealt as the
+auctions' bids deal it. Jobs whose nodes must be contiguous, below few switches, or hold named nodes or a
+total of some gres are looked for window by window (bidgen); all others node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...auction.forecast import Spot, spot_of_placement
+from ...bidgen.columns import Capacity, Columns, IntArray
+from ...bidgen.demand import Demand, Variant
+from ...bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from ...bidgen.first_fit import Placement, mode_of
+from ...bidgen.guard import Guard, capped_by
+from ...bidgen.required import required_sets
+from ...bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+from ...topology.tree import Topology
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Candidates:
+    """The nodes that jobs of one shape may use now.
+
+    Attributes:
+        variant, choice: how the request is read.
+        nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
+        most_units: what the richest k of them could give together, shape (m + 1,).
+        run_nodes, run_units: how many nodes stand together, and what they could give; shape (runs,).
+    """
+
+    variant: Variant
+    choice: GresChoice
+    nodes: IntArray
+    units: IntArray
+    most_units: IntArray
+    run_nodes: IntArray
+    run_units: IntArray
+
+    def could_hold(self, demand: Demand) -> bool:
+        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
+        span, count = demand.node_counts, len(self.nodes)
+        most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
+        fewest = 1 if span is None else span.minimum
+        if most < fewest or int(self.most_units[most]) < (demand.units or 0):
+            return False
+        if not demand.contiguous:
+            return True
+        return bool(((self.run_nodes >= fewest) & (self.run_units >= (demand.units or 0))).any())
+
+
+class View:
+    """Free resources as one pass sees them; nodes for jobs of one shape are found once for each state."""
+
+    def __init__(self, columns: Columns, free: Capacity) -> None:
+        self.columns = columns
+        self.free = free
+        self._known: dict[object, list[Candidates]] = {}
+
+    def changed(self) -> None:
+        """Forget what was computed: the free resources have changed."""
+        self._known.clear()
+
+    def candidates(self, demand: Demand) -> list[Candidates]:
+        """Return what a job may use in each of its variants, at the fewest gres of its ranges."""
+        key = shape_of(demand)
+        if key not in self._known:
+            self._known[key] = [self._of(demand, variant) for variant in demand.variants]
+        return self._known[key]
+
+    def _of(self, demand: Demand, variant: Variant) -> Candidates:
+        choice = list(gres_choices(variant))[-1]
+        mask = usable(demand, variant, choice, self.free, self.columns)
+        units = units_of(demand, self.free, self.columns)
+        nodes = np.flatnonzero(mask)
+        richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
+        starts = np.flatnonzero(np.diff(nodes, prepend=-2) != 1)
+        return Candidates(
+            variant=variant,
+            choice=choice,
+            nodes=nodes,
+            units=units,
+            most_units=richest,
+            run_nodes=np.diff(starts, append=len(nodes)),
+            run_units=np.add.reduceat(units[nodes], starts) if len(nodes) else starts,
+        )
+
+    def could_hold(self, demand: Demand) -> bool:
+        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
+        return any(found.could_hold(demand) for found in self.candidates(demand))
+
+
+class GuardedViews:
+    """What jobs may take beside reservations: of the nodes of those that a job would run into, the room.
+
+    Args:
+        columns: the machine's.
+        free: what is free now.
+        guards: the reservations.
+    """
+
+    def __init__(self, columns: Columns, free: Capacity, guards: Sequence[Guard] = ()) -> None:
+        self.free = free
+        self._columns = columns
+        self._guards = guards
+        self._views: dict[tuple[bool | str, ...], View] = {}
+
+    def limits(self, demand: Demand) -> tuple[bool | str, ...]:
+        """Return which reservations limit a job; jobs with equal answers may take the same."""
+        return tuple(guard.limits(demand.job) for guard in self._guards)
+
+    def of(self, demand: Demand) -> View:
+        """Return what a job may take."""
+        limits = self.limits(demand)
+        if limits not in self._views:
+            self._views[limits] = View(self._columns, capped_by(self._guards, self.free, demand.job))
+        return self._views[limits]
+
+
+def shape_of(demand: Demand) -> tuple[object, ...]:
+    """Return what decides which nodes a job may use: the same for all that ask alike for each node."""
+    return (
+        id(demand.variants),
+        demand.unit,
+        demand.least,
+        demand.memory_per_node,
+        demand.memory_per_unit,
+        demand.exclusive,
+    )
+
+
+#: Returns the nodes of a job among candidates, in the order in which they are filled; None: no place.
+Select = Callable[[Demand, Candidates], IntArray | None]
+
+
+class Selector:
+    """Finds a spot for a job in a view."""
+
+    def __init__(self, columns: Columns, topology: Topology) -> None:
+        self._columns = columns
+        self.topology = topology
+        self._rules = Rules(topology=topology, use_switches=False)
+
+    def spot(self, demand: Demand, view: View) -> Spot | None:
+        """Return where a job starts, None when it does not fit."""
+        for found in view.candidates(demand):
+            if not found.could_hold(demand):
+                continue
+            nodes = self._nodes(demand, found, view)
+            if nodes is not None:
+                return self._spot(demand, found, nodes)
+        return None
+
+    def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:
+        placement = Placement(
+            demand=demand,
+            variant=found.variant,
+            choice=found.choice,
+            nodes=nodes,
+            units=found.units[nodes],
+            mode=self.mode(demand),
+        )
+        return spot_of_placement(placement, self._columns)
+
+    def mode(self, demand: Demand) -> int:
+        """Return how a job's cores are put on its nodes: as the auctions' bids put them."""
+        return mode_of(demand)
+
+    def _nodes(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+        if demand.contiguous or demand.max_switches is not None or len(demand.required):
+            return self._in_windows(demand, found, view)
+        return self._in_windows(demand, found, view) if found.choice.total else self.scattered(demand, found)
+
+    def _in_windows(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+        """Return the preferred window that holds the job."""
+        nodes = found.nodes
+        if demand.max_switches is not None:
+            nodes = nodes[np.argsort(self.topology.rank[nodes])]
+        none = np.zeros_like(found.units)
+        totals = tuple(view.free.gres.get(kind, none) for kind, _, _, _ in found.choice.total)
+        field = field_of(nodes, found.units, totals, self.topology.leaf)
+        for windows in self._windows(field, demand, found):
+            if len(windows):
+                best = self.best_window(field, windows)
+                start = int(windows.start[best])
+                return field.nodes[start : start + int(windows.length[best])]
+        if len(demand.required) and not demand.contiguous:
+            sets = required_sets(field, demand, found.variant, found.choice, self._rules, 1, 0)
+            return next(iter(sets), None)
+        return None
+
+    def _windows(self, field: Field, demand: Demand, found: Candidates) -> list[Windows]:
+        if demand.node_counts is None:
+            windows = fewest_windows(field, demand, found.choice, self._rules)
+            return [windows.only(windows.length <= found.variant.max_nodes)]
+        counts = sorted(node_counts(demand, found.variant, len(field)))
+        return [fixed_windows(field, count, demand, found.choice, self._rules) for count in counts]
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the place of the window to take: the first."""
+        del field, windows
+        return 0
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return the first nodes that hold the job."""
+        return take_in_order(demand, found, found.nodes)
+
+
+class BestFit(Selector):
+    """Nodes with the least to spare first; of contiguous runs the shortest that holds the job."""
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the window in the shortest run of usable nodes."""
+        run = field.run_last[windows.start + windows.length - 1] - field.run_first[windows.start]
+        return int(np.argmin(run))
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return the fullest nodes that hold the job."""
+        order = found.nodes[np.argsort(found.units[found.nodes], kind="stable")]
+        return take_in_order(demand, found, order)
+
+
+class NextFit(Selector):
+    """First fit from where the last job was put, around the end of the nodes."""
+
+    def __init__(self, columns: Columns, topology: Topology) -> None:
+        super().__init__(columns, topology)
+        self._from = 0
+
+    def best_window(self, field: Field, windows: Windows) -> int:
+        """Return the first window from the last job's end on."""
+        place = int(np.searchsorted(field.nodes[windows.start], self._from))
+        place = place if place < len(windows) else 0
+        self._from = int(field.nodes[windows.start[place]]) + int(windows.length[place])
+        return place
+
+    def scattered(self, demand: Demand, found: Candidates) -> IntArray | None:
+        """Return the first nodes from the last job's end on that hold the job."""
+        order = np.roll(found.nodes, -int(np.searchsorted(found.nodes, self._from)))
+        nodes = take_in_order(demand, found, order)
+        if nodes is not None:
+            self._from = int(nodes[-1]) + 1
+        return nodes
+
+
+def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArray | None:
+    """Return the first of ``order`` that hold the job, None when they do not."""
+    most = min(len(order), found.variant.max_nodes)
+    if demand.node_counts is None:
+        sums = np.cumsum(found.units[order])
+        count = int(np.searchsorted(sums, demand.units or 0)) + 1
+        fits = count <= most and (demand.exclusive or count * demand.least <= (demand.units or 0))
+        return order[:count] if fits else None
+    for count in node_counts(demand, found.variant, len(order)):
+        nodes = order[:count]
+        if demand.units is None or int(found.units[nodes].sum()) >= demand.units:
+            return nodes
+        richest = _richest(found.units[order], count)
+        if int(found.units[order[richest]].sum()) >= demand.units:
+            return order[richest]
+    return None
+
+
+def _richest(units: IntArray, count: int) -> IntArray:
+    """Return the positions of the ``count`` largest, in their order; among equals the first."""
+    return np.sort(np.argsort(-units, kind="stable")[:count])
+
+
+#: ``--selection`` → how nodes are chosen.
+SELECTIONS: dict[str, type[Selector]] = {"first": Selector, "best": BestFit, "next": NextFit}

@@ -1,0 +1,1 @@
+"""The papers' workloads, and what a workload holds."""

@@ -1,0 +1,88 @@
+"""ESP workloads, plain and with GPUs (Soner, section 7.3.1; SPEC 1.11)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...cluster.errors import OptionError
+from ...cluster.jobs import Request, Span
+from ...cluster.workload import ClusterWorkload
+from .clusters import EvenCluster
+from .drafts import ARRIVAL_SHARE, Draft, gaussian_arrivals, make_workload, stream, theoretical_s
+from .esp_table import ESP_TYPES, FULL_MACHINE, EspType, machine_seconds
+
+#: When the two jobs of the whole machine come, minutes; with GPUs twice as late, as all else is doubled.
+_FULL_AT_MIN = (40, 120)
+#: GPUs on each node of a copy.
+_COPY_GPUS = 2
+#: Times between arrivals: standard deviation over mean. At a half, 2 % would be negative and are 0.
+_SD_OF_MEAN = 0.5
+
+
+def esp_workload(
+    cluster: EvenCluster,
+    *,
+    seed: int,
+    gpus: bool = False,
+    arrival_mean_s: float | None = None,
+    arrival_sd_s: float | None = None,
+) -> ClusterWorkload:
+    """Return an ESP workload: 230 jobs, or 458 where each but Z has a copy with two GPUs a node.
+
+    Sizes are whole nodes' cores, the nearest to the table's share. Z comes at 40 and 120 min (80 and 240 min
+    with GPUs), the others in random order with Gaussian times between them.
+
+    Args:
+        cluster: the machine, which table 7.1's sizes are shares of.
+        seed: of the order and the arrivals.
+        gpus: add the copies.
+        arrival_mean_s: mean of the times between arrivals, seconds; None: it spreads them over the first
+            quarter of the theoretical run time.
+        arrival_sd_s: their standard deviation, seconds; None: half the mean.
+
+    Raises:
+        OptionError: copies are asked for on nodes with fewer than two GPUs.
+
+    """
+    if gpus and cluster.gpus < _COPY_GPUS:
+        raise OptionError(f"esp-gpu needs {_COPY_GPUS} GPUs a node, the cluster has {cluster.gpus}")
+    name = "esp-gpu" if gpus else "esp"
+    drafts = [
+        draft
+        for entry in ESP_TYPES
+        if entry.name != FULL_MACHINE
+        for _ in range(entry.count)
+        for draft in _jobs(entry, cluster, gpus=gpus)
+    ]
+    full = [draft for entry in ESP_TYPES if entry.name == FULL_MACHINE for draft in _jobs(entry, cluster)]
+    full_at_s = [60.0 * minutes * (2 if gpus else 1) for minutes in _FULL_AT_MIN]
+    quarter_s = ARRIVAL_SHARE * float(theoretical_s([*drafts, *full, *full], cluster))
+    mean_s = quarter_s / (len(drafts) - 1) if arrival_mean_s is None else arrival_mean_s
+    sd_s = _SD_OF_MEAN * mean_s if arrival_sd_s is None else arrival_sd_s
+    stream(seed, name, "order").shuffle(drafts)
+    arrivals = gaussian_arrivals(len(drafts), mean_s, sd_s, stream(seed, name, "arrivals"))
+    return make_workload(
+        name,
+        cluster,
+        [*zip(arrivals, drafts, strict=True), *((at_s, full[0]) for at_s in full_at_s)],
+        (
+            f"ESP, table 7.1, which sums to {float(_table_s(gpus=gpus)):.0f} s; sizes rounded to whole nodes",
+            f"seed {seed}; times between arrivals Gaussian, mean {mean_s:g} s, standard deviation {sd_s:g} s",
+        ),
+    )
+
+
+def _table_s(*, gpus: bool) -> float:
+    """Return what the table sums to, its copies counted."""
+    types = [replace(entry, count=entry.count * 2) for entry in ESP_TYPES if entry.name != FULL_MACHINE]
+    full = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
+    return float(machine_seconds([*types, *full] if gpus else ESP_TYPES))
+
+
+def _jobs(entry: EspType, cluster: EvenCluster, *, gpus: bool = False) -> list[Draft]:
+    """Return a job of a type, and its copy with GPUs."""
+    cores = entry.units(cluster.nodes) * cluster.cores
+    requests = [Request(cores=cores)]
+    if gpus:
+        requests.append(Request(cores=cores, gres_per_node={"gpu": Span.exactly(_COPY_GPUS)}))
+    return [Draft(request=request, cores=cores, run_time_s=entry.run_time_s) for request in requests]

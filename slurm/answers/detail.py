@@ -1,0 +1,106 @@
+"""``scontrol -d show job``: what 22.05's JSON leaves out, switches above all, and use per node.
+
+Read in both forms, a paragraph or (``-o``) a line for each job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...cluster.errors import InputError
+from ...cluster.nodes import Resources
+from ...formats.hostlist import expand
+from .gres import parse_gres
+
+_START = re.compile(r"^(?=JobId=)", re.MULTILINE)
+_ID = re.compile(r"JobId=(\d{1,18})\b")
+_NAME = re.compile(r"\sJobName=(.*?)\s+(?:HetJobIdSet|UserId)=", re.DOTALL)
+# What users write freely could look like a field: it is cut out before fields are looked for.
+_FREE = re.compile(r"\sJobName=.*?(?=\s+UserId=)|\sCommand=.*?(?=\s+WorkDir=)|\sComment=[^\n]*", re.DOTALL)
+_SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
+_CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
+_TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
+_CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_USE = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=(\d{1,18}) GRES=(\S*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDetail:
+    """What scontrol adds to a job's JSON.
+
+    Attributes:
+        name: the job's name, to know that both are about the same job.
+        max_switches: ``--switches``, None when not asked for.
+        cpus_per_task, tasks_per_gres: None when not printed.
+        use: what it holds by node, CPUs as Slurm counts them; empty while pending.
+    """
+
+    name: str
+    max_switches: int | None
+    cpus_per_task: int | None
+    tasks_per_gres: int | None
+    use: Mapping[str, Resources]
+
+
+def parse_job_detail(text: str) -> dict[int, JobDetail]:
+    """Return the details by job id.
+
+    Raises:
+        InputError: the text is not scontrol's, or a job stands twice; the path names the job.
+    """
+    details: dict[int, JobDetail] = {}
+    head, *records = _START.split(text)
+    if head.strip() and not head.startswith("No jobs"):
+        raise InputError(f"{head.strip()[:60]!r} is not what scontrol -d show job prints", path="line 1")
+    for record in records:
+        match = _ID.match(record)
+        if match is None:
+            raise InputError(f"{record[:40].split()[0]!r} is not a job id", path="JobId")
+        number = int(match[1])
+        if number in details:
+            raise InputError(f"job {number} stands twice", path=f"JobId={number}")
+        details[number] = _detail(record, f"JobId={number}")
+    return details
+
+
+def _detail(record: str, path: str) -> JobDetail:
+    name = _NAME.search(record)
+    fields = _FREE.sub("", record)
+    return JobDetail(
+        name=name[1] if name else "",
+        # Switches=0 is how Slurm says that none were asked for.
+        max_switches=_number(_SWITCHES, fields) or None,
+        cpus_per_task=_number(_CPUS_PER_TASK, fields),
+        tasks_per_gres=_number(_TASKS_PER_GRES, fields) or None,
+        use=_use(fields, path),
+    )
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int | None:
+    match = pattern.search(text)
+    return int(match[1]) if match else None
+
+
+def _use(fields: str, path: str) -> dict[str, Resources]:
+    use: dict[str, Resources] = {}
+    for nodes, cpus, memory, gres in _USE.findall(fields):
+        amount = Resources(
+            cores=_cpu_count(cpus, path),
+            memory_mib=int(memory) or None,
+            gres=parse_gres(gres, f"{path} GRES"),
+        )
+        use.update(dict.fromkeys(expand(nodes, f"{path} Nodes"), amount))
+    return use
+
+
+def _cpu_count(text: str, path: str) -> int:
+    """Return how many CPUs ``0-3,8`` names."""
+    total = 0
+    for part in filter(None, text.split(",")):
+        match = _CPU_RANGE.fullmatch(part)
+        if match is None:
+            raise InputError(f"{text[:60]!r} is not a list of CPUs", path=f"{path} CPU_IDs")
+        total += int(match[2] or match[1]) - int(match[1]) + 1
+    return total

@@ -1,0 +1,201 @@
+"""Slurm's pending jobs: arrays become their tasks, holds are kept, priorities stay exact."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ...cluster.errors import InputError
+from ...cluster.jobs import Job
+from ...cluster.snapshot import MAX_JOBS
+from ...formats.notes import Notes
+from .detail import JobDetail
+from .limits import note_preferences
+from .record import Record
+from .request import Site, read_request
+from .states import BY_HAND, Phase, hold_of, phase_of
+
+_TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
+_CUT = "..."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """How pending jobs are read.
+
+    Attributes:
+        site: the cluster that requests are read against.
+        details: what scontrol prints, by job id.
+        now: the snapshot's time, seconds since the epoch, None when not known.
+        schedule_held: jobs held by hand are to be scheduled.
+    """
+
+    site: Site
+    details: Mapping[int, JobDetail]
+    now: float | None
+    schedule_held: bool
+
+
+def read_jobs(records: Sequence[Record], queue: Queue, notes: Notes) -> tuple[Job, ...]:
+    """Return the pending jobs in file order.
+
+    Raises:
+        InputError: a member is missing or of an unknown shape, or array tasks exceed a snapshot's jobs.
+    """
+    pending = [record for record in records if phase_of(record) is Phase.PENDING]
+    _check_count(pending)
+    running = _running_tasks(records)
+    jobs = [job for record in pending for job in _jobs(record, queue, running, notes)]
+    if queue.schedule_held:
+        return _lifted(jobs, notes)
+    held = sum(job.hold in BY_HAND for job in jobs)
+    if held:
+        notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
+    return tuple(jobs)
+
+
+def job_id(record: Record) -> str:
+    """Return a job's name in the snapshot: ``17``, and ``17_3`` for task 3 of an array."""
+    number, array, task = (
+        record.count("job_id"),
+        record.number("array_job_id"),
+        record.number("array_task_id"),
+    )
+    return f"{array}_{task}" if array and task is not None else str(number)
+
+
+def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
+    """Yield one job, or one for each waiting task of an array."""
+    job = _job(record, queue, notes)
+    text = record.text("array_task_string")
+    if not text:
+        yield job
+        return
+    array = record.number("array_job_id") or record.count("job_id")
+    limit = _limit(record, text)
+    tasks = list(array_tasks(text, record.place("array_task_string")))
+    if _CUT in text:
+        cut = f"job {array}: its list of array tasks is cut off, {len(tasks)} are read"
+        notes.add("arrays", f"{cut} (set SLURM_BITSTR_LEN=0 for squeue)")
+    for index, task in enumerate(tasks):
+        over = limit and index >= limit - running.get(array, 0)
+        # A hold by hand may be lifted further on; the array's limit must then still stand.
+        free = job.hold is None or (queue.schedule_held and job.hold in BY_HAND)
+        hold = "JobArrayTaskLimit" if over and free else job.hold
+        # Slurm's plan is for the task that is next.
+        planned = None if index else job.expected_start_time
+        yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
+
+
+def _job(record: Record, queue: Queue, notes: Notes) -> Job:
+    record.require("priority", "state_reason", "time_limit", "partition", "user_name")
+    label = f"job {record.count('job_id')}"
+    priority = record.count("priority")
+    request, unsupported = read_request(record, _detail(record, queue, notes), queue.site, notes, label)
+    for text in unsupported:
+        notes.add("not expressible", f"{label}: not expressible: {text}")
+    note_preferences(record, notes, label)
+    return Job(
+        id=job_id(record),
+        priority=priority,
+        request=request,
+        submit_time=record.moment("submit_time"),
+        expected_start_time=record.moment("start_time"),
+        user=record.text("user_name"),
+        group=record.text("group_name"),
+        account=record.text("account"),
+        qos=record.text("qos"),
+        partition=record.text("partition"),
+        time_limit_s=(record.number("time_limit") or 0) * 60 or None,
+        hold=hold_of(record, priority, queue.now),
+        unsupported=unsupported,
+    )
+
+
+def _detail(record: Record, queue: Queue, notes: Notes) -> JobDetail | None:
+    """Return scontrol's detail of the same job; one of another job with its number is not used."""
+    detail = queue.details.get(record.count("job_id"))
+    if detail is None:
+        if queue.details and not record.has("required_switches"):
+            notes.add(
+                "job detail", f"job {record.count('job_id')}: not in the job detail: --switches not known"
+            )
+        return None
+    if "name" in record.members and detail.name != record.text("name"):
+        text = (
+            f"job {record.count('job_id')}: the job detail is of another job, {detail.name!r}, and not used"
+        )
+        notes.add("job detail", text)
+        return None
+    return detail
+
+
+def array_tasks(text: str, path: str) -> Iterator[int]:
+    """Yield the task numbers of ``1-6%2``, ``1,5,9`` or ``1-9:4``; one cut off by ``...`` is left out."""
+    for first, last, step in _ranges(text, path):
+        yield from range(first, last + 1, step)
+
+
+def _ranges(text: str, path: str) -> Iterator[tuple[int, int, int]]:
+    parts = text.partition("%")[0].split(",")
+    if parts[-1].endswith(_CUT):
+        parts.pop()  # the last number may lack digits
+    for part in parts:
+        match = _TASKS.fullmatch(part)
+        if match is None or int(match[3] or 1) < 1:
+            raise InputError(f"{text[:60]!r} is not a list of array tasks", path=path)
+        yield int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+
+
+def _limit(record: Record, text: str) -> int:
+    """Return how many tasks of an array may run at once, 0 for all."""
+    written = _TASKS.fullmatch(text.partition("%")[2].removesuffix(_CUT))
+    return record.number("array_max_tasks") or (int(written[1]) if written else 0)
+
+
+def _check_count(pending: Sequence[Record]) -> None:
+    """Refuse more tasks than a snapshot may have jobs before they are written out."""
+    total = 0
+    for record in pending:
+        text, place = record.text("array_task_string"), record.place("array_task_string")
+        total += (
+            sum(len(range(low, high + 1, step)) for low, high, step in _ranges(text, place)) if text else 1
+        )
+        if total > MAX_JOBS:
+            raise InputError(f"more than {MAX_JOBS} pending jobs and array tasks", path=record.path)
+
+
+def _running_tasks(records: Sequence[Record]) -> Counter[int]:
+    """Count the tasks of each array that count against its limit."""
+    return Counter(
+        array
+        for record in records
+        if (array := record.number("array_job_id")) and phase_of(record) in (Phase.HOLDING, Phase.SUSPENDED)
+    )
+
+
+def _lifted(jobs: Sequence[Job], notes: Notes) -> tuple[Job, ...]:
+    """Schedule the jobs held by hand: the first submitted first, all below every other priority.
+
+    Slurm gives a held job priority 0, which means held here; their old priorities are not known.
+    """
+    held = [job for job in jobs if job.hold in BY_HAND]
+    order = sorted(held, key=lambda job: job.submit_time or 0.0)
+    lowest = min((job.priority for job in jobs if job.priority > 0), default=None)
+    ranks = _ranks(len(order), lowest)
+    lifted = {job.id: replace(job, hold=None, priority=rank) for job, rank in zip(order, ranks, strict=True)}
+    if lifted:
+        text = f"held by hand, yet scheduled: {len(lifted)}, in order of submission behind all other jobs"
+        notes.add("held", text)
+    return tuple(lifted.get(job.id, job) for job in jobs)
+
+
+def _ranks(count: int, lowest: int | Fraction | None) -> Collection[int | Fraction]:
+    """Return ``count`` falling positive numbers, below ``lowest`` where there is one; exact decimals."""
+    if lowest is None:
+        return range(count, 0, -1)
+    scale = 10 ** len(str(count))
+    return [min(lowest, 1) * Fraction(rank, scale) for rank in range(count, 0, -1)]

@@ -1,0 +1,173 @@
+"""Slurm's JSON, read tolerantly: every shape a member has had so far, and a clear error for any other.
+
+A number is an integer (22.05) or ``{"set", "infinite", "number"}`` (23.02 and later); a state is a text
+or a list of texts. A member whose shape is none of these raises InputError with its path and value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
+from ...formats.jsontext import decode
+
+#: What a number member says when Slurm's value is INFINITE; 22.05 writes null for it.
+INFINITE = math.inf
+
+_WRAPPED = {"set", "infinite", "number"}
+#: Slurm's NO_VAL and INFINITE in 32 and 64 bits, which some members show as they are.
+_NO_VALUE = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
+#: The last second of the year 9999: later times are no times.
+_LAST_MOMENT = 253402300799
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One JSON object of Slurm's output, and its place in the file (``jobs[3]``)."""
+
+    members: Mapping[str, Any]
+    path: str
+
+    def place(self, name: str) -> str:
+        """Return the path of a member, for an error."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def has(self, name: str) -> bool:
+        """Whether the member stands there and is not null."""
+        return self.members.get(name) is not None
+
+    def require(self, *names: str) -> None:
+        """Raise InputError when one of ``names`` is missing: a request read without it would be weaker."""
+        for name in names:
+            if name not in self.members:
+                raise InputError(f"the member {name!r} is missing", path=self.path)
+
+    def number(self, name: str) -> int | None:
+        """Return an integer, None where it is absent, null, not set or infinite."""
+        value = self.number_or_infinite(name)
+        return None if value == INFINITE else value  # type: ignore[return-value]
+
+    def number_or_infinite(self, name: str) -> int | float | None:
+        """Return an integer, INFINITE, or None where it is absent, null or not set."""
+        value = self.members.get(name)
+        if isinstance(value, dict) and set(value) == _WRAPPED:
+            if value["infinite"] is True:
+                return INFINITE
+            value = value["number"] if value["set"] is True else None
+        if value is None:
+            return None
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value in _NO_VALUE:
+                return None
+            if 0 <= value <= LARGEST_COUNT:
+                return value
+        raise self.unknown(name, "a number as Slurm writes it")
+
+    def moment(self, name: str) -> int | None:
+        """Return a time in seconds since the epoch, None where it is absent, null, not set or 0."""
+        value = self.number(name)
+        if value is not None and value > _LAST_MOMENT:
+            raise self.unknown(name, "a time")
+        return value or None
+
+    def count(self, name: str) -> int:
+        """Return an integer that must be there.
+
+        Raises:
+            InputError: it is absent, null, not set or infinite.
+        """
+        self.require(name)
+        value = self.number(name)
+        if value is None:
+            raise self.unknown(name, "a count")
+        return value
+
+    def text(self, name: str) -> str:
+        """Return a text, empty where it is absent or null."""
+        value = self.members.get(name)
+        if value is None or isinstance(value, str):
+            return value or ""
+        raise self.unknown(name, "a text")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts; one text is a list of one, an empty text or null an empty list."""
+        value = self.members.get(name)
+        if value is None or isinstance(value, str):
+            return (value,) if value else ()
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise self.unknown(name, "a text or a list of texts")
+
+    def words(self, name: str) -> frozenset[str]:
+        """Return a list of flags as a set; 21.08 leaves a blank behind one of them."""
+        return frozenset(word.strip() for word in self.texts(name))
+
+    def flag(self, name: str) -> bool:
+        """Return true or false, false where it is absent or null."""
+        value = self.members.get(name)
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        raise self.unknown(name, "true or false")
+
+    def child(self, name: str) -> Record | None:
+        """Return the object below a member, None where it is absent or null."""
+        value = self.members.get(name)
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            return Record(value, self.place(name))
+        raise self.unknown(name, "an object")
+
+    def children(self, name: str) -> Iterator[Record]:
+        """Yield the objects of a list, none where it is absent or null."""
+        value = self.members.get(name)
+        if not isinstance(value, list) and value is not None:
+            raise self.unknown(name, "a list")
+        for index, item in enumerate(value or ()):
+            place = f"{self.place(name)}[{index}]"
+            if not isinstance(item, dict):
+                raise InputError(f"{_shown(item)} is not an object", path=place)
+            yield Record(item, place)
+
+    def entries(self, name: str) -> Iterator[Record]:
+        """Yield the objects below a member by order: a list's (23.11 and later), or an object's (22.05)."""
+        value = self.members.get(name)
+        if isinstance(value, dict):
+            for key in value:
+                child = Record(value, self.place(name)).child(key)
+                if child is not None:
+                    yield child
+            return
+        yield from self.children(name)
+
+    def unknown(self, name: str, wanted: str) -> InputError:
+        """Return the error for a member whose shape no Slurm version is known to write."""
+        return InputError(f"{_shown(self.members.get(name))} is not {wanted}", path=self.place(name))
+
+
+def is_json(content: bytes) -> bool:
+    """Whether an answer is JSON rather than scontrol's text."""
+    return content.lstrip()[:1] in (b"{", b"[")
+
+
+def read_document(text: bytes) -> Record:
+    """Return the top object of a JSON answer of Slurm.
+
+    Raises:
+        InputError: it is no JSON object, or Slurm reports errors in it.
+    """
+    document = Record(decode(text, dict[str, Any]), "")
+    for error in document.children("errors"):
+        what = error.text("error") or error.text("description") or "unnamed"
+        raise InputError(f"Slurm reports an error: {what}", path=error.path)
+    return document
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - an error is one line

@@ -1,0 +1,293 @@
+"""A pending Slurm job's request in native terms, and every part of it that has none.
+
+What cannot be said goes to the job's ``unsupported``: such a job never starts on a weaker request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...cluster.errors import InputError
+from ...cluster.jobs import Request, Span
+from ...cluster.nodes import License
+from ...formats.hostlist import expand
+from ...formats.notes import Notes
+from .detail import JobDetail
+from .gres import parse_request
+from .limits import unsupported_parts
+from .record import Record
+from .size import Size, node_range, read_size, with_cpus_per_gres
+
+#: Members without which a request could be read as a weaker one.
+_NEEDED = (
+    "cpus",
+    "tasks",
+    "max_nodes",
+    "tres_req_str",
+    "tres_per_node",
+    "tres_per_job",
+    "tres_per_task",
+    "tasks_per_node",
+    "minimum_cpus_per_node",
+    "memory_per_node",
+    "memory_per_cpu",
+    "contiguous",
+    "shared",
+    "features",
+    "required_nodes",
+    "excluded_nodes",
+    "licenses",
+    "flags",
+)
+_MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}
+_FEATURES = re.compile(r"[\w.:+-]+(?:&[\w.:+-]+)*")
+_LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>\d{1,12}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What a request is read against: the nodes' names, threads, and licences where known.
+
+    Attributes:
+        exclusive_partitions: partitions whose jobs get whole nodes.
+    """
+
+    nodes: Collection[str]
+    threads: bool
+    licenses: Mapping[str, License]
+    exclusive_partitions: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """One job while it is read."""
+
+    record: Record
+    detail: JobDetail | None
+    site: Site
+    notes: Notes
+    label: str
+    unsupported: list[str] = field(default_factory=list)
+
+    def note(self, kind: str, text: str) -> None:
+        self.notes.add(kind, f"{self.label}: {text}")
+
+    def place(self, name: str) -> str:
+        return self.record.place(name)
+
+
+def read_request(
+    record: Record, detail: JobDetail | None, site: Site, notes: Notes, label: str
+) -> tuple[Request, tuple[str, ...]]:
+    """Return a pending job's request and the parts of it that cannot be expressed.
+
+    Args:
+        record: the job's JSON.
+        detail: what scontrol prints of it; without it ``--switches`` is not known.
+        site: the cluster.
+        notes: takes what is left out although the job may start.
+        label: the job's name in notes, ``job 17``.
+
+    Raises:
+        InputError: a member is missing or of an unknown shape.
+    """
+    record.require(*_NEEDED)
+    job = _Reading(record=record, detail=detail, site=site, notes=notes, label=label)
+    members = _members(job)
+    job.unsupported.extend(unsupported_parts(record, threads=site.threads))
+    try:
+        request = Request(**members)
+    except InputError as error:
+        job.unsupported.append(f"the parts of the request contradict each other: {error}")
+        request = Request(cores=members["cores"] or 1)
+    return request, tuple(job.unsupported)
+
+
+def _members(job: _Reading) -> dict[str, Any]:
+    required = _required_nodes(job)
+    size = read_size(job.record, job.detail, len(required), len(job.site.nodes))
+    size, per_node, total = _gres(job, size)
+    _note_size(job, size)
+    fixed = size.cores_per_node is not None
+    exclusive = _exclusive(job)
+    return {
+        "cores": None if fixed else size.cores,
+        "nodes": size.nodes,
+        "cores_per_node": size.cores_per_node,
+        "min_cores_per_node": size.min_cores_per_node,
+        "cores_per_task": size.cores_per_task,
+        "gres_per_node": {name: Span.exactly(count) for name, count in per_node.items()},
+        "gres_total": {name: Span.exactly(count) for name, count in total.items()},
+        "exclusive": exclusive,
+        "max_switches": _switches(job),
+        "contiguous": job.record.flag("contiguous"),
+        "features": _features(job),
+        "required_nodes": required,
+        "excluded_nodes": _excluded_nodes(job),
+        "licenses": _licenses(job),
+        **_memory(job, per_node, exclusive=exclusive),
+    }
+
+
+def _note_size(job: _Reading, size: Size) -> None:
+    if size.total_cores > max(size.cores, size.tasks * size.cores_per_task):
+        text = f"CPUs asked for: {size.cores}; by Slurm's rules for each node it gets {size.total_cores}"
+        job.note("sizes", text)
+    low, high = node_range(job.record)
+    if low > high > 0:
+        job.note(
+            "sizes", f"{low} nodes at least (tres_req_str), {high} at most (max_nodes): {high} are taken"
+        )
+
+
+def _gres(job: _Reading, size: Size) -> tuple[Size, dict[str, int], dict[str, int]]:
+    """Return the size, which gres may fix, and gres counts per node and over all nodes."""
+    per_node, total = _counts(job, "tres_per_node"), _counts(job, "tres_per_job")
+    for name, count in _counts(job, "tres_per_task").items():
+        _add_per_task(job, size, name, count, per_node, total)
+    for name in per_node.keys() & total.keys():
+        size = _joined(job, size, name, per_node[name], total)
+    if text := job.record.text("cpus_per_tres"):
+        counted = with_cpus_per_gres(size, text, per_node, job.place("cpus_per_tres"))
+        if counted is None:
+            job.unsupported.append(f"--cpus-per-gpu ({text}) where the GPUs of a node are not fixed")
+        else:
+            size = counted
+    if job.detail and job.detail.tasks_per_gres:
+        job.unsupported.append(f"--ntasks-per-gpu={job.detail.tasks_per_gres}")
+    return size, per_node, total
+
+
+def _counts(job: _Reading, member: str) -> dict[str, int]:
+    counts, others = parse_request(job.record.text(member), job.place(member))
+    job.unsupported.extend(f"{member} {other}" for other in others)
+    return {name: count for name, count in counts.items() if count}
+
+
+def _add_per_task(
+    job: _Reading, size: Size, name: str, count: int, per_node: dict[str, int], total: dict[str, int]
+) -> None:
+    """Turn ``--gpus-per-task`` into a count per node where the tasks of a node are fixed."""
+    tasks = size.tasks_per_node
+    if tasks is None:
+        job.unsupported.append(f"{count} {name} for each task (tres_per_task): tasks per node are not fixed")
+    elif per_node.setdefault(name, tasks * count) != tasks * count:
+        job.unsupported.append(f"{count} {name} for each task besides {per_node[name]} on each node")
+    elif total.get(name) == size.tasks * count:
+        del total[name]
+
+
+def _joined(job: _Reading, size: Size, name: str, each: int, total: dict[str, int]) -> Size:
+    """Join a count on each node with one over all nodes: together they fix the node count."""
+    nodes, rest = divmod(total[name], each)
+    span = size.nodes or Span(minimum=1, maximum=max(1, len(job.site.nodes)))
+    if rest or not span.minimum <= nodes <= span.maximum:
+        job.unsupported.append(f"{total[name]} {name} over all nodes, {each} on each")
+        return size
+    del total[name]
+    return replace(size, nodes=Span.exactly(nodes))
+
+
+def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> dict[str, int]:
+    """Return the memory members. mem= of ``tres_req_str`` is the whole node where nothing was asked for."""
+    for member in ("memory_per_node", "memory_per_cpu"):
+        if amount := job.record.number(member):
+            return {f"memory_mib_per_{'node' if member.endswith('node') else 'core'}": amount}
+    text = job.record.text("memory_per_tres")
+    amounts, others = parse_request(text, job.place("memory_per_tres"))
+    kinds = {name.partition(":")[0]: amount for name, amount in amounts.items()}
+    total = sum(count * kinds.get(name.partition(":")[0], 0) for name, count in per_node.items())
+    if text and (others or not total):
+        job.unsupported.append(f"--mem-per-gpu ({text}) where the GPUs of a node are not fixed")
+    # An exclusive job gets empty nodes, so all of their memory is free.
+    elif not text and not exclusive and _MEMORY_SET & job.record.words("flags"):
+        job.unsupported.append("all the memory of each node (--mem=0)")
+    return {"memory_mib_per_node": total} if total else {}
+
+
+def _exclusive(job: _Reading) -> bool:
+    exclusive = _in_exclusive_partition(job)
+    # 24.05 and later say it in a member of its own as well.
+    for word in sorted(job.record.words("shared") | job.record.words("exclusive")):
+        if word in ("none", "true"):
+            exclusive = True
+        elif word in ("shared", "oversubscribe"):
+            job.note("preferences", "may share its cores (--oversubscribe): it gets cores of its own")
+        elif word != "false":
+            job.unsupported.append(f"nodes shared only within {word} (--exclusive={word})")
+    return exclusive
+
+
+def _in_exclusive_partition(job: _Reading) -> bool:
+    """Whether a partition of the job gives whole nodes only (``OverSubscribe=EXCLUSIVE``)."""
+    partitions = set(filter(None, job.record.text("partition").split(",")))
+    exclusive = partitions & job.site.exclusive_partitions
+    if exclusive and exclusive != partitions:
+        job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")
+    return bool(exclusive)
+
+
+def _switches(job: _Reading) -> int | None:
+    written = job.record.number("required_switches") or job.record.number("minimum_switches")
+    return written or (job.detail.max_switches if job.detail else None)
+
+
+def _features(job: _Reading) -> frozenset[str]:
+    text = job.record.text("features")
+    features = plain_features(text)
+    if features is None:
+        job.unsupported.append(f"the constraint {text}")
+        return frozenset()
+    return features
+
+
+def plain_features(text: str) -> frozenset[str] | None:
+    """Return the features that ``--constraint`` asks for together, None where it is more than that."""
+    if text and not _FEATURES.fullmatch(text):
+        return None
+    return frozenset(filter(None, text.split("&")))
+
+
+def _required_nodes(job: _Reading) -> tuple[str, ...]:
+    names = _names(job, "required_nodes")
+    known = tuple(name for name in names if name in job.site.nodes)
+    if len(known) < len(names):
+        missing = next(name for name in names if name not in job.site.nodes)
+        job.unsupported.append(f"the required node {missing}, which the cluster does not have")
+    return known
+
+
+def _excluded_nodes(job: _Reading) -> frozenset[str]:
+    names = _names(job, "excluded_nodes")
+    known = frozenset(name for name in names if name in job.site.nodes)
+    if len(known) < len(names):
+        count = len(names) - len(known)
+        job.note("names", f"excluded nodes not of the cluster are dropped: {count}")
+    return known
+
+
+def _names(job: _Reading, member: str) -> tuple[str, ...]:
+    """Return a hostlist's names; newer versions write a list of them."""
+    return tuple(name for text in job.record.texts(member) for name in expand(text, job.place(member)))
+
+
+def _licenses(job: _Reading) -> dict[str, int]:
+    text = job.record.text("licenses")
+    counts, reason = plain_licenses(text, job.site.licenses)
+    if reason:
+        job.unsupported.append(f"the licences {text}, {reason}")
+    return counts
+
+
+def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], str]:
+    """Return the counts by name that ``--licenses`` asks for, or none of them and what else it is."""
+    counts: dict[str, int] = {}
+    for item in filter(None, text.split(",")):
+        match = _LICENSE.fullmatch(item)
+        if match is None or match["name"] not in known or int(match["count"] or 1) < 1:
+            return {}, "whose totals are not known" if match else "which are no plain counts"
+        counts[match["name"]] = counts.get(match["name"], 0) + int(match["count"] or 1)
+    return counts, ""

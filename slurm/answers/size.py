@@ -1,0 +1,142 @@
+"""How many cores and nodes a Slurm job asks for, read from the members that say so for a pending job.
+
+``node_count`` is an estimate while a job waits. What was asked for stands in ``max_nodes`` (0: nothing)
+and in node= of ``tres_req_str`` (the minimum). What Slurm 22.05 then allocates was tried: with
+``--ntasks-per-node=m`` exactly m tasks on each node, whatever ``-n`` says, and with ``--mincpus`` or
+``-N 2-4`` alone the minimum on each node when that is more than ``-n``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...cluster.jobs import Span
+from .detail import JobDetail
+from .gres import parse_request
+from .record import Record
+
+_NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
+_CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """A job's size in the terms of ``cluster.jobs.Request``.
+
+    Attributes:
+        cores: CPUs asked for, whatever the form.
+        cores_per_node: exactly so many on each node; None where Slurm divides ``cores``.
+        tasks, cores_per_task: tasks asked for and the CPUs of one.
+    """
+
+    cores: int
+    nodes: Span | None
+    cores_per_node: int | None
+    min_cores_per_node: int
+    tasks: int
+    cores_per_task: int
+
+    @property
+    def tasks_per_node(self) -> int | None:
+        """How many tasks stand on each node, None when the request leaves it open."""
+        if self.cores_per_node is not None:
+            return max(1, self.cores_per_node // self.cores_per_task)
+        if self.tasks == 1 or (self.nodes and self.nodes.maximum == 1):
+            return self.tasks
+        one_each = self.nodes is not None and self.nodes.is_exact and self.nodes.minimum == self.tasks
+        return 1 if one_each else None
+
+    @property
+    def total_cores(self) -> int:
+        """CPUs that Slurm allocates to the smallest node count: ``cores`` unless a node's count is fixed."""
+        if self.cores_per_node is None or self.nodes is None:
+            return self.cores
+        return self.cores_per_node * self.nodes.minimum
+
+
+def read_size(record: Record, detail: JobDetail | None, required: int, cluster_nodes: int) -> Size:
+    """Return the size of a pending job.
+
+    Args:
+        record: the job's JSON.
+        detail: what scontrol prints of the job, where known.
+        required: how many nodes the job names itself; Slurm's minimum grows by them.
+        cluster_nodes: the largest node count possible.
+
+    Raises:
+        InputError: a count is missing, of an unknown shape, or the node range is empty.
+    """
+    cpus = max(1, record.count("cpus"))
+    tasks = max(1, record.number("tasks") or 1)
+    step = _cores_per_task(record, detail, cpus, tasks)
+    low, high = node_range(record)
+    low = min(low, high or low)
+    least = max(record.number("minimum_cpus_per_node") or 1, (record.number("tasks_per_node") or 0) * step)
+    if record.number("tasks_per_node") or least * low > cpus:
+        nodes = _span(low, high) if high else Span.exactly(max(low, -(-tasks * step // least)))
+        return _size(cpus, nodes, least, 1, tasks, step)
+    if high:
+        nodes_asked: Span | None = _span(low, high)
+    elif low > max(1, required):
+        nodes_asked = _span(low, max(low, min(cpus, cluster_nodes)))
+    else:
+        nodes_asked = None
+    return _size(cpus, nodes_asked, None, least if least > step else 1, tasks, step)
+
+
+def _size(
+    cores: int, nodes: Span | None, cores_per_node: int | None, least: int, tasks: int, step: int
+) -> Size:
+    # One task a node needs no rule against splitting it, and --mincpus need not be a multiple of a task.
+    whole = cores_per_node is not None and cores_per_node % step
+    return Size(
+        cores=cores,
+        nodes=nodes,
+        cores_per_node=cores_per_node,
+        min_cores_per_node=least,
+        tasks=tasks,
+        cores_per_task=1 if whole else step,
+    )
+
+
+def _span(low: int, high: int) -> Span:
+    return Span(minimum=low, maximum=high)
+
+
+def node_range(record: Record) -> tuple[int, int]:
+    """Return the fewest and the most nodes asked for; most is 0 where no count was.
+
+    They come from two members, so the fewest can be the greater when Slurm updated one only.
+    """
+    high = record.number("max_nodes") or 0
+    match = _NODES.search(record.text("tres_req_str"))
+    low = int(match[1]) if match else high
+    return max(1, low), high
+
+
+def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: int) -> int:
+    """Return the CPUs of a task: as written, or cpus/tasks where the user set them (null in 22.05)."""
+    written = record.number("cpus_per_task") or (detail.cpus_per_task if detail else None)
+    if written:
+        return written
+    if _CPUS_SET & record.words("flags") and cpus % tasks == 0:
+        return cpus // tasks
+    return 1
+
+
+def with_cpus_per_gres(size: Size, per_tres: str, gres: Mapping[str, int], path: str) -> Size | None:
+    """Return the size under ``--cpus-per-gpu`` (``gres:gpu:3``), None where it does not fix a node's CPUs.
+
+    Slurm counts those CPUs only when it allocates; ``gres`` is what the job asks for on each node.
+    """
+    counts, others = parse_request(per_tres, path)
+    least = 0
+    for name, cpus in counts.items():
+        kind = name.partition(":")[0]
+        least += cpus * sum(count for other, count in gres.items() if other.partition(":")[0] == kind)
+    nodes = size.nodes or (Span.exactly(1) if size.tasks == 1 else None)
+    if others or not least or nodes is None or size.tasks * size.cores_per_task > least * nodes.minimum:
+        return None
+    return _size(size.cores, nodes, least, 1, size.tasks, size.cores_per_task)

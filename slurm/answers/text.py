@@ -1,0 +1,102 @@
+"""``scontrol show``'s text, for the versions whose scontrol writes no JSON (22.05)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
+
+_PAIR = re.compile(r"(?P<key>[A-Za-z][\w/]*)=(?P<value>.*?)(?=\s+[A-Za-z][\w/]*=|\s*\Z)", re.DOTALL)
+_NOTHING = {"", "(null)", "N/A", "n/a", "NONE"}
+_NO_LIMIT = {"UNLIMITED", "INFINITE"}
+#: 30, 30:00 (minutes first), 1:30:00; and with days 1-12, 1-12:30, 1-12:30:00 (hours first).
+_TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})")
+_EPOCH = re.compile(r"\d{1,11}")
+
+
+def duration_s(text: str) -> int | None:
+    """Return a time limit as Slurm writes and reads it in seconds, None where it is none."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    parts = [int(part) for part in match["parts"].split(":")]
+    # Without days one or two parts begin with minutes, with days any number begins with hours.
+    if match["days"] is None and len(parts) < 3:  # noqa: PLR2004 - hours, minutes, seconds
+        parts = [0, *parts]
+    hours, minutes, seconds = (*parts, 0, 0)[:3]
+    return ((int(match["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """One record of ``scontrol show``: its ``Key=Value`` pairs and its place in the file."""
+
+    pairs: dict[str, str]
+    path: str
+
+    def text(self, key: str) -> str:
+        """Return a value, empty where it is absent or one of Slurm's words for nothing."""
+        value = self.pairs.get(key, "")
+        return "" if value in _NOTHING else value
+
+    def count(self, key: str) -> int | None:
+        """Return an integer, None where it is absent or unlimited.
+
+        Raises:
+            InputError: it is neither.
+        """
+        value = self.text(key)
+        if not value or value in _NO_LIMIT:
+            return None
+        if not re.fullmatch(r"\d{1,13}", value) or int(value) > LARGEST_COUNT:
+            raise self.unknown(key, "a number as Slurm writes it")
+        return int(value)
+
+    def duration(self, key: str) -> int | None:
+        """Return ``1-12:30:00`` in seconds, None where it is absent or unlimited."""
+        value = self.text(key)
+        if not value or value in _NO_LIMIT:
+            return None
+        seconds = duration_s(value)
+        if seconds is None:
+            raise self.unknown(key, "a duration as Slurm writes it")
+        return seconds
+
+    def moment(self, key: str) -> float:
+        """Return a time in seconds since the epoch; one without a zone is this machine's local time."""
+        value = self.text(key)
+        if _EPOCH.fullmatch(value):
+            return float(value)
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except (ValueError, OverflowError) as error:
+            raise self.unknown(key, "a time as Slurm writes it") from error
+
+    def unknown(self, key: str, wanted: str) -> InputError:
+        """Return the error for a value that no Slurm version is known to write."""
+        value = self.pairs.get(key, "")
+        return InputError(f"{value[:60]!r} is not {wanted}", path=f"{self.path} {key}")
+
+
+def paragraphs(text: str, first: str) -> Iterator[Paragraph]:
+    """Yield the records of ``scontrol show``, a line (``-o``) or a paragraph each.
+
+    Args:
+        text: what scontrol printed.
+        first: the key that begins a record, ``PartitionName``.
+
+    Raises:
+        InputError: the text holds something else, or a record has no name.
+    """
+    head, *records = re.split(rf"^(?={first}=)", text, flags=re.MULTILINE)
+    if head.strip() and not head.strip().startswith("No "):
+        raise InputError(f"{head.strip()[:60]!r} is not what scontrol shows of a {first}", path="line 1")
+    for index, record in enumerate(records):
+        pairs = {match["key"]: match["value"] for match in _PAIR.finditer(record)}
+        if not pairs.get(first):
+            raise InputError("the name is empty", path=f"{first}[{index}]")
+        yield Paragraph(pairs, f"{first}={pairs[first]}")

@@ -1,0 +1,148 @@
+"""Switch trees as Slurm writes them: topology.conf, topology.yaml, ``scontrol show topology``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from ...cluster.errors import InputError
+from ...cluster.nodes import Switch
+from ...formats.hostlist import expand
+from ...formats.notes import Notes
+from .topology_lines import SwitchLine
+from .topology_yaml import is_yaml, yaml_lines
+
+#: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
+UNCONNECTED = "unconnected"
+
+_PAIR = re.compile(r"(\w+)\s*=\s*([^\s=]+)")
+_KNOWN = {"switchname", "switches", "nodes", "linkspeed", "level"}
+
+
+def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Switch, ...] | None:
+    """Return the switches of a topology file, fitted to the cluster's ``nodes``; None is linear.
+
+    Names of nodes that the cluster does not have are dropped, then switches left empty; nodes on no leaf
+    get a leaf of their own. Each goes to ``notes``.
+
+    Raises:
+        InputError: a line is no switch, a hostlist is wrong, or a switch or a node stands twice.
+    """
+    lines = yaml_lines(text, notes) if is_yaml(text) else list(_lines(text, notes))
+    if not lines:
+        notes.add("topology", "the topology names no switches: taken as linear")
+        return None
+    _check_repeats(lines)
+    kept = _without_empty([_with_known_nodes(line, nodes, notes) for line in lines], notes)
+    placed = {node for switch in kept for node in switch.nodes}
+    missing = tuple(node for node in nodes if node not in placed)
+    if missing and not placed:
+        notes.add("topology", "no switch of the topology holds a node of the cluster: taken as linear")
+        return None
+    if not missing:
+        return tuple(kept)
+    spare = _free_name(lines)
+    names = ",".join(missing[:5]) + (",..." if len(missing) > 5 else "")  # noqa: PLR2004 - a note is one line
+    notes.add("topology", f"nodes on no leaf switch, put on {spare!r}: {len(missing)} ({names})")
+    return (*kept, Switch(name=spare, nodes=missing))
+
+
+def _free_name(lines: list[SwitchLine]) -> str:
+    """Return UNCONNECTED, lengthened while a switch of the file bears that name."""
+    taken, name = {line.name for line in lines}, UNCONNECTED
+    while name in taken:
+        name += "-nodes"
+    return name
+
+
+def _lines(text: str, notes: Notes) -> Iterator[SwitchLine]:
+    """Yield the switches; comments are dropped, a backslash at a line's end joins the next one."""
+    start, pending = 0, ""
+    for number, raw in enumerate([*text.splitlines(), ""], 1):
+        line = raw.partition("#")[0].strip()
+        start = start if pending else number
+        if line.endswith("\\"):
+            pending += line[:-1] + " "
+            continue
+        line, pending = (pending + line).strip(), ""
+        if line and (switch := _line(line, f"line {start}", notes)):
+            yield switch
+
+
+def _line(line: str, path: str, notes: Notes) -> SwitchLine | None:
+    pairs = {key.lower(): value for key, value in _PAIR.findall(line)}
+    if "blockname" in pairs or "blocksizes" in pairs:
+        notes.add("topology", f"{path}: blocks are no switches and are not read: {line[:60]}")
+        return None
+    if line.lower().startswith("no topology"):
+        return None
+    name = pairs.get("switchname", "")
+    if not name or _PAIR.sub("", line).strip():
+        raise InputError(f"{line[:60]!r} is not SwitchName=... Nodes=... or Switches=...", path=path)
+    for key in pairs.keys() - _KNOWN:
+        notes.add("topology", f"{path}: {key!r} is not read")
+    switches = expand(pairs["switches"], path) if pairs.get("switches") else ()
+    # scontrol lists the nodes below every switch; only a leaf has them itself.
+    nodes = expand(pairs["nodes"], path) if pairs.get("nodes") and not switches else ()
+    return SwitchLine(name=name, switches=switches, nodes=nodes, path=path)
+
+
+def _check_repeats(lines: list[SwitchLine]) -> None:
+    """Refuse a switch or a node that stands twice and a loop, while the line number is still known."""
+    seen: dict[str, str] = {}
+    parents: dict[str, str] = {}
+    for line in lines:
+        for what, name in [("switch", line.name), *(("node", node) for node in line.nodes)]:
+            if (first := seen.setdefault(f"{what} {name!r}", line.path)) != line.path:
+                raise InputError(f"{what} {name!r} stands at {first} already", path=line.path)
+        for child in line.switches:
+            if (first := parents.setdefault(child, line.name)) != line.name:
+                raise InputError(f"switch {child!r} stands below {first!r} already", path=line.path)
+    for line in lines:
+        trail = [line.name]
+        above = parents.get(line.name)
+        while above is not None and above not in trail:
+            trail.append(above)
+            above = parents.get(above)
+        if above == line.name:
+            raise InputError(f"the switches form a loop: {' below '.join([*trail, above])}", path=line.path)
+
+
+def _with_known_nodes(line: SwitchLine, nodes: Collection[str], notes: Notes) -> SwitchLine:
+    known = tuple(name for name in line.nodes if name in nodes)
+    if dropped := len(line.nodes) - len(known):
+        first = next(name for name in line.nodes if name not in nodes)
+        text = f"switch {line.name}: nodes not of the cluster are dropped: {dropped}, the first {first}"
+        notes.add("topology", text)
+    return SwitchLine(name=line.name, switches=line.switches, nodes=known, path=line.path)
+
+
+def _without_empty(lines: list[SwitchLine], notes: Notes) -> list[Switch]:
+    """Drop switches with nothing below them, from the leaves upwards, and names of switches unknown."""
+    left = {line.name: line for line in lines}
+    while True:
+        empty = [
+            line
+            for line in left.values()
+            if not line.nodes and not any(name in left for name in line.switches)
+        ]
+        if not empty:
+            break
+        for line in empty:
+            notes.add("topology", f"switch {line.name} has no node of the cluster below it and is dropped")
+            del left[line.name]
+    _note_unknown(lines, notes)
+    return [
+        Switch(
+            name=line.name, nodes=line.nodes, switches=tuple(name for name in line.switches if name in left)
+        )
+        for line in left.values()
+    ]
+
+
+def _note_unknown(lines: list[SwitchLine], notes: Notes) -> None:
+    names = {line.name for line in lines}
+    for line in lines:
+        for child in line.switches:
+            if child not in names:
+                notes.add("topology", f"switch {line.name}: {child} below it is not described and is dropped")

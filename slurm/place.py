@@ -1,0 +1,185 @@
+"""A schedule as the commands that place its jobs on a Slurm cluster, one line of shell for each job.
+
+What each command does was tried on Slurm 22.05. The same cores on every node: ``NumNodes``, ``ReqNodeList``
+and ``MinCPUsNode`` of a held job fix them. Different cores: a reservation of exactly those cores, which
+Slurm removes by itself once it is idle. A line's commands stop at the first that fails, so that no job is
+released without its place.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..cluster.jobs import Job, Request
+from ..cluster.nodes import Node, Resources
+from ..cluster.schedule import Award, Schedule
+from ..cluster.snapshot import Snapshot
+from ..formats.hostlist import join
+from .answers.nodes import THREADS_NOTE
+
+_SLURM_ID = re.compile(r"[1-9]\d{0,9}(?:_\d{1,9})?")
+_MINUTE_S = 60
+#: A reservation must outlast its job, which starts some seconds after it is made (minutes).
+_MARGIN = 10
+#: An idle reservation goes after so long; between being made and used it is idle for a moment.
+_PURGE = "PURGE_COMP=00:01:00"
+_HEAD = """\
+# {count} of {total} started jobs, to place with: sh THIS_FILE (as root or SlurmUser)
+# A line holds its job, gives it its place and releases it. Other waiting jobs must be held too:
+# Slurm starts those that are not by itself, perhaps on these nodes.
+"""
+
+
+class _CannotPlaceError(Exception):
+    """Why Slurm's commands cannot put a job where the schedule has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The commands for a schedule.
+
+    Attributes:
+        text: shell lines; a job that cannot be placed stands as a comment.
+        problems: one line for each of those jobs.
+    """
+
+    text: str
+    problems: tuple[str, ...]
+
+
+def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
+    """Return the commands that start the schedule's awards, exactly as awarded, on the snapshot's cluster."""
+    jobs = {job.id: job for job in snapshot.jobs}
+    nodes = {node.name: node for node in snapshot.nodes}
+    threads = THREADS_NOTE in snapshot.notes
+    lines: list[str] = []
+    problems: list[str] = []
+    for award in schedule.started:
+        try:
+            line = " && ".join(_commands(_Place(snapshot, jobs[award.job], award, nodes, threads)))
+        except _CannotPlaceError as error:
+            name = award.job if _SLURM_ID.fullmatch(award.job) else repr(award.job)
+            problems.append(f"job {name} cannot be placed: {error}")
+            line = f"# {problems[-1]}"
+        lines.append(line + "\n")
+    total = len(schedule.started)
+    head = _HEAD.format(count=total - len(problems), total=total)
+    return Placement(text=head + "".join(lines), problems=tuple(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One award with what decides its commands."""
+
+    snapshot: Snapshot
+    job: Job
+    award: Award
+    nodes: Mapping[str, Node]
+    threads: bool
+
+    @property
+    def uses(self) -> list[Resources]:
+        return list(self.award.nodes.values())
+
+    @property
+    def request(self) -> Request:
+        return self.job.request
+
+
+def _commands(place: _Place) -> Iterator[str]:
+    name = place.award.job
+    if not _SLURM_ID.fullmatch(name):
+        raise _CannotPlaceError("its id is no job id of Slurm")
+    hosts = join(place.award.nodes)
+    gres = _gres(place)
+    # Twice: one number alone leaves the most nodes of a job's own range as they are.
+    count = len(place.award.nodes)
+    options = [f"NumNodes={count}-{count}", f"ReqNodeList={hosts}", *gres]
+    cores = [use.cores for use in place.uses]
+    # A snapshot does not tell which jobs Slurm holds: one already held stays so.
+    yield _scontrol("hold", name)
+    if gres:
+        # Slurm refuses a typed request beside the job's own for any type: that goes first, by itself.
+        yield _scontrol("update", f"JobId={name}", "TresPerNode=", "TresPerJob=", "TresPerTask=")
+    if place.request.exclusive:
+        pass  # Whole nodes: no count of cores is needed, and nodes may differ.
+    elif len(set(cores)) == 1:
+        options.append(f"MinCPUsNode={cores[0]}")
+    else:
+        reservation = f"aucsched-{name}"
+        yield _reserve(place, reservation, hosts, cores)
+        options.append(f"ReservationName={reservation}")
+    yield _scontrol("update", f"JobId={name}", *options)
+    yield _scontrol("release", name)
+
+
+def _scontrol(*words: str) -> str:
+    return shlex.join(("scontrol", *words))
+
+
+def _reserve(place: _Place, name: str, hosts: str, cores: list[int]) -> str:
+    """Return the command for a reservation of so many cores on each node, in the nodes' order."""
+    if place.threads:
+        raise _CannotPlaceError(
+            "it holds different cores on its nodes, which Slurm counts in cores and the snapshot in threads"
+        )
+    limit = place.job.time_limit_s
+    duration = "UNLIMITED" if limit is None else str(-(-limit // _MINUTE_S) + _MARGIN)
+    words = [
+        f"ReservationName={name}",
+        f"Nodes={hosts}",
+        f"CoreCnt={','.join(map(str, cores))}",
+        "StartTime=now",
+        f"Duration={duration}",
+        f"Users={place.job.user or 'root'}",
+        f"Flags={_PURGE}",
+    ]
+    if partition := _partition(place):
+        words.append(f"PartitionName={partition}")
+    return _scontrol("create", "reservation", *words)
+
+
+def _partition(place: _Place) -> str:
+    """Return the first of the job's partitions that has all its nodes; Slurm would take the default one."""
+    listed = {partition.name: partition.nodes for partition in place.snapshot.partitions}
+    for name in filter(None, place.job.partition.split(",")):
+        more = listed.get(name, ())
+        if all(node in more or name in place.nodes[node].partitions for node in place.award.nodes):
+            return name
+    return ""
+
+
+def _gres(place: _Place) -> list[str]:
+    """Return the option that fixes gres: none where the job's own request leaves no choice."""
+    if place.request.exclusive or not _gres_open(place):
+        return []
+    held = [{name: count for name, count in use.gres.items() if count} for use in place.uses]
+    if any(counts != held[0] for counts in held):
+        shown = ", ".join(
+            f"{node} {_listed(counts)}" for node, counts in zip(place.award.nodes, held, strict=True)
+        )
+        raise _CannotPlaceError(f"Slurm gives the same gres on each node, the award does not ({shown})")
+    return [f"Gres={_listed(held[0])}" if held[0] else "TresPerNode="]
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ",".join(f"{name}:{count}" for name, count in sorted(counts.items())) or "none"
+
+
+def _gres_open(place: _Place) -> bool:
+    """Whether the request leaves Slurm a choice: a range, a total over nodes, one of several types."""
+    request = place.request
+    if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):
+        return True
+    if request.gres_total and len(place.award.nodes) > 1:
+        return True
+    untyped = [name for name in (*request.gres_per_node, *request.gres_total) if ":" not in name]
+    return any(_types(place.nodes[node], kind) > 1 for node in place.award.nodes for kind in untyped)
+
+
+def _types(node: Node, kind: str) -> int:
+    """Return how many types of a gres the node has."""
+    return sum(name.partition(":")[0] == kind for name in node.total.gres)

@@ -1,0 +1,1 @@
+"""A site's slurm.conf, gres.conf and sbatch lines, made a workload."""

@@ -1,0 +1,337 @@
+"""slurm.conf and gres.conf: what a site's nodes, partitions and defaults are, without asking its Slurm."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ...cluster.errors import InputError
+from ...cluster.nodes import License, Node, NodeState, Resources
+from ...formats.hostlist import expand
+from ...formats.notes import Notes
+from ..answers.gres import parse_gres
+from ..answers.nodes import THREADS_NOTE
+from ..answers.partitions import PartitionFigures, partition_of, settle_partitions
+from ..answers.text import Paragraph
+
+_PAIR = re.compile(r'([A-Za-z][\w/]*)\s*=\s*("[^"]*"|[^\s"]*)')
+_COMMENT = re.compile(r"(?<!\\)#.*")
+_LICENSE = re.compile(r"([^:*,]+)(?:[:*](\d{1,12}))?")
+#: Slurm's spellings of one key.
+_SAME_KEY = {"features": "feature", "procs": "cpus", "shared": "oversubscribe", "priority": "prioritytier"}
+_NODE_KEYS = {
+    "nodename",
+    "cpus",
+    "boards",
+    "sockets",
+    "socketsperboard",
+    "corespersocket",
+    "threadspercore",
+    "realmemory",
+    "feature",
+    "gres",
+    "state",
+    "corespeccount",
+    "memspeclimit",
+}
+#: Of a node, without a bearing on which jobs it holds.
+_NODE_HARMLESS = {"nodeaddr", "nodehostname", "bcastaddr", "port", "reason", "tmpdisk", "cpubind"}
+_STATES = {
+    "unknown": NodeState.IDLE,
+    "idle": NodeState.IDLE,
+    "cloud": NodeState.IDLE,
+    "down": NodeState.DOWN,
+    "drain": NodeState.DRAINED,
+    "fail": NodeState.FAIL,
+    "failing": NodeState.FAIL,
+    "future": NodeState.UNKNOWN,
+}
+#: Settings that decide who starts when, which a workload does not carry: its policy decides.
+_NOT_MODELLED = ("prioritytype", "preempttype", "schedulerparameters", "accountingstorageenforce")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a job gets that does not say. Memory in MiB, times in seconds; None: nothing."""
+
+    memory_per_cpu: int | None = None
+    memory_per_node: int | None = None
+    time_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmConf:
+    """A site as its configuration describes it.
+
+    Attributes:
+        nodes: in the file's order, all free.
+        partitions: their limits; nodes of the site only.
+        licenses: all free.
+        default_partition: for jobs that name none; None where there is none.
+        defaults: by partition name, and under "" for the cluster.
+        counts_memory: memory is used up by jobs (``SelectTypeParameters=CR_…_Memory``).
+    """
+
+    nodes: tuple[Node, ...]
+    partitions: tuple[PartitionFigures, ...]
+    licenses: Mapping[str, License]
+    default_partition: str | None
+    defaults: Mapping[str, Defaults]
+    counts_memory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line's pairs by key in lower case, and its place."""
+
+    pairs: dict[str, str]
+    path: str
+
+    def under(self, defaults: Mapping[str, str]) -> _Line:
+        """Return the line with what an earlier DEFAULT line set."""
+        return _Line({**defaults, **self.pairs}, self.path)
+
+    def count(self, key: str, otherwise: int) -> int:
+        value = self.pairs.get(key)
+        if value is None:
+            return otherwise
+        if not re.fullmatch(r"\d{1,12}", value):
+            raise InputError(f"{value[:60]!r} is not a number", path=f"{self.path} {key}")
+        return int(value)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What the lines hold, in their order."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    nodes: list[_Line] = field(default_factory=list)
+    partitions: list[_Line] = field(default_factory=list)
+
+
+def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
+    """Return the site that a slurm.conf describes.
+
+    Raises:
+        InputError: a line is none of slurm.conf's, a count is no number, or there are no nodes.
+    """
+    read = _lines(text, notes)
+    nodes: dict[str, Node] = {}
+    for line in read.nodes:
+        for node in _nodes(line, notes):
+            if node.name in nodes:
+                raise InputError(f"node {node.name!r} stands twice", path=line.path)
+            nodes[node.name] = node
+    if not nodes:
+        raise InputError("there are no NodeName lines")
+    _note_settings(read, notes)
+    chosen = [_paragraph(line, nodes) for line in read.partitions]
+    for entry in chosen:
+        for key in sorted(entry.pairs.keys() - set(_PARTITION_KEYS)):
+            notes.add("partitions", f"partition {entry.pairs['PartitionName']}: {key} is not looked at")
+    default = [entry.pairs["PartitionName"] for entry in chosen if entry.text("Default").upper() == "YES"]
+    return SlurmConf(
+        nodes=tuple(nodes.values()),
+        partitions=settle_partitions(((partition_of(entry), entry.path) for entry in chosen), nodes, notes),
+        licenses=_licenses(read.settings.get("licenses", "")),
+        default_partition=default[-1] if default else None,
+        defaults=_defaults(read, chosen),
+        counts_memory="memory" in read.settings.get("selecttypeparameters", "").lower(),
+    )
+
+
+def _lines(text: str, notes: Notes) -> _Read:
+    """Sort the lines; ``DEFAULT`` lines change those after them."""
+    read = _Read()
+    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
+    for path, content in _joined(text):
+        if content.lower().startswith("include"):
+            notes.add("slurm.conf", f"{path}: {content[:60]!r}: included files are not read")
+            continue
+        line = _Line(_pairs(content, path), path)
+        first = next(iter(line.pairs))
+        if first in defaults and line.pairs[first].upper() == "DEFAULT":
+            defaults[first] |= {key: value for key, value in line.pairs.items() if key != first}
+        elif first in defaults:
+            target = read.nodes if first == "nodename" else read.partitions
+            target.append(line.under(defaults[first]))
+        elif first in ("downnodes", "nodeset", "frontendname", "slurmctldhost", "nodename"):
+            if first in ("downnodes", "nodeset"):
+                notes.add("slurm.conf", f"{path}: {content[:60]!r} is not read")
+        else:
+            read.settings |= line.pairs
+    return read
+
+
+def _joined(text: str) -> Iterator[tuple[str, str]]:
+    """Yield lines and their places; comments are dropped, a backslash at a line's end joins the next one."""
+    start, pending = 0, ""
+    for number, raw in enumerate([*text.splitlines(), ""], 1):
+        line = _COMMENT.sub("", raw).strip()
+        start = start if pending else number
+        if line.endswith("\\"):
+            pending += line[:-1] + " "
+            continue
+        line, pending = (pending + line).strip(), ""
+        if line:
+            yield f"line {start}", line
+
+
+def _pairs(content: str, path: str) -> dict[str, str]:
+    if not _PAIR.match(content) or _PAIR.sub("", content).strip():
+        raise InputError(f"{content[:60]!r} is not Key=Value", path=path)
+    found = ((key.lower(), value.strip('"')) for key, value in _PAIR.findall(content))
+    return {_SAME_KEY.get(key, key): value for key, value in found}
+
+
+def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
+    """Yield the nodes of a NodeName line."""
+    _note_node_keys(line, notes)
+    state = line.pairs.get("state", "UNKNOWN").lower()
+    if state not in _STATES:
+        raise InputError(f"{state!r} is not one of {', '.join(_STATES)}", path=f"{line.path} state")
+    amount = Resources(
+        cores=_cpus(line, notes),
+        memory_mib=_memory(line),
+        gres=parse_gres(line.pairs.get("gres", ""), f"{line.path} gres"),
+    )
+    features = frozenset(filter(None, line.pairs.get("feature", "").split(",")))
+    for name in expand(line.pairs["nodename"], f"{line.path} nodename"):
+        yield Node(name=name, total=amount, free=amount, state=_STATES[state], features=features)
+
+
+def _note_node_keys(line: _Line, notes: Notes) -> None:
+    for key in sorted(line.pairs.keys() - _NODE_KEYS - _NODE_HARMLESS):
+        notes.add("nodes", f"slurm.conf: {key} of nodes is not looked at")
+    if line.pairs.get("state", "").lower() == "cloud":
+        notes.add("nodes", f"slurm.conf: {line.path}: cloud nodes are taken as there from the beginning")
+
+
+def _cpus(line: _Line, notes: Notes) -> int:
+    """Return a node's CPUs: as written, or sockets × cores × threads; less those set aside."""
+    threads = line.count("threadspercore", 1)
+    sockets = line.count("sockets", line.count("boards", 1) * line.count("socketsperboard", 1))
+    cores = sockets * line.count("corespersocket", 1)
+    cpus = line.count("cpus", cores * threads)
+    per_core = threads if cpus == cores * threads else 1
+    if per_core > 1:
+        notes.add("threads", THREADS_NOTE)
+    return cpus - line.count("corespeccount", 0) * per_core
+
+
+def _memory(line: _Line) -> int | None:
+    if "realmemory" not in line.pairs:
+        return None
+    return max(0, line.count("realmemory", 0) - line.count("memspeclimit", 0))
+
+
+def _note_settings(read: _Read, notes: Notes) -> None:
+    for key in _NOT_MODELLED:
+        if value := read.settings.get(key):
+            notes.add("slurm.conf", f"slurm.conf: {key}={value[:60]} is not looked at: a policy decides")
+
+
+def _paragraph(line: _Line, nodes: Mapping[str, Node]) -> Paragraph:
+    """Return a PartitionName line as ``scontrol show partition`` would print it."""
+    spelt = {key.lower(): key for key in _PARTITION_KEYS}
+    pairs = {spelt.get(key, key): value for key, value in line.pairs.items()}
+    pairs["State"] = pairs.get("State", "UP")
+    if pairs.get("Nodes", "").upper() == "ALL":
+        pairs["Nodes"] = ",".join(nodes)
+    return Paragraph(pairs, line.path)
+
+
+_PARTITION_KEYS = (
+    "PartitionName",
+    "Nodes",
+    "State",
+    "MaxNodes",
+    "MinNodes",
+    "MaxTime",
+    "DefaultTime",
+    "Default",
+    "OverSubscribe",
+    "PriorityTier",
+    "MaxCPUsPerNode",
+    "MaxCPUsPerSocket",
+    "MaxMemPerNode",
+    "MaxMemPerCPU",
+    "DefMemPerNode",
+    "DefMemPerCPU",
+    "ExclusiveUser",
+    "LLN",
+    "ReqResv",
+)
+
+
+def _defaults(read: _Read, partitions: list[Paragraph]) -> dict[str, Defaults]:
+    cluster = Paragraph({key: read.settings.get(key.lower(), "") for key in _PARTITION_KEYS}, "slurm.conf")
+    found = {"": _defaults_in(cluster, Defaults())}
+    for entry in partitions:
+        found[entry.pairs["PartitionName"]] = _defaults_in(entry, found[""])
+    return found
+
+
+def _defaults_in(entry: Paragraph, above: Defaults) -> Defaults:
+    """Return a partition's defaults; where it sets no memory, the cluster's count."""
+    per_cpu, per_node = entry.count("DefMemPerCPU"), entry.count("DefMemPerNode")
+    own = replace(above, memory_per_cpu=per_cpu, memory_per_node=per_node) if per_cpu or per_node else above
+    time_s = entry.duration("DefaultTime")
+    return replace(own, time_s=entry.duration("MaxTime") if time_s is None else time_s)
+
+
+def _licenses(text: str) -> dict[str, License]:
+    found: dict[str, License] = {}
+    for item in filter(None, text.split(",")):
+        match = _LICENSE.fullmatch(item)
+        if match is None:
+            raise InputError(f"{item[:60]!r} is not a licence", path="Licenses")
+        total = int(match[2] or 1)
+        found[match[1]] = License(total=total, free=total)
+    return found
+
+
+def fit_gres(conf: SlurmConf, text: str, notes: Notes) -> SlurmConf:
+    """Return the site with no more gres on a node than its gres.conf has.
+
+    slurm.conf says what a node has; with less in gres.conf Slurm would close the node, and here the lesser
+    count stands.
+
+    Raises:
+        InputError: a line is none of gres.conf's.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for path, content in _joined(text):
+        line = _Line(_pairs(content, path), path)
+        if "name" in line.pairs:
+            count = line.count("count", _files(line))
+            for node in expand(line.pairs["nodename"], path) if "nodename" in line.pairs else ():
+                counts.setdefault(node, Counter())[line.pairs["name"]] += count
+    return replace(
+        conf, nodes=tuple(_with_less(node, counts.get(node.name, {}), notes) for node in conf.nodes)
+    )
+
+
+def _files(line: _Line) -> int:
+    """Return how many devices ``File=/dev/nvidia[0-3]`` names; 1 without."""
+    text = line.pairs.get("file", line.pairs.get("multiplefiles", ""))
+    return len(expand(text.rpartition("/")[2], line.path)) if text else 1
+
+
+def _with_less(node: Node, counts: Mapping[str, int], notes: Notes) -> Node:
+    gres = dict(node.total.gres)
+    for kind, count in counts.items():
+        names = [name for name in gres if name.partition(":")[0] == kind]
+        surplus = sum(gres[name] for name in names) - count
+        if names and surplus > 0:
+            notes.add(
+                "gres", f"node {node.name}: gres.conf has {count} {kind}, {surplus} fewer than slurm.conf"
+            )
+        for name in reversed(names):
+            cut = min(max(0, surplus), gres[name])
+            gres[name] -= cut
+            surplus -= cut
+    amount = replace(node.total, gres=gres)
+    return replace(node, total=amount, free=amount)

@@ -1,0 +1,284 @@
+"""``aucsched explain``: what is said of a job that starts, and of one that waits for each reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import document, snapshot
+from support.run import aucsched, refused
+
+from aucsched import InputError, Snapshot, schedule
+from aucsched.auction.explain.explain import Explanation, explain
+from aucsched.auction.explain.words import asked, duration
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.render.explain import explanation_document
+from aucsched.cluster.schedule import Reason
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
+NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots
+
+NODES: list[dict[str, Any]] = [
+    {"name": "n[1-2]", "cores": 8},
+    {"name": "n3", "cores": 8, "state": "allocated"},
+    {"name": "n4", "cores": 8, "state": "drained"},
+    {"name": "n5", "cores": 8, "partitions": ["debug"]},
+    {"name": "n6", "cores": 8},
+]
+RUNNING = [
+    {"id": "R1", "nodes": {"n3": {"cores": 8}}, "end_time": NOW + 600},
+    {"id": "R2", "nodes": {"n6": {"cores": 6}}, "end_time": NOW + 60},
+]
+
+
+def told(cluster: Snapshot, job: str, **options: Any) -> Explanation:
+    return explain(cluster, job, StepOptions(**options))
+
+
+def groups(found: Explanation) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    return {group.what: (group.nodes, group.held_by) for group in found.groups}
+
+
+def crowded() -> Snapshot:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 2, "cores_per_node": 6, "time_limit_s": 300},
+        {"nodes": 2, "cores_per_node": 4, "contiguous": True, "excluded_nodes": "n5"},
+    ]
+    return snapshot(NODES, jobs, running=RUNNING)
+
+
+def test_a_job_that_starts_tells_which_bid_won() -> None:
+    found = told(crowded(), "J1")
+    assert found.award is not None
+    assert found.refusal is None
+    assert (found.place, found.queued) == (1, 2)
+    assert [bid.nodes for bid in found.bids if bid.won] == [tuple(found.award.nodes)]
+    assert found.groups == ()
+
+
+def test_a_job_that_is_outbid_tells_by_whom_on_which_nodes() -> None:
+    found = told(crowded(), "J2")
+    assert found.refusal is not None
+    assert found.refusal.reason is Reason.OUTBID
+    assert [bid.nodes for bid in found.bids] == [("n1", "n2")]
+    (lack,) = found.bids[0].lacks
+    assert (lack.what, lack.held_by) == ("cores", ("J1",))
+    assert set(lack.nodes) <= {"n1", "n2"}
+
+
+def test_the_nodes_are_sorted_out_with_those_who_hold_them() -> None:
+    jobs = [
+        {"cores": 20, "nodes": 2, "excluded_nodes": "n5", "priority": 1},
+        {"nodes": 1, "cores_per_node": 8, "required_nodes": "n1"},
+    ]
+    found = told(snapshot(NODES, jobs, running=RUNNING), "J1")
+    assert groups(found) == {
+        "free for it": (("n2", "n6"), ()),
+        "taken by jobs that start now": (("n1",), ("J2",)),
+        "allocated": (("n3",), ("R1",)),
+        "drained": (("n4",), ()),
+        "not of its partition or features, or excluded": (("n5",), ()),
+    }
+
+
+def test_busy_and_reserved_nodes_name_their_holders() -> None:
+    entry = {"name": "weekly", "nodes": "n2", "start": NOW, "end": NOW + 900, "users": ["ann"]}
+    jobs = [{"cores_per_node": 4, "nodes": 3, "excluded_nodes": "n5"}]
+    found = told(snapshot(NODES, jobs, running=RUNNING, reservations=[entry]), "J1")
+    assert groups(found)["too little is free"] == (("n6",), ("R2",))
+    assert groups(found)["reserved"] == (("n2",), ("weekly",))
+
+
+def test_only_the_jobs_on_the_short_nodes_hold_them() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 1, "cores_per_node": 8, "required_nodes": "n1"},
+        {"cores": 2, "required_nodes": "n2"},
+        {"nodes": 2, "cores_per_node": 5, "required_nodes": "n[1-2]"},
+    ]
+    found = told(snapshot(NODES, jobs), "J3")
+    assert [(lack.nodes, lack.held_by) for lack in found.bids[0].lacks] == [(("n1",), ("J1",))]
+
+
+def test_a_reservation_of_the_jobs_own_user_is_no_hindrance() -> None:
+    entry = {"name": "weekly", "nodes": "n2", "start": NOW, "end": NOW + 900, "users": ["ann"]}
+    jobs = [{"cores_per_node": 4, "nodes": 9, "user": user} for user in ("ann", "bob")]
+    cluster = snapshot(NODES, jobs, reservations=[entry])
+    assert "reserved" not in groups(told(cluster, "J1"))
+    assert "n2" in groups(told(cluster, "J1"))["free for it"][0]
+    assert groups(told(cluster, "J2"))["reserved"] == (("n2",), ("weekly",))
+
+
+def test_when_it_could_start_at_the_latest_alone_and_after_the_award() -> None:
+    found = told(crowded(), "J2")
+    assert found.alone is not None
+    assert (found.alone.time, found.alone.at_once) == (NOW, True)
+    # R1's node is freed after 600 s, but n2 by the awarded job after 300 s.
+    assert found.after_award is not None
+    assert (found.after_award.time, found.after_award.nodes) == (NOW + 300, ("n1", "n2"))
+
+
+def test_a_reservation_for_a_blocked_job_is_in_the_way() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 4, "cores_per_node": 3, "time_limit_s": 600},
+        {"nodes": 2, "cores_per_node": 2, "time_limit_s": 600},
+        {"nodes": 1, "cores_per_node": 1, "time_limit_s": 600, "priority": 1},
+    ]
+    running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": NOW + 100}]
+    cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
+    assert told(cluster, "J2").award is not None
+    found = told(cluster, "J2", reserve=1)
+    assert found.refusal is not None
+    assert found.refusal.reason is Reason.RESERVATION
+    assert groups(found)["kept for jobs that --reserve names"] == (("n2", "n3", "n4"), ("J1",))
+    assert found.changes is not None
+    assert [change.words for change in found.changes][1:] == [
+        ("a time limit of 1 min 40 s instead of 10 min",)
+    ]
+    head = told(cluster, "J1", reserve=1)
+    assert head.reserved is not None
+    assert (head.reserved.time, head.reserved.nodes) == (NOW + 100, ("n1", "n2", "n3", "n4"))
+    assert told(cluster, "J1").reserved is None
+
+
+def test_a_bid_that_would_delay_a_reservation_says_so() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 4, "cores": 12, "time_limit_s": 600, "min_cores_per_node": 3},
+        *({"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"} for _ in range(2)),
+    ]
+    running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": NOW + 100}]
+    cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
+    found = told(cluster, "J3", reserve=1)
+    assert [(lack.what, lack.nodes, lack.held_by) for bid in found.bids for lack in bid.lacks] == [
+        ("room beside the reservation", ("n2",), ("J1",))
+    ]
+
+
+def test_licences_are_a_lack_without_nodes() -> None:
+    jobs = [{"cores": 1, "licenses": {"matlab": 2}}, {"cores": 1, "licenses": {"matlab": 1}}]
+    cluster = snapshot(NODES, jobs, licenses={"matlab": {"total": 2, "free": 2}})
+    found = told(cluster, "J2")
+    assert [(lack.what, lack.nodes, lack.held_by) for lack in found.bids[0].lacks] == [
+        ("matlab licences", (), ("J1",))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("job", "reason", "words"),
+    [
+        ({"cores": 1, "hold": "JobHeldUser"}, "held", "JobHeldUser"),
+        ({"cores": 1, "priority": 0}, "held", "priority 0"),
+        ({"cores": 1, "unsupported": ["burst buffer"]}, "not_expressible", "burst buffer"),
+        ({"cores": 1, "partition": "nowhere"}, "ineligible", "nowhere"),
+        ({"cores": 999}, "no_fit", "999 cores"),
+        ({"cores": 1, "priority": 1}, "window", "1 jobs of the window"),
+    ],
+)
+def test_jobs_that_make_no_bid_have_a_clear_statement(job: dict[str, Any], reason: str, words: str) -> None:
+    cluster = snapshot(NODES, [{"id": "first", "cores": 1, "priority": 2000}, {"id": "it", **job}])
+    found = told(cluster, "it", window=1 if reason == "window" else 100)
+    assert found.refusal is not None
+    assert found.refusal.reason.value == reason
+    assert words in found.refusal.detail
+    assert found.bids == ()
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS))
+@settings(max_examples=15, deadline=None)
+def test_an_explanation_agrees_with_the_schedule(seed: int, model: str) -> None:
+    cluster = random_snapshot(seed)
+    result = schedule(cluster, model=model, work_limit=50)
+    for job in cluster.jobs[:5]:
+        found = told(cluster, job.id, model=model, work_limit=50)
+        started = {award.job: award for award in result.started}
+        assert (found.award is None) is (job.id not in started)
+        assert (found.award is None) is (found.refusal is not None)
+        if found.award is not None and model in {"aucsched2", "aucsched3"}:
+            assert any(bid.won and not bid.lacks for bid in found.bids)
+        if found.refusal is not None and found.refusal.reason is Reason.OUTBID and model != "ipsched":
+            assert found.bids
+            assert all(bid.lacks for bid in found.bids), "what fits beside the award would have started"
+        names = [name for group in found.groups for name in group.nodes]
+        assert set(names) <= {node.name for node in cluster.nodes}
+        json.dumps(explanation_document(found))
+
+
+def test_every_part_of_a_request_is_said() -> None:
+    job = {
+        "nodes": [2, 3], "cores": 12, "min_cores_per_node": 2, "cores_per_task": 2, "contiguous": True,
+        "gres_per_node": {"gpu:a": [0, 1]}, "gres_total": {"fpga": 2}, "memory_mib_per_core": 10,
+        "exclusive": True, "max_switches": 1, "features": ["x", "y"], "required_nodes": "n1",
+        "excluded_nodes": "n2", "licenses": {"matlab": 1}, "partition": "debug", "time_limit_s": 5400,
+    }  # fmt: skip
+    cluster = snapshot(NODES, [job], licenses={"matlab": {"total": 1}})
+    assert asked(cluster.jobs[0]) == [
+        "2 to 3 empty nodes", "12 cores", "at least 2 cores a node", "2 cores a task", "0 to 1 gpu:a a node",
+        "2 fpga in all", "10 MiB a core", "1 matlab licences", "consecutive nodes", "at most 1 leaf switch",
+        "features x and y", "with n1", "without n2", "partition debug", "for at most 1 h 30 min",
+    ]  # fmt: skip
+
+
+def test_durations_are_short() -> None:
+    assert [duration(seconds) for seconds in (0, 59.6, 61, 3600, 90_061)] == [
+        "0 s", "1 min", "1 min 1 s", "1 h", "1 d 1 h",
+    ]  # fmt: skip
+
+
+def test_a_job_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="'J9' is no pending job"):
+        told(crowded(), "J9")
+    assert refused("explain", EXAMPLE, "999").endswith(
+        "full.json: jobs: '999' is no pending job of this snapshot"
+    )
+    assert refused("explain", EXAMPLE, "5").endswith("'5' is running already")
+    assert "window: 0 is below 1" in refused("explain", EXAMPLE, "33", "--window", "0")
+
+
+def test_the_command_explains_a_real_queue() -> None:
+    done = aucsched("explain", EXAMPLE, "70", "--seed", "0")
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in (
+        "asks for",
+        "outbid by ",
+        "at the latest",
+        "bids, in the order",
+        "taken by jobs that start",
+    ):
+        assert words in done.stdout
+    answer = json.loads(aucsched("explain", EXAMPLE, "33", "--format", "json").stdout)
+    assert answer["waits"]["reason"] == "no_fit"
+    assert answer["latest_start"]["alone"]["time"] > NOW
+    assert answer["expected_start_time"] == 1_795_169_669
+
+
+def test_explain_and_compare_take_reservations() -> None:
+    jobs = [{"nodes": 2, "cores_per_node": 8, "time_limit_s": 60}, {"cores": 8, "time_limit_s": 60}]
+    nodes = [{"name": "n[1-2]", "cores": 8}]
+    running = [{"id": "R", "nodes": {"n1": {"cores": 8}}, "end_time": NOW + 10}]
+    text = json.dumps(document(nodes, jobs, running=running))
+    plain, reserved = (
+        aucsched("explain", "-", "J2", *given, stdin=text).stdout for given in ((), ("--reserve", "1"))
+    )
+    assert "starts" in plain
+    assert "reservation: it would delay job J1" in reserved
+    assert "reserved" in aucsched("explain", "-", "J1", "--reserve", "1", stdin=text).stdout
+    plain, reserved = (
+        json.loads(aucsched("compare", "-", "--format", "json", *given, stdin=text).stdout)
+        for given in ((), ("--reserve", "1"))
+    )
+    assert [plain["totals"]["auction"]["jobs"], reserved["totals"]["auction"]["jobs"]] == [1, 0]
+    assert "reserve: -1 is below 0" in refused("compare", "-", "--reserve", "-1", stdin=text)
+
+
+def test_ipsched_has_no_bids_and_says_so() -> None:
+    text = json.dumps(document(NODES, [{"cores": 1}]))
+    assert "There are no bids" in aucsched("explain", "-", "J1", "--model", "ipsched", stdin=text).stdout
+
+
+def test_standard_input_is_read() -> None:
+    text = json.dumps(document(NODES, [{"cores": 1}]))
+    assert "starts" in aucsched("explain", "-", "J1", stdin=text).stdout

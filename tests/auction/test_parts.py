@@ -1,0 +1,105 @@
+"""Large clusters in parts: valid awards, hardly worse than in one piece, nobody forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from instances.generate import snapshot_bytes
+from random_snapshots import random_snapshot
+from support.build import snapshot, tree
+
+from aucsched import OptionError, schedule
+from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.cluster.snapshot import Snapshot
+from aucsched.formats.native.read import parse_snapshot
+from aucsched.topology.parts import parts_of_nodes
+from aucsched.topology.tree import linear, topology_of
+
+SEEDS = st.integers(0, 10**6)
+
+
+def instance(seed: int) -> Snapshot:
+    return parse_snapshot(snapshot_bytes("tiny", seed))
+
+
+@given(st.integers(1, 60), st.integers(1, 70))
+def test_nodes_in_a_row_are_cut_into_parts_of_nearly_one_size(nodes: int, most: int) -> None:
+    part = parts_of_nodes(linear(nodes), most)
+    sizes = np.bincount(part)
+    assert (np.diff(part) >= 0).all()
+    assert sizes.max() <= most
+    assert len(sizes) == 1 or sizes.min() * 2 > most // 2
+
+
+@given(SEEDS, st.integers(1, 30))
+@settings(max_examples=60, deadline=None)
+def test_parts_hold_at_most_so_many_nodes_and_cut_no_leaf_that_fits(seed: int, most: int) -> None:
+    topology = topology_of(random_snapshot(seed))
+    part = parts_of_nodes(topology, most)
+    assert np.bincount(part).max() <= most
+    assert set(part.tolist()) == set(range(int(part.max()) + 1))
+    for leaf in np.unique(topology.leaf).tolist():
+        nodes = np.flatnonzero(topology.leaf == leaf)
+        if len(nodes) <= most:
+            assert len(np.unique(part[nodes])) == 1
+
+
+@given(SEEDS, st.integers(1, 12), st.integers(0, 2))
+@settings(max_examples=40, deadline=None)
+def test_every_award_in_parts_is_valid_and_every_job_in_one_list(seed: int, most: int, reserve: int) -> None:
+    cluster = random_snapshot(seed)
+    # schedule checks each award and that no job is lost.
+    result = schedule(cluster, part_nodes=most, work_limit=2, reserve=reserve)
+    assert result.objective.bound is None or result.objective.bound >= float(result.objective.priority)
+    again = schedule(cluster, part_nodes=most, work_limit=2, reserve=reserve)
+    assert again.started == result.started
+    assert again.pending == result.pending
+
+
+@given(SEEDS, st.integers(1, 12))
+@example(27737, 5)  # first-fit deals gres over the job beside others; its bids, made alone, overlapped
+@settings(max_examples=30, deadline=None)
+def test_parts_are_never_worse_than_first_fit(seed: int, most: int) -> None:
+    cluster = random_snapshot(seed)
+    result = schedule(cluster, part_nodes=most, work_limit=2)
+    assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
+
+
+def test_parts_lose_little() -> None:
+    whole = [float(schedule(instance(seed), work_limit=20).objective.priority) for seed in range(6)]
+    parts = [
+        float(schedule(instance(seed), work_limit=20, part_nodes=24).objective.priority) for seed in range(6)
+    ]
+    assert sum(parts) >= 0.85 * sum(whole)
+
+
+def test_a_job_wider_than_every_part_starts_where_first_fit_puts_it() -> None:
+    jobs: list[dict[str, Any]] = [{"nodes": 6, "cores_per_node": 2, "priority": 100}]
+    jobs += [{"nodes": 1, "cores_per_node": 2, "priority": 10 + place} for place in range(4)]
+    nodes = [{"name": f"n{place}", "cores": 2} for place in range(8)]
+    result = schedule(snapshot(nodes, jobs), part_nodes=4, work_limit=2)
+    assert {award.job for award in result.started} == {"J1", "J4", "J5"}
+
+
+def test_what_its_part_refuses_starts_in_another() -> None:
+    """Both wide jobs are dealt to a part each; what is left over goes wherever there is room."""
+    switches = tree([f"n{place}" for place in range(8)], 4)
+    nodes = [{"name": f"n{place}", "cores": 4} for place in range(8)]
+    jobs: list[dict[str, Any]] = [{"nodes": 3, "cores_per_node": 4, "priority": 50} for _ in range(2)]
+    jobs += [{"nodes": 1, "cores_per_node": 4, "priority": 5} for _ in range(2)]
+    result = schedule(snapshot(nodes, jobs, topology=switches), part_nodes=4, work_limit=2)
+    assert len(result.started) == 4
+
+
+def test_parts_of_no_node_are_refused() -> None:
+    with pytest.raises(OptionError, match="part_nodes: 0 is below 1"):
+        schedule(instance(0), part_nodes=0)
+
+
+def test_parts_are_for_the_search_only() -> None:
+    with pytest.raises(OptionError, match="part_nodes: only strategy anytime"):
+        schedule(instance(0), part_nodes=8, strategy="exact")

@@ -1,0 +1,210 @@
+"""Reservations: a wide job that narrower ones starve starts no later than its first shadow time."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import snapshot
+
+from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
+from aucsched.auction.forecast import earliest_start, shadow_time
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.step import take_step
+
+NOW = 1_795_167_000.0
+
+
+def cluster(jobs: list[dict[str, Any]], running: list[dict[str, Any]]) -> Snapshot:
+    return dataclasses.replace(snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running), time=NOW)
+
+
+def at(seconds: float) -> float:
+    return NOW + seconds
+
+
+def reasons(result: Schedule) -> dict[str, str]:
+    return {refusal.job: refusal.reason.value for refusal in result.pending}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_bids_that_would_delay_the_blocked_job_are_not_made(model: str) -> None:
+    jobs = [
+        {"nodes": 4, "cores": 16, "time_limit_s": 600},
+        {"cores": 4, "time_limit_s": 600},
+        {"cores": 4, "time_limit_s": 50},
+    ]
+    running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": at(100)}]
+    plain = schedule(cluster(jobs, running), model=model)
+    assert reasons(plain) == {"J1": "no_fit"}
+    result = schedule(cluster(jobs, running), model=model, reserve=1)
+    # The short job ends before the wide one can start; the long one would delay it.
+    assert [award.job for award in result.started] == ["J3"]
+    assert reasons(result) == {"J1": "no_fit", "J2": "reservation"}
+    detail = {refusal.job: refusal.detail for refusal in result.pending}["J2"]
+    assert "J1" in detail
+    assert "n[1-4]" in detail
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_two_bids_that_delay_only_together_do_not_both_win(model: str) -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 4, "cores": 12, "time_limit_s": 600, "min_cores_per_node": 3},
+        {"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"},
+        {"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"},
+    ]
+    running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": at(100)}]
+    assert len(schedule(cluster(jobs, running), model=model).started) == 2
+    result = schedule(cluster(jobs, running), model=model, reserve=1)
+    assert [award.job for award in result.started] == ["J2"]
+    assert reasons(result)["J3"] == "reservation"
+
+
+def test_a_job_outbid_by_lower_ones_is_reserved_for_now() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 4, "cores": 16, "priority": 100},
+        *({"nodes": 2, "cores": 8, "priority": 60} for _ in range(2)),
+    ]
+    assert [award.job for award in schedule(cluster(jobs, [])).started] == ["J2", "J3"]
+    assert [award.job for award in schedule(cluster(jobs, []), reserve=1).started] == ["J1"]
+
+
+def test_two_reservations_hold_beside_each_other() -> None:
+    jobs = [
+        {"nodes": 4, "cores": 16, "time_limit_s": 600},
+        {"nodes": 3, "cores": 12, "time_limit_s": 600},
+        {"cores": 8, "time_limit_s": 600},
+    ]
+    running = [{"id": "r", "nodes": {"n[1-2]": {"cores": 4}}, "end_time": at(100)}]
+    result = schedule(cluster(jobs, running), reserve=2)
+    assert result.started == ()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_reserved_job_may_take_what_it_has_reserved_beside_the_next_reservation(model: str) -> None:
+    jobs: list[dict[str, Any]] = [
+        *({"cores": 6, "priority": 10} for _ in range(2)),
+        *({"cores": 4, "nodes": 1, "priority": 8} for _ in range(3)),
+    ]
+    state = dataclasses.replace(cluster(jobs, []), nodes=cluster(jobs, []).nodes[:3])
+    assert [award.job for award in schedule(state, model=model).started] == ["J3", "J4", "J5"]
+    assert [award.job for award in schedule(state, model=model, reserve=2).started] == ["J1", "J2"]
+
+
+def test_the_reservation_that_stands_in_the_way_is_named() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"nodes": 2, "cores": 8, "time_limit_s": 600, "required_nodes": "n[1-2]"},
+        {"nodes": 2, "cores": 8, "time_limit_s": 600, "required_nodes": "n[3-4]"},
+        {"cores": 4, "nodes": 1, "time_limit_s": 600, "required_nodes": "n4"},
+    ]
+    running = [{"id": "r", "nodes": {"n[1,3]": {"cores": 4}}, "end_time": at(100)}]
+    result = schedule(cluster(jobs, running), reserve=2)
+    detail = {refusal.job: refusal.detail for refusal in result.pending}["J3"]
+    assert "J2" in detail
+    assert "n[3-4]" in detail
+
+
+def test_a_job_that_can_never_start_reserves_nothing() -> None:
+    jobs = [{"nodes": 4, "cores": 64}, {"cores": 4}]
+    result = schedule(cluster(jobs, []), reserve=1)
+    assert [award.job for award in result.started] == ["J2"]
+
+
+def _step(state: Snapshot, result: Schedule, seconds: float) -> Snapshot:
+    """Start the awards and let time pass; jobs run their whole limit."""
+    limits = {job.id: job.time_limit_s or 0 for job in state.jobs}
+    now = (state.time or 0.0) + seconds
+    running = [
+        *state.running,
+        *(
+            RunningJob(
+                id=award.job, nodes=dict(award.nodes), end_time=(state.time or 0.0) + limits[award.job]
+            )
+            for award in result.started
+        ),
+    ]
+    running = [job for job in running if (job.end_time or 0.0) > now]
+    held: dict[str, int] = {}
+    for job in running:
+        for name, use in job.nodes.items():
+            held[name] = held.get(name, 0) + use.cores
+    nodes = tuple(
+        dataclasses.replace(node, free=Resources(cores=node.total.cores - held.get(node.name, 0)))
+        for node in state.nodes
+    )
+    started = {award.job for award in result.started}
+    jobs = tuple(job for job in state.jobs if job.id not in started)
+    return dataclasses.replace(state, time=now, running=tuple(running), jobs=jobs, nodes=nodes)
+
+
+def _with_arrival(state: Snapshot, number: int) -> Snapshot:
+    job = dataclasses.replace(
+        snapshot(
+            [{"name": "n1", "cores": 1}],
+            [{"id": f"s{number}", "priority": 10, "cores": 4, "time_limit_s": 120}],
+        ).jobs[0]
+    )
+    return dataclasses.replace(state, jobs=(*state.jobs, job))
+
+
+def _wide_start(reserve: int) -> tuple[int | None, float, float]:
+    """Return the step at which the wide job starts in 200, its start, and its first shadow time."""
+    wide = {"id": "wide", "priority": 15, "nodes": 4, "cores": 16, "time_limit_s": 300}
+    first = [
+        {"id": f"f{place}", "priority": 10, "cores": 4, "time_limit_s": 60 + 30 * place} for place in range(4)
+    ]
+    state = cluster([*first], [])
+    state = _step(state, schedule(state), 1)
+    state = dataclasses.replace(state, jobs=cluster([wide], []).jobs)
+    shadow = shadow_time(state, state.jobs[0])
+    assert shadow is not None
+    for step in range(200):
+        for number in range(4 if step == 0 else 1):
+            state = _with_arrival(state, 10 * step + number)
+        result = schedule(state, reserve=reserve)
+        if "wide" in {award.job for award in result.started}:
+            return step, state.time or 0.0, shadow.time
+        state = _step(state, result, 30)
+    return None, float("inf"), shadow.time
+
+
+def test_a_wide_job_starved_over_200_steps_starts_with_a_reservation_by_its_first_shadow_time() -> None:
+    starved, _, _ = _wide_start(0)
+    assert starved is None
+    step, start, shadow = _wide_start(1)
+    assert step is not None
+    # Steps are 30 s apart: the first at or after the shadow time.
+    assert start < shadow + 30
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
+@settings(max_examples=80, deadline=None)
+def test_reservations_keep_every_award_valid(seed: int, model: str, reserve: int) -> None:
+    state = random_snapshot(seed)
+    result = schedule(state, model=model, reserve=reserve)
+    assert len(result.started) + len(result.pending) == len(state.jobs)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
+@settings(max_examples=120, deadline=None)
+def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> None:
+    state = random_snapshot(seed)
+    step = take_step(state, StepOptions(model=model, reserve=reserve))
+    started = {award.job for award in step.schedule.started}
+    for guard in step.cluster.guards:
+        if guard.job.id not in started:
+            found = earliest_start(state, guard.job.id, step.schedule.started)
+            assert found is not None
+            assert found.time <= guard.time
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_something_starts_where_the_first_blocked_job_could_now(seed: int, model: str, reserve: int) -> None:
+    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve))
+    if step.cluster.guards and step.cluster.guards[0].is_now:
+        assert step.schedule.started

@@ -1,0 +1,186 @@
+"""The parts of the search: each against what it must keep, on small windows."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import snapshot, tiny
+
+from aucsched import Snapshot
+from aucsched.auction.options import StepOptions
+from aucsched.auction.queue import queue_of
+from aucsched.bidgen.columns import FloatArray, IntArray, columns_of
+from aucsched.bidgen.generate import BidOptions, generate_bids
+from aucsched.models.search.anytime import Limits, solve_anytime
+from aucsched.models.search.cliques import exclusions, violated_cliques
+from aucsched.models.search.differences import as_differences
+from aucsched.models.search.packing import Packing, packing_of
+from aucsched.models.search.relaxation import Relaxation
+from aucsched.models.search.repacking import Repacking
+from aucsched.models.search.worth import Worth
+from aucsched.models.solve.solver import RelaxedSolver, SolverOptions, solve
+from aucsched.topology.tree import topology_of
+
+SEEDS = st.integers(0, 10**6)
+NOTHING = np.zeros(0, np.int64)
+
+
+def window_of(cluster: Snapshot, per_job: int = 6) -> tuple[Packing, list[int], FloatArray]:
+    columns, topology = columns_of(cluster), topology_of(cluster)
+    window = queue_of(cluster, columns, StepOptions()).window
+    table = generate_bids(window, columns, topology, BidOptions(max_bids_per_job=per_job)).table
+    weights = [round(table.demands[job].job.priority) for job in table.job.tolist()]
+    liked = np.random.default_rng(1).random(len(table))
+    return packing_of(table, columns), weights, liked
+
+
+def crowded(seed: int) -> Snapshot:
+    """A window of more bids than are given to the solver at once."""
+    rng = random.Random(seed)
+    nodes = [{"name": f"n{place:02d}", "cores": 8, "free_cores": rng.randint(0, 8)} for place in range(60)]
+    jobs: list[dict[str, Any]] = [
+        {"nodes": rng.randint(2, 6), "cores_per_node": rng.randint(2, 6), "priority": rng.randint(1, 9999)}
+        for _ in range(60)
+    ]
+    return snapshot(nodes, jobs)
+
+
+def fits(packing: Packing, award: IntArray) -> bool:
+    jobs = packing.job[award]
+    return len(set(jobs.tolist())) == len(jobs) and bool((packing.use(award) <= packing.capacity).all())
+
+
+def optimum(packing: Packing, value: FloatArray) -> tuple[float, FloatArray]:
+    program = packing.program(np.arange(len(packing)), packing.capacity).maximising(value)
+    report = solve(program, SolverOptions(time_limit_s=30))
+    assert report.objective is not None
+    assert report.values is not None
+    return report.objective, report.values
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_bids_exclude_each_other_exactly_when_no_award_can_hold_both(seed: int) -> None:
+    packing, _, _ = window_of(random_snapshot(seed), per_job=4)
+    excludes = exclusions(packing)
+    assert not excludes.diagonal().any()
+    for first in range(len(packing)):
+        for second in range(first):
+            pair = np.array([second, first])
+            assert excludes[first, second] == excludes[second, first] == (not fits(packing, pair))
+
+
+@given(SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_cliques_hold_in_every_award_and_cut_the_relaxed_solution_off(seed: int) -> None:
+    packing, weights, _ = window_of(tiny(seed))
+    if not len(packing):
+        return
+    value = np.array(weights, np.float64)
+    _, best = optimum(packing, value)
+    relaxed = np.random.default_rng(seed).random(len(packing))
+    excludes = exclusions(packing)
+    for clique in violated_cliques(excludes, relaxed):
+        assert relaxed[clique].sum() > 1
+        assert best[clique].sum() <= 1
+        assert (excludes[np.ix_(clique, clique)] | np.eye(len(clique), dtype=bool)).all()
+
+
+@given(SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_differences_have_the_same_solutions_and_optimum(seed: int) -> None:
+    packing, weights, _ = window_of(random_snapshot(seed))
+    bids = len(packing)
+    if not bids or not len(packing.capacity):
+        return
+    plain = packing.program(np.arange(bids), packing.capacity).maximising(np.array(weights, np.float64))
+    jobs = plain.rows - len(packing.capacity)
+    differences = as_differences(plain, jobs)
+    assert solve(differences, SolverOptions(time_limit_s=30)).objective == pytest.approx(
+        solve(plain, SolverOptions(time_limit_s=30)).objective
+    )
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        award = np.flatnonzero(rng.random(bids) < 3 / bids)
+        # The loads that belong to an award are within their bounds exactly when it fits.
+        load = packing.use(award).astype(np.float64)
+        values = np.concatenate([np.isin(np.arange(bids), award).astype(np.float64), load])
+        row = np.repeat(np.arange(differences.rows), np.diff(differences.indptr))
+        sums = np.bincount(row, differences.value * values[differences.index], differences.rows)
+        assert sums[jobs:] == pytest.approx(0.0)
+        one_each = bool((sums[:jobs] <= 1).all())
+        assert (one_each and bool((load <= differences.upper[bids:]).all())) == fits(packing, award)
+
+
+@given(SEEDS)
+@settings(max_examples=30, deadline=None)
+def test_the_relaxation_bounds_every_award_with_and_without_cliques(seed: int) -> None:
+    packing, weights, _ = window_of(tiny(seed), per_job=12)
+    if not len(packing):
+        return
+    value = np.array(weights, np.float64)
+    best, values = optimum(packing, value)
+    winners = np.flatnonzero(values > 0.5)
+    relaxation = Relaxation(packing, value)
+    relaxed = relaxation.solve(30.0)
+    before = float("inf")
+    while relaxed is not None:
+        assert best - 1e-6 <= relaxed.bound <= before + 1e-6
+        # No bid of the best award may be thought to cost more than the bound leaves.
+        assert (relaxed.loss[winners] <= relaxed.bound - best + 1e-6).all()
+        before = relaxed.bound
+        relaxed = None if relaxation.is_done else relaxation.tighten(30.0)
+
+
+def test_a_relaxation_that_gets_no_time_says_so() -> None:
+    packing, weights, _ = window_of(tiny(3))
+    program = packing.program(np.arange(len(packing)), packing.capacity)
+    assert RelaxedSolver(program.maximising(np.array(weights, np.float64))).solve(0.0) is None
+
+
+@given(SEEDS, st.integers(0, 3))
+@settings(max_examples=30, deadline=None)
+def test_moves_keep_an_award_that_fits_and_never_lose_the_best(seed: int, draw: int) -> None:
+    packing, weights, liked = window_of(random_snapshot(seed), per_job=10)
+    worth = Worth(weights=weights, value=np.array(weights, np.float64), preference=liked)
+    moves = Repacking(packing, worth, worth.value, NOTHING, draw)
+    best = moves.best
+    for _ in range(6):
+        moves.run(60, lambda: False)
+        assert fits(packing, moves.award)
+        assert worth.of(moves.award) == moves.best
+        assert moves.best >= best
+        best = moves.best
+
+
+def test_moves_find_the_optimum_of_small_windows() -> None:
+    reached = 0
+    for seed in range(12):
+        packing, weights, liked = window_of(tiny(seed), per_job=12)
+        value = np.array(weights, np.float64)
+        moves = Repacking(packing, Worth(weights=weights, value=value, preference=liked), value, NOTHING, 0)
+        moves.run(400, lambda: False)
+        reached += moves.best[0] == round(optimum(packing, value)[0])
+    assert reached >= 11
+
+
+@given(SEEDS)
+@settings(max_examples=3, deadline=None)
+def test_doubling_the_steps_is_never_worse_and_the_bound_never_looser(seed: int) -> None:
+    packing, weights, liked = window_of(crowded(seed), per_job=20)
+    before, bound = (-1, -1.0), None
+    for steps in (0, 1, 2, 4, 8, 16, 32):
+        limits = Limits(deadline=None, steps=steps, seed=seed, clock=lambda: 0.0)
+        found = solve_anytime(packing, weights, liked, NOTHING, limits)
+        value = (sum(weights[bid] for bid in found.award.tolist()), round(float(liked[found.award].sum()), 9))
+        assert fits(packing, found.award)
+        assert value >= before
+        assert found.bound is None or found.bound >= value[0]
+        assert bound is None or (found.bound is not None and found.bound <= bound)
+        before, bound = value, found.bound

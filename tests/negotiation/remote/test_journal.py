@@ -1,0 +1,260 @@
+"""Journals: what they hold is what happened, cut anywhere; deaths at any moment, replayed in this process."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from support.negotiation import check_jobs, check_machine, conserved, machine, malleable, pair, rigid
+
+from aucsched.cluster.errors import InputError
+from aucsched.negotiation.events import Connect, Disconnect, Wake
+from aucsched.negotiation.messages import Code, Message, ResponseResourceOffer
+from aucsched.negotiation.parties import ibsched, irtsched
+from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.parties.irtsched import RuntimeState
+from aucsched.negotiation.protocol import ProtocolError
+from aucsched.negotiation.remote.codec import decode_message, encode_message
+from aucsched.negotiation.remote.journal import Journal
+from aucsched.negotiation.remote.party import Party
+from aucsched.runtime.settings import RuntimeSettings, Urgency
+
+WHOSE = {"party": "irtsched"}
+ARRIVALS = (
+    Arrival(time_s=0.0, job=rigid("a", 3, 100)),
+    Arrival(time_s=0.0, job=malleable("m", 1, 4, 90, priority=99)),
+    Arrival(time_s=20.0, job=rigid("b", 4, 30, priority=98)),
+    Arrival(time_s=300.0, job=rigid("c", 2, 10, priority=97)),
+)
+
+
+def played(path: Path) -> tuple[Party[RuntimeState], list[Message]]:
+    """Run a small workload; return the runtime scheduler's party, journalled, and what it sent."""
+    both, sent = pair(4, ARRIVALS, ends_when_done=True)
+    both.run()
+    journal = Journal(path, WHOSE)
+    party = fresh(journal)
+    said: list[Message] = []
+    heard = deque(one.message for one in sent if one.from_batch)
+    while not party.has_ended:
+        time = party.state.next_wake_s()
+        said += party.take(heard.popleft() if time is None else Wake(time_s=time))
+    journal.close()
+    assert said == [one.message for one in sent if not one.from_batch]
+    return party, said
+
+
+def fresh(journal: Journal) -> Party[RuntimeState]:
+    return Party(RuntimeState(settings=RuntimeSettings(), machine=machine(4)), irtsched.step, journal)
+
+
+def test_a_journal_leads_to_the_same_state(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    party, _ = played(path)
+    journal = Journal(path, WHOSE)
+    again = fresh(journal)
+    assert again.state == party.state
+    assert again.has_ended
+    journal.close()
+
+
+def test_a_journal_cut_anywhere_holds_what_was_whole(tmp_path: Path) -> None:
+    path, short = tmp_path / "journal", tmp_path / "short"
+    played(path)
+    content = path.read_bytes()
+    lines = content.splitlines(keepends=True)
+    head, last = len(lines[0]), content.rfind(b"\n", 0, -1) + 1
+    for cut in (
+        0,
+        5,
+        head - 1,
+        head,
+        head + 1,
+        head + len(lines[1]),
+        last - 1,
+        last,
+        last + 9,
+        len(content) - 1,
+    ):
+        short.write_bytes(content[:cut])
+        journal = Journal(short, WHOSE)
+        assert len(journal.held) == max(0, content[:cut].count(b"\n") - 1)
+        fresh(journal)
+        journal.note({"k": "v"})  # and it goes on behind the last whole line
+        journal.close()
+        journal = Journal(short, WHOSE)
+        assert journal.notes == {"k": "v"}
+        journal.close()
+
+
+def test_what_is_no_journal_of_this_party_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    played(path)
+    content = path.read_bytes()
+    with pytest.raises(InputError, match="begun with party irtsched, this run has ibsched"):
+        Journal(path, {"party": "ibsched"})
+    journal = Journal(path, WHOSE)
+    with pytest.raises(InputError, match="another process is writing it"):
+        Journal(path, WHOSE)
+    journal.close()
+    spoilt = bytearray(content)
+    spoilt[content.find(b"\n") + 40] ^= 1
+    path.write_bytes(spoilt)
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        Journal(path, WHOSE)
+    path.write_bytes(b"something else\n")
+    with pytest.raises(InputError, match="no journal of a negotiation"):
+        Journal(path, WHOSE)
+
+
+def test_a_journal_that_this_program_would_not_have_written_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    played(path)
+    journal = Journal(path, WHOSE)
+    other = RuntimeState(settings=RuntimeSettings(last_backfill=False), machine=machine(3))
+    with pytest.raises(InputError, match="leads elsewhere"):
+        Party(other, irtsched.step, journal)
+    journal.close()
+
+
+def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal", WHOSE)
+    party = fresh(journal)
+    before = party.state
+    with pytest.raises(ProtocolError):
+        party.take(ResponseResourceOffer(transaction=1, attempt=1, code=Code.ACCEPT))
+    assert party.state is before
+    assert not party.has_history
+    journal.close()
+    journal = Journal(tmp_path / "journal", WHOSE)
+    assert journal.held == ()
+    journal.close()
+
+
+# Deaths.
+
+
+@dataclass
+class World:
+    """Two parties with journals, what is on its way, and what each was seen to say."""
+
+    folder: Path
+    arrivals: tuple[Arrival, ...]
+    urgency: Urgency
+    batch: Party[BatchState] = field(init=False)
+    runtime: Party[RuntimeState] = field(init=False)
+    journals: dict[str, Journal] = field(default_factory=dict)
+    to_batch: deque[Message] = field(default_factory=deque)
+    to_runtime: deque[Message] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.revive("batch")
+        self.revive("runtime")
+        self.connect()
+
+    def revive(self, name: str, *, forgetful: bool = False) -> None:
+        """Start a party from its journal alone; what it had not flushed is lost, as with its process."""
+        if name in self.journals:
+            self.journals[name].close()
+        if forgetful:
+            (self.folder / name).unlink()
+        journal = self.journals[name] = Journal(self.folder / name, {"party": name})
+        if name == "batch":
+            batch = BatchSettings(mapper="greedy", ends_when_done=True)
+            state = BatchState(settings=batch, arrivals=self.arrivals)
+            self.batch = Party(state, ibsched.step, journal)
+        else:
+            runtime = RuntimeState(settings=RuntimeSettings(urgency=self.urgency), machine=machine(5))
+            self.runtime = Party(runtime, irtsched.step, journal)
+
+    def connect(self) -> None:
+        """Lose what is on its way, and begin again."""
+        self.to_batch.clear()
+        self.to_runtime.clear()
+        if self.runtime.has_history:
+            self.runtime.take(Disconnect())
+        self.tell_runtime(self.batch.take(Connect()))
+
+    def tell_runtime(self, messages: tuple[Message, ...]) -> None:
+        """Put messages on their way."""
+        self.to_runtime.extend(decode_message(encode_message(message)) for message in messages)
+
+    def tell_batch(self, messages: tuple[Message, ...]) -> None:
+        """Put messages on their way."""
+        self.to_batch.extend(decode_message(encode_message(message)) for message in messages)
+
+    def go_on(self, *, runtime_first: bool) -> None:
+        """Deliver one message, else let the clock go on."""
+        turns = ["runtime", "batch"] if runtime_first else ["batch", "runtime"]
+        for name in turns:
+            if name == "runtime" and self.to_runtime:
+                self.tell_batch(self.runtime.take(self.to_runtime.popleft()))
+                return
+            if name == "batch" and self.to_batch:
+                self.tell_runtime(self.batch.take(self.to_batch.popleft()))
+                return
+        time = self.runtime.state.next_wake_s()
+        if time is not None:
+            self.tell_batch(self.runtime.take(Wake(time_s=time)))
+
+    def check(self) -> None:
+        """Assert what must hold at any time."""
+        check_machine(self.runtime.state.machine)
+        batch = self.batch.state
+        assert set(batch.done) <= set(self.runtime.state.machine.done)
+        together = [*batch.queue, *batch.urgent, *batch.away, *batch.done]
+        assert len(together) == len(set(together))
+
+
+@pytest.mark.parametrize("urgency", ["suspend", "kill"])
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(data=st.data())
+def test_deaths_at_any_moment_lose_nothing(
+    urgency: Urgency, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    arrivals = tuple(
+        Arrival(
+            time_s=float(data.draw(st.integers(0, 120))),
+            job=malleable(
+                f"j{number}",
+                least := data.draw(st.integers(1, 5)),
+                data.draw(st.integers(least, 5)),
+                float(data.draw(st.integers(1, 80))),
+                priority=100 - number,
+            ),
+            urgent=data.draw(st.integers(0, 5)) == 0,
+        )
+        for number in range(data.draw(st.integers(1, 8)))
+    )
+    arrivals = tuple(sorted(arrivals, key=lambda arrival: arrival.time_s))
+    world = World(tmp_path_factory.mktemp("world"), arrivals, urgency)
+    for _ in range(data.draw(st.integers(0, 60))):
+        match data.draw(st.sampled_from(["on"] * 8 + ["batch", "runtime", "cut", "forget"])):
+            case "on":
+                world.go_on(runtime_first=data.draw(st.booleans()))
+            case "cut":
+                world.connect()
+            case "forget":
+                # Its journal is lost: it knows the workload, and what has run it is told.
+                world.revive("batch", forgetful=True)
+                world.connect()
+            case name:
+                world.revive(name)
+                world.connect()
+        world.check()
+    for _ in range(3000):
+        if world.runtime.has_ended and world.batch.has_ended:
+            break
+        world.go_on(runtime_first=True)
+        world.check()
+    machine_, batch = world.runtime.state.machine, world.batch.state
+    names = sorted(arrival.job.job for arrival in arrivals)
+    assert sorted(machine_.done) == sorted(batch.done) == names
+    check_jobs(batch, machine_)
+    conserved(machine_, {arrival.job.job: arrival.job for arrival in arrivals})
+    for journal in world.journals.values():
+        journal.close()

@@ -1,0 +1,152 @@
+"""``aucsched ibsched`` and ``aucsched irtsched`` as a user runs them: equal results, kills, refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.run import aucsched, refused
+
+ROOT = Path(__file__).parents[3]
+#: Jobs of every kind, in their order; b and f come while others run, u is urgent.
+JOBS: list[dict[str, Any]] = [
+    {"id": "a", "priority": 9, "nodes": 3, "arrival_s": 0, "run_time_s": 400},
+    {"id": "b", "priority": 8, "nodes": 2, "arrival_s": 5, "run_time_s": 300, "kind": "malleable",
+     "min_nodes": 1, "max_nodes": 6},
+    {"id": "c", "priority": 7, "nodes": 6, "arrival_s": 5, "run_time_s": 90, "time_limit_s": 120},
+    {"id": "d", "priority": 6, "nodes": 2, "arrival_s": 9, "run_time_s": 200, "kind": "moldable",
+     "min_nodes": 1, "max_nodes": 4},
+    {"id": "u", "priority": 9, "nodes": 4, "arrival_s": 130, "run_time_s": 50, "qos": "urgent"},
+    *({"id": f"f{number}", "priority": 5, "nodes": 1 + number % 3, "arrival_s": 150 + 40 * number,
+       "run_time_s": 60 + 7 * number} for number in range(24)),
+]  # fmt: skip
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    """Return a workload file."""
+    nodes = [{"name": "n[1-6]", "cores": 1}]
+    jobs = [{"cores_per_node": 1, **job} for job in JOBS]
+    path = tmp_path / "small.json"
+    path.write_text(
+        json.dumps({"format": "aucsched-workload/1", "name": "small", "nodes": nodes, "jobs": jobs})
+    )
+    return path
+
+
+@contextmanager
+def background(*arguments: str | Path, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run a command meanwhile; it is killed if it has not ended."""
+    command = [sys.executable, "-m", "aucsched", *map(str, arguments)]
+    with subprocess.Popen(
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def heard_address(process: subprocess.Popen[str]) -> str:
+    """Return where a party says that it listens."""
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    found = re.fullmatch(r"aucsched: i\w+ listens on (\S+)\n", line)
+    assert found, line
+    return found[1]
+
+
+@pytest.mark.parametrize("mapper", ["greedy", "auction"])
+def test_two_processes_give_the_bytes_of_one(mapper: str, workload: Path, tmp_path: Path) -> None:
+    play: list[str | Path] = [workload, "--urgent", "suspend"]
+    files: list[str | Path] = ["--format", "json", "--trace"]
+    alone = aucsched(
+        "negotiate", *play, "--mapper", mapper,
+        *files, "one.jsonl", "-o", "one.json", "--jobs-out", "one.csv", cwd=tmp_path,
+    )  # fmt: skip
+    assert alone.returncode == 0, alone.stderr
+    (tmp_path / "secret").write_text("open sesame\n")
+    secret: list[str | Path] = ["--secret-file", "secret", "--journal", "journals"]
+    runtime: list[str | Path] = [
+        "--listen",
+        "127.0.0.1:0",
+        *files,
+        "two.jsonl",
+        "-o",
+        "two.json",
+        "--jobs-out",
+        "two.csv",
+    ]
+    with background("irtsched", *play, *secret, *runtime, cwd=tmp_path) as process:
+        where = ["--connect", heard_address(process)]
+        batch = aucsched(
+            "ibsched", *play, *secret, *where, "--mapper", mapper, "--jobs-out", "batch.csv", cwd=tmp_path
+        )
+        assert (batch.returncode, batch.stderr) == (0, "")
+        assert batch.stdout == f"small: {len(JOBS)} of {len(JOBS)} jobs are done\n"
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    for one, two in (("one.jsonl", "two.jsonl"), ("one.json", "two.json"), ("one.csv", "two.csv")):
+        assert (tmp_path / one).read_bytes() == (tmp_path / two).read_bytes()
+    assert (tmp_path / "batch.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
+    for journal in (tmp_path / "journals").iterdir():
+        assert b"sesame" not in journal.read_bytes()
+    # Started once more when all is done, the runtime scheduler writes the same result from its journal.
+    again = aucsched("irtsched", *play, *secret, *runtime, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert aucsched("negotiate", "--replay", "two.jsonl", cwd=tmp_path).returncode == 0
+
+
+def test_kills_lose_nothing(workload: Path) -> None:
+    """A few of the benchmark's kills; it exits with 1 when a job is lost or done twice, or a node shared."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "negotiation_kill.py", "--kills", "6", "--mapper", "greedy",
+         workload, "--urgent", "kill"],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"kills +6 \(ibsched \d, irtsched \d\)", done.stdout), done.stdout
+    assert f"{len(JOBS)} ends: each job once" in done.stdout
+
+
+def test_who_plays_something_else_is_told_so(workload: Path, tmp_path: Path) -> None:
+    with background("irtsched", workload, "--listen", "unix:s", cwd=tmp_path) as runtime:
+        heard_address(runtime)
+        other = aucsched("ibsched", "esp", "--connect", "unix:s", cwd=tmp_path)
+        assert other.returncode == 1
+        assert re.fullmatch(
+            r"aucsched: RefusedError: the other party refuses: workload: irtsched has \w+, ibsched has \w+\n",
+            other.stderr,
+        )
+        (tmp_path / "secret").write_text("s")
+        lonely = aucsched("ibsched", workload, "--connect", "unix:s", "--secret-file", "secret", cwd=tmp_path)
+        assert "ibsched asks for a shared secret, and irtsched has none" in lonely.stderr
+        assert lonely.returncode == 1
+
+
+def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "journals").mkdir()
+    (tmp_path / "journals" / "ibsched.journal").write_text("something\n")
+    for options, why in (
+        ([], "one of --listen and --connect is needed"),
+        (["--listen", "unix:s", "--connect", "unix:s"], "one of --listen and --connect is needed"),
+        (["--connect", "nowhere"], "'nowhere' is no address"),
+        (["--listen", "0.0.0.0:0"], "a shared secret is needed"),
+        (["--connect", "unix:s", "--secret-file", "empty"], "empty: the file holds no secret"),
+        (["--connect", "unix:s", "--journal", "journals"], "no journal of a negotiation"),
+        (["--connect", "unix:s", "--third-of", "queue", "--decision", "objective"], "--third-of needs"),
+    ):
+        assert why in refused("ibsched", workload, *options, cwd=tmp_path)
+    absent = aucsched("ibsched", workload, "--connect", "unix:s", "--wait", "0.1", cwd=tmp_path)
+    assert absent.returncode == 1
+    assert absent.stderr == "aucsched: NobodyError: unix:s: No such file or directory, for 0.1 s\n"

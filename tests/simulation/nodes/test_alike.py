@@ -1,0 +1,118 @@
+"""Jobs that ask for the same stand for each other: fewer bid, and everything starts as when all do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
+from aucsched.auction.options import StepOptions
+from aucsched.bidgen.demand import Demand
+from aucsched.simulation.nodes.alike import AlikeAuction, most_at_once
+from aucsched.simulation.nodes.auction import Auction
+from aucsched.simulation.nodes.kernel import NodePolicy, simulate_nodes
+from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.select import View
+
+
+def arriving(place: int, request: Request, limit_s: int, at_s: float = 0, run_s: float = 10) -> ArrivingJob:
+    job = Job(id=str(place), priority=1000 - place, request=request, time_limit_s=limit_s)
+    return ArrivingJob(job=job, arrival_s=at_s, run_time_s=run_s)
+
+
+def workload(*jobs: ArrivingJob, nodes: int = 4) -> ClusterWorkload:
+    """Return nodes of 4 cores, 1000 MiB and 2 GPUs, and their jobs."""
+    has = Resources(cores=4, memory_mib=1000, gres={"gpu": 2})
+    named = tuple(Node(name=f"n{place}", total=has, free=has) for place in range(nodes))
+    return ClusterWorkload(name="", nodes=named, jobs=jobs)
+
+
+def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 100) -> dict[str, Any]:
+    machine = Machine(of)
+    auction = Auction(machine, StepOptions(model="aucsched3", work_limit=2, window=window, reserve=reserve))
+    policy: NodePolicy = auction
+    if thinned:
+        policy = AlikeAuction(machine, auction, window=window, reserve=reserve)
+    run = simulate_nodes(of, machine, policy, NodeQueue())
+    assert len(run.played) + len(run.never) == len(of.jobs)
+    return {one.demand.job.id: (one.start_s, one.spot.nodes.tolist()) for one in run.played.values()}
+
+
+KINDS = (
+    Request(cores=1, memory_mib_per_node=300),
+    Request(cores=3),
+    Request(cores=8),
+    Request(cores=4, nodes=Span.exactly(2), gres_per_node={"gpu": Span.exactly(1)}),
+    Request(cores=4, nodes=Span.exactly(1), exclusive=True),
+    Request(nodes=Span(minimum=1, maximum=2), cores_per_node=2),
+)
+
+
+@st.composite
+def _queues(draw: st.DrawFn) -> ClusterWorkload:
+    kinds = draw(st.sets(st.sampled_from(range(len(KINDS))), min_size=1, max_size=2))
+    limits = draw(st.lists(st.integers(10, 60), min_size=1, max_size=2, unique=True))
+    jobs = []
+    for place in range(draw(st.integers(6, 18))):
+        limit = draw(st.sampled_from(limits))
+        run = draw(st.integers(1, limit))
+        jobs.append(
+            arriving(
+                place, KINDS[draw(st.sampled_from(sorted(kinds)))], limit, at_s=2 * (place // 6), run_s=run
+            )
+        )
+    return workload(*jobs)
+
+
+@settings(max_examples=30, deadline=None)
+@given(_queues(), st.integers(0, 2))
+def test_everything_starts_when_it_does_if_all_bid(of: ClusterWorkload, reserve: int) -> None:
+    assert played(of, thinned=True, reserve=reserve) == played(of, thinned=False, reserve=reserve)
+
+
+@pytest.mark.parametrize(
+    ("request_", "most"),
+    [
+        (KINDS[0], 12),  # three by memory on each node
+        (KINDS[1], 5),  # 16 cores in all: its cores may stand on several nodes
+        (KINDS[2], 2),
+        (KINDS[3], 4),  # 2 GPUs a node
+        (KINDS[4], 4),
+        (KINDS[5], 8),
+    ],
+)
+def test_how_many_could_start_at_once(request_: Request, most: int) -> None:
+    machine = Machine(workload())
+    demand = machine.reader.read(arriving(0, request_, 60).job, 0)
+    assert isinstance(demand, Demand)
+    assert most_at_once(demand, View(machine.columns, machine.columns.free)) == most
+
+
+def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = workload(*(arriving(place, KINDS[2], 60) for place in range(500)), arriving(500, KINDS[1], 60))
+    asked: list[int] = []
+    step = Auction.step
+
+    def counted(self: Auction, now: float, queue: NodeQueue) -> Any:
+        asked.append(len(queue))
+        return step(self, now, queue)
+
+    monkeypatch.setattr(Auction, "step", counted)
+    machine = Machine(of)
+    auction = Auction(machine, StepOptions(window=501, work_limit=0, reserve=1))
+    policy = AlikeAuction(machine, auction, window=501, reserve=1)
+    queue = NodeQueue()
+    for number, job in enumerate(of.jobs):
+        demand = machine.reader.read(job.job, number)
+        assert isinstance(demand, Demand)
+        queue.add(demand)
+    started = policy.step(0, queue)
+    # Two of the 500 could start, one more may be reserved for; the last job is of another kind.
+    assert asked == [4]
+    assert sorted(start.demand.index for start in started) == [0, 1]
+    assert np.unique(np.concatenate([start.spot.nodes for start in started])).tolist() == [0, 1, 2, 3]

@@ -1,0 +1,133 @@
+"""Slurm's backfill: plans for every job on whole nodes, strict order between turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nextafter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aucsched import ArrivingJob, ClusterWorkload, Job, License, Node, Request, Resources
+from aucsched.simulation.nodes.backfill import Backfill
+from aucsched.simulation.nodes.kernel import NodePolicy, simulate_nodes
+from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.planned import PlannedBackfill
+from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.slurm_select import SwitchFit
+from aucsched.simulation.turns import turn_of
+from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.workloads.drafts import make_workload, stream, uniform_arrivals
+from aucsched.simulation.workloads.kinds import ALL_KINDS, Mix, draw_jobs
+
+
+def job(name: str, cores: int, limit_s: int, *, at_s: float = 0, run_s: float | None = None) -> ArrivingJob:
+    request = Request(cores=cores)
+    return ArrivingJob(
+        job=Job(id=name, priority=1000 - int(at_s) - ord(name), request=request, time_limit_s=limit_s),
+        arrival_s=at_s,
+        run_time_s=limit_s if run_s is None else run_s,
+    )
+
+
+def workload(*jobs: ArrivingJob, nodes: int = 2, cores: int = 4) -> ClusterWorkload:
+    amount = Resources(cores=cores)
+    return ClusterWorkload(
+        name="",
+        nodes=tuple(Node(name=f"n{place}", total=amount, free=amount) for place in range(nodes)),
+        jobs=jobs,
+    )
+
+
+def starts(
+    played: ClusterWorkload, *, every_s: float = 30, depth: int = 100, planned: bool = True
+) -> dict[str, float]:
+    machine = Machine(played)
+    selector = SwitchFit(machine.columns, machine.topology)
+    policy: NodePolicy = (
+        PlannedBackfill(machine, selector, depth=depth, every_s=every_s)
+        if planned
+        else Backfill(machine, selector, reservations=1, every_s=every_s)
+    )
+    run = simulate_nodes(played, machine, policy, NodeQueue())
+    assert not run.never
+    return {entry.demand.job.id: entry.start_s for entry in run.played.values()}
+
+
+def test_a_plan_keeps_whole_nodes_where_easy_keeps_cores() -> None:
+    # B waits for A and would leave 3 cores of a node free: EASY gives C one of them, a plan keeps the node.
+    jobs = (job("A", 6, 100), job("B", 5, 100), job("C", 1, 150))
+    assert starts(workload(*jobs)) == {"A": 0, "B": 100, "C": 100}
+    assert starts(workload(*jobs), planned=False) == {"A": 0, "B": 100, "C": 0}
+
+
+def test_what_ends_before_the_plan_begins_may_use_its_nodes() -> None:
+    assert starts(workload(job("A", 6, 100), job("B", 5, 100), job("C", 1, 100))) == {
+        "A": 0,
+        "B": 100,
+        "C": 0,
+    }
+
+
+def test_every_job_has_a_plan_and_not_the_first_only() -> None:
+    # D would end before B needs its node, but C is planned on it before: at 50, when A2 ends.
+    jobs = (job("A", 8, 100, run_s=100), job("B", 8, 100), job("C", 4, 60), job("D", 4, 60))
+    assert starts(workload(*jobs, nodes=3)) == {"A": 0, "B": 100, "C": 0, "D": 60}
+
+
+def test_between_turns_only_the_front_starts() -> None:
+    # A holds one node; B, at the front, needs two. C could pass at once, and does so at the turn at 30.
+    jobs = (job("A", 4, 40), job("B", 8, 100, at_s=1), job("C", 4, 10, at_s=2), job("D", 1, 10, at_s=30))
+    assert starts(workload(*jobs)) == {"A": 0, "B": 40, "C": 30, "D": 140}
+
+
+def test_the_front_starts_between_turns() -> None:
+    assert starts(workload(job("A", 4, 40), job("B", 4, 10, at_s=7))) == {"A": 0, "B": 7}
+
+
+def test_jobs_beyond_the_depth_wait() -> None:
+    jobs = (job("A", 8, 100), job("B", 8, 100), job("C", 8, 100), job("D", 4, 50))
+    assert starts(workload(*jobs, nodes=3))["D"] == 0
+    assert starts(workload(*jobs, nodes=3), depth=3)["D"] > 0
+
+
+def test_licences_are_counted() -> None:
+    def licensed(name: str) -> ArrivingJob:
+        plain = job(name, 1, 60)
+        request = Request(cores=1, licenses={"matlab": 1})
+        return replace(plain, job=replace(plain.job, request=request))
+
+    licences = {"matlab": License(total=1, free=1)}
+    played = replace(workload(), licenses=licences, jobs=(licensed("A"), licensed("B")))
+    assert starts(played) == {"A": 0, "B": 60}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_job_of_a_mix_runs_and_the_front_is_never_passed_for_long(seed: int) -> None:
+    cluster = EvenCluster(nodes=32)
+    mix = Mix(kinds=ALL_KINDS, jobs=60, contiguous=0.3, divisors=(4, 8), ranges=False, most_whole_nodes=4)
+    drafts = draw_jobs(mix, cluster, seed)
+    arrivals = uniform_arrivals(60, 300, stream(seed, "arrivals"))
+    played = make_workload("", cluster, list(zip(arrivals, drafts, strict=True)), ())
+    found = starts(played)
+    assert len(found) == 60
+    # The first job that waits keeps its nodes from the first turn on: no longer than the longest limit.
+    waits = {arriving.job.id: found[arriving.job.id] - arriving.arrival_s for arriving in played.jobs}
+    first = next((name for name, wait in waits.items() if wait > 0), None)
+    assert first is None or waits[first] <= 600 + 30
+
+
+@given(st.floats(0.01, 100), st.integers(1, 10**6))
+def test_a_turn_begins_at_its_multiple_to_the_bit(every_s: float, turn: int) -> None:
+    begin = turn * every_s
+    assert turn_of(begin, every_s) == turn
+    assert turn_of(nextafter(begin, 0), every_s) == turn - 1
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_turns_come_at_intervals_without_exact_multiples(planned: bool) -> None:
+    # B, behind A, blocks; C could pass at the first turn after it came.
+    jobs = (job("A", 4, 40), job("B", 8, 100, at_s=1), job("C", 4, 10, at_s=2))
+    found = starts(workload(*jobs), every_s=19.155172413793103, planned=planned)
+    assert found == {"A": 0, "B": 40, "C": 19.155172413793103}

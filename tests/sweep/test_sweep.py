@@ -1,0 +1,368 @@
+"""`aucsched sweep`: grids, rows, tables, refusals."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+from support.run import aucsched
+from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
+
+import aucsched as package
+from aucsched.cli import run
+from aucsched.formats.native.read import load_snapshot
+from aucsched.sweep.axes import AXES
+from aucsched.sweep.plan import KINDS, make_plan
+from aucsched.sweep.table import to_csv
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """Return the one line with which a sweep is refused."""
+    assert run(["sweep", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished sweep over ``small``: s.csv and s.parquet beside it."""
+    folder = tmp_path_factory.mktemp("sweep")
+    outputs = ("-o", folder / "s.csv", "-o", folder / "s.parquet")
+    done = aucsched("sweep", small(folder), *GRID, *outputs, "--workers", "1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+def test_every_combination_is_a_row_in_the_grids_order(swept: Path) -> None:
+    rows = rows_of(swept / "s.csv")
+    points = [tuple(row[name] for name in ("window", "max_bids", "seed")) for row in rows]
+    assert points == list(itertools.product(["4", "12"], ["20", "120"], map(str, range(6))))
+    assert [row["run"] for row in rows] == [str(number) for number in range(RUNS)]
+
+
+def test_a_row_is_what_the_auction_says_with_these_options(swept: Path) -> None:
+    snapshot = load_snapshot(swept / "small.json")
+    for row in rows_of(swept / "s.csv"):
+        result = package.schedule(
+            snapshot,
+            window=int(row["window"]),
+            max_bids=int(row["max_bids"]),
+            work_limit=3,
+            seed=int(row["seed"]),
+        )
+        assert float(row["priority"]) == result.objective.priority
+        assert float(row["preference"]) == result.objective.preference
+        assert float(row["bound"]) == result.objective.bound
+        assert (row["status"], int(row["jobs_started"])) == (result.status.value, len(result.started))
+        cores = sum(use.cores for award in result.started for use in award.nodes.values())
+        assert int(row["cores"]) == cores
+
+
+def test_a_row_names_its_input_all_options_and_versions(swept: Path) -> None:
+    row = rows_of(swept / "s.csv")[0]
+    given = {"model": "aucsched3", "strategy": "anytime", "weights": "lexicographic", "objective": "priority"}
+    limits = {"max_bids_per_job": "60", "time_limit_s": "", "work_limit": "3", "reserve": "0", "preset": ""}
+    assert row == row | given | limits
+    assert row["input"] == "small.json"
+    assert re.fullmatch("[0-9a-f]{64}", row["input_sha256"])
+    assert (row["aucsched"], row["highspy"]) == (package.__version__, version("highspy"))
+    assert row["error"] == ""
+    assert float(row["seconds.step"]) > 0
+
+
+def test_parquet_holds_what_the_csv_holds(swept: Path) -> None:
+    table = parquet.read_table(swept / "s.parquet")
+    assert to_csv(table.to_pylist()) == (swept / "s.csv").read_text()
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types["window"] == types["work_limit"] == types["jobs_started"] == "int64"
+    assert types["priority"] == types["seconds.step"] == types["time_limit_s"] == "double"
+    assert types["model"] == types["error"] == types["preset"] == "string"
+
+
+def test_a_finished_sweep_is_not_run_again(swept: Path) -> None:
+    before = (swept / "s.csv").read_bytes()
+    (swept / "s.csv").unlink()
+    again = aucsched("sweep", swept / "small.json", *GRID, "-o", swept / "s.csv")
+    assert again.stderr == "note: 24 of 24 runs are done already\n"
+    assert (swept / "s.csv").read_bytes() == before
+
+
+def test_policies_over_a_trace(tmp_path: Path) -> None:
+    out = tmp_path / "t.csv"
+    grid = ("--policy", "fcfs,easy", "--order", "fcfs,sjf", "--workers", "1")
+    assert aucsched("sweep", TRACE, *grid, "-o", out).returncode == 0
+    rows = rows_of(out)
+    assert [(row["policy"], row["order"]) for row in rows] == [
+        ("fcfs", "fcfs"),
+        ("fcfs", "sjf"),
+        ("easy", "fcfs"),
+        ("easy", "sjf"),
+    ]
+    assert rows[2]["wait_mean_s"] == "9.2"
+    assert {row["status"] for row in rows} == {"done"}
+    assert "level_mean" not in rows[0]
+
+
+def test_a_balanced_mix_and_the_strategy_are_swept(tmp_path: Path) -> None:
+    source, out = tmp_path / "mix.json", tmp_path / "b.csv"
+    made = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.5", "--max-cores", "24", "--seed", "1")
+    assert aucsched("workload", *made, "-o", source).returncode == 0
+    grid = ("--policy", "aucsched2,aucsched3", "--balance", "on,off", "--strategy", "quick", "--workers", "1")
+    done = aucsched("sweep", source, *grid, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = rows_of(out)
+    assert [(row["policy"], row["balance"]) for row in rows] == [
+        (policy, balance) for policy in ("aucsched2", "aucsched3") for balance in ("on", "off")
+    ]
+    told = ("--policy", "aucsched3", "--balance", "--strategy", "quick", "--format", "json")
+    metrics = json.loads(aucsched("simulate", source, *told).stdout)["metrics"]
+    assert float(rows[2]["wait_mean_s"]) == metrics["wait_mean_s"] != float(rows[3]["wait_mean_s"])
+
+
+def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    told = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")
+    grid = (*told, "--window", "2,8", "--max-bids", "10,60", "--repeat", "2", "--workers", "2")
+    done = aucsched("sweep", source, *grid, "-o", out, "--plot", tmp_path / "w.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = rows_of(out)
+    assert len(rows) == 8
+    assert [row["seed"] for row in rows[:4]] == ["0", "1", "0", "1"]
+    assert {(row["reserve"], row["objective"], row["strategy"]) for row in rows} == {
+        ("1", "priority", "quick")
+    }
+    point = ("--window", "8", "--max-bids", "10", "--seed", "1", "--format", "json")
+    metrics = json.loads(aucsched("simulate", source, *told, *point).stdout)["metrics"]
+    (row,) = (row for row in rows if (row["window"], row["max_bids"], row["seed"]) == ("8", "10", "1"))
+    assert float(row["wait_mean_s"]) == metrics["wait_mean_s"] > 0
+    assert float(row["level_mean"]) == metrics["level_mean"]
+    assert float(row["level_job_shares.1"]) == metrics["level_job_shares"]["1"]
+    assert (tmp_path / "w.png").stat().st_size > 0
+
+
+def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    assert (
+        run(["sweep", str(source), "--policy", "easy,backfill-slurm", "-o", str(out), "--workers", "1"]) == 0
+    )
+    rows = rows_of(out)
+    assert [(row["policy"], row["status"], row["jobs"]) for row in rows] == [
+        ("easy", "done", "16"),
+        ("backfill-slurm", "done", "16"),
+    ]
+    for arguments, said in (
+        (("--policy", "easy", "--work-limit", "3"), "--work-limit needs --policy ipsched or aucsched1"),
+        (("--policy", "easy", "--seed", "3"), "--seed: policy easy takes no chances"),
+        (("--model", "aucsched3"), "--model: a workload of nodes has no use for it"),
+        (("--policy", "slack"), "--policy slack counts processors"),
+        (("--policy", "aucsched3", "--window", "0"), "window: 0 is below 1"),
+    ):
+        assert said in refusal(capsys, source, *arguments, "-o", tmp_path / "x.csv")
+
+
+def test_every_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    told = ("--policy", "ipsched,aucsched1,aucsched2", "--work-limit", "1", "--workers", "1")
+    assert run(["sweep", str(source), *told, "-o", str(out)]) == 0
+    # IPSCHED makes no bids; where nothing is proved, nothing is done on a timeout.
+    assert [(row["policy"], row["status"], row["on_timeout"], row["max_bids"]) for row in rows_of(out)] == [
+        ("ipsched", "done", "halve", ""),
+        ("aucsched1", "done", "halve", "150"),
+        ("aucsched2", "done", "", "6000"),
+    ]
+
+
+def test_a_gzip_log_on_standard_input(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "aucsched", "sweep", "-", "-o", str(tmp_path / "t.csv")]
+    subprocess.run(command, input=gzip.compress(TRACE.read_bytes()), check=True)
+    assert rows_of(tmp_path / "t.csv")[0]["wait_mean_s"] == "9.2"
+
+
+def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
+    # 2 200 jobs on 1 000 nodes are more variables than IPSCHED takes; ten jobs are not.
+    nodes = '{"name": "n[0-999]", "cores": 1, "free_cores": 0}'
+    jobs = ",".join(f'{{"id": "{job}", "priority": 1, "cores": 1}}' for job in range(2200))
+    wide = tmp_path / "wide.json"
+    wide.write_text(f'{{"format": "aucsched-snapshot/1", "nodes": [{nodes}], "jobs": [{jobs}]}}')
+    out = tmp_path / "w.csv"
+    grid = ("--model", "ipsched", "--window", "10,2200", "--workers", "1", "-o", out)
+    done = aucsched("sweep", wide, *grid)
+    assert done.returncode == 0
+    good, failed = rows_of(out)
+    assert (good["status"], good["error"]) == ("optimal", "")
+    assert failed["status"] == "failed"
+    assert "2000" in failed["error"]
+    assert failed["window"] == "2200"
+    assert failed["priority"] == ""
+    assert done.stderr == f"note: 1 of 2 runs failed; run 1: {failed['error']}\n"
+    journal = tmp_path / "w.csv.journal"
+    before = journal.read_bytes()
+    assert aucsched("sweep", wide, *grid).stderr == f"note: 2 of 2 runs are done already\n{done.stderr}"
+    assert journal.read_bytes() == before
+    again = aucsched("sweep", wide, *grid, "--retry-failed")
+    assert again.stderr == f"note: 1 of 2 runs are done already\n{done.stderr}"
+    assert len(journal.read_bytes().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--window", "25,x"], "--window 25,x: 'x' is not an integer"),
+        (["--window", "25,25"], "--window 25,25: 25 stands twice"),
+        (["--window", "25,"], "--window 25,: '' is not an integer"),
+        (["--window", "0"], "window: 0 is below 1"),
+        (["--time-limit", "nan"], "--time-limit nan: 'nan' is not a number of at least 0"),
+        (["--time-limit", "1,0"], "time_limit_s: 0.0 is not a positive number of seconds"),
+        (
+            ["--model", "aucsched9"],
+            "model: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",
+        ),
+        (["--policy", "easy"], "--policy: a snapshot has no use for it"),
+        (["--balance", "on"], "--balance: a snapshot has no use for it"),
+        (["--balance", "yes"], "--balance yes: 'yes' is not on or off"),
+        (["--order", "sjf"], "--order: a snapshot has no use for it"),
+        (
+            ["--preset", "plugin", "--model", "aucsched2"],
+            "preset: there was no published plugin of aucsched2",
+        ),
+        (
+            ["--time-limit", "1", "--work-limit", "5"],
+            "--time-limit and --work-limit: a run that counts its steps",
+        ),
+        (
+            ["--workers", "2", "--dask", "tcp://127.0.0.1:1"],
+            "--workers: with --dask the cluster's own workers",
+        ),
+        (["--plot", "p.gif"], "--plot p.gif: the name ends in none of .png, .pdf, .svg"),
+        (["--repeat", "2000000"], "the grid has 2000000 runs, more than 1000000"),
+    ],
+)
+def test_refused_over_a_snapshot(
+    arguments: Sequence[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refusal(capsys, small(tmp_path), *arguments, "-o", tmp_path / "x.csv")
+    assert {path.name for path in tmp_path.iterdir()} == {"small.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--model", "aucsched3"], "--model: an SWF log has no use for it"),
+        (["--window", "25"], "--window: an SWF log has no use for it"),
+        (["--seed", "3"], "--seed: policy easy takes no chances"),
+        (["--policy", "fast"], "policy 'fast' is none of"),
+        (["--order", "fast"], "order 'fast' is none of"),
+        (["--reservations", "3"], "--reservations needs --policy reservations, not easy"),
+        (["--processors", "0"], "--processors 0: '0' is not an integer of at least 1"),
+        (["--speculation", "1.5"], "--speculation 1.5: '1.5' is not a number from 0 to 1"),
+        (["--stops", "1"], "--stops needs --policy speculative, not easy"),
+    ],
+)
+def test_refused_over_a_trace(
+    arguments: Sequence[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refusal(capsys, TRACE, *arguments, "-o", tmp_path / "x.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_refused_outputs_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(small(tmp_path))
+    other, bad = tmp_path / "other.csv", tmp_path / "bad.json"
+    other.write_text("mine\n")
+    bad.write_text('{"format": "aucsched-snapshot/1", "nodes": [], "jobs": [{"id": 3}]}')
+    for arguments, said in (
+        ([source], "Missing option '-o' / '--output'"),
+        ([source, "-o", "x.txt"], "-o x.txt: the name ends in none of .csv, .parquet"),
+        ([source, "-o", "x.csv", "-o", "x.csv"], "-o: a file stands twice"),
+        ([source, "-o", str(other)], "there is no other.csv.journal to go on from"),
+        ([source, "-o", str(tmp_path / "no" / "x.csv")], "No such file or directory"),
+        (["nowhere.json", "-o", "x.csv"], "nowhere.json: No such file or directory"),
+        ([str(bad), "-o", str(tmp_path / "x.csv")], f"{bad}: jobs[0]"),
+        ([str(other), "-o", str(tmp_path / "x.csv")], f"{other}: line 1: 'mine' is no number of an SWF row"),
+    ):
+        assert said in refusal(capsys, *arguments)
+    assert other.read_text() == "mine\n"
+    assert not (tmp_path / "x.csv.journal").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*GRID[:-2], "--repeat", "3"), "has --repeat 6, this one --repeat 3"),
+        ((*GRID, "--seed", "1"), "has --seed 0, this one --seed 1"),
+        (("--window", "4,13", *GRID[2:]), "has --window 4,12, this one --window 4,13"),
+        (GRID[2:], "has --window 4,12, this one no --window"),
+        ((*GRID, "--model", "aucsched2"), "has no --model, this one --model aucsched2"),
+    ],
+)
+def test_another_grid_does_not_go_on(
+    swept: Path, arguments: Sequence[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (swept / "s.csv.journal").read_bytes()
+    line = refusal(capsys, swept / "small.json", *arguments, "-o", swept / "s.csv")
+    assert said in line
+    assert line.startswith(f"{swept / 's.csv.journal'}: the sweep it holds")
+    assert (swept / "s.csv.journal").read_bytes() == before
+
+
+def test_another_input_does_not_go_on(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "small.json"
+    other.write_bytes((swept / "small.json").read_bytes() + b"\n")
+    line = refusal(capsys, other, *GRID, "-o", swept / "s.csv")
+    assert re.search(
+        r"has as input a snapshot of SHA-256 \w{12}…, this one as input a snapshot of SHA-256", line
+    )
+
+
+def test_the_same_content_under_another_name_goes_on(swept: Path, tmp_path: Path) -> None:
+    other = tmp_path / "renamed.json"
+    other.write_bytes((swept / "small.json").read_bytes())
+    again = aucsched("sweep", other, *GRID, "-o", swept / "s.csv")
+    assert again.stderr == "note: 24 of 24 runs are done already\n"
+
+
+def test_parquet_is_refused_without_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("aucsched.sweep.table.find_spec", lambda _: None)
+    line = refusal(capsys, small(tmp_path), "-o", tmp_path / "x.parquet")
+    assert line.endswith("x.parquet needs pyarrow: pip install 'aucsched[data]'")
+
+
+def test_progress_with_the_time_left_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "aucsched", "sweep", TRACE, "--repeat", "3", "-o", tmp_path / "t.csv"]
+    with subprocess.Popen(list(map(str, command)), stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:
+                break
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"runs" in shown
+    assert b"3/3" in shown
+    assert b"0:00:00" in shown
+
+
+def test_every_axis_is_read_by_some_kind(tmp_path: Path) -> None:
+    assert set(AXES) == {name for kind in KINDS.values() for name in kind.axes}
+    plan = make_plan(str(small(tmp_path)), {})
+    assert [run.number for run in plan.runs] == [0]
