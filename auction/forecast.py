@@ -194,7 +194,7 @@ def place_alone(demand: Demand, columns: Columns, topology: Topology) -> Spot | 
 
 def resources_of(demand: Demand, spot: Spot, names: Sequence[str]) -> dict[str, Resources]:
     """Return what a job holds at a spot, by node name; memory where the job counts it."""
-    counts_memory = bool(demand.memory_per_node or demand.memory_per_unit)
+    counts_memory = demand.counts_memory
     memory = spot.held.memory.tolist()
     gres = {kind: counts.tolist() for kind, counts in spot.held.gres.items() if counts.any()}
     return {
@@ -266,7 +266,7 @@ def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
             gres[kind] += deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))[order]
     if demand.exclusive:
         gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
-    memory = demand.memory_per_node + demand.memory_per_unit * (cores // demand.unit)
+    memory = demand.memory_on(cores)
     held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
     return Spot(nodes=nodes, held=held, placement=placement)
 

@@ -182,7 +182,7 @@ def _row_of_placement(
         bid_class=(CLASS_A if aligned else CLASS_B) if contiguous else CLASS_C,
         nodes=nodes,
         cores=cores,
-        memory=demand.memory_per_node + demand.memory_per_unit * (cores // demand.unit),
+        memory=demand.memory_on(cores),
         gres={kind: gres.get(kind, np.zeros_like(nodes)) for kind in model.columns.total.gres},
     )
 

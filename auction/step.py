@@ -200,7 +200,7 @@ def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
     table = best.table
     entries = table.entries(bid)
     demand = table.demands[int(table.job[bid])]
-    counts_memory = bool(demand.memory_per_node or demand.memory_per_unit) and table.memory is not None
+    counts_memory = demand.counts_memory and table.memory is not None
     memory = table.memory[entries].tolist() if counts_memory and table.memory is not None else None
     names = [cluster.columns.names[node] for node in table.node[entries].tolist()]
     nodes = {

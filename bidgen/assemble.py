@@ -245,7 +245,7 @@ class Assembler:
         """Return what every entry holds: cores, memory if some job counts it, each gres some job asks for."""
         cores = self._cores()
         entries = {"cores": cores}
-        if any(group.demand.memory_per_node or group.demand.memory_per_unit for group in self._groups):
+        if any(group.demand.counts_memory for group in self._groups):
             entries["memory"] = self._memory(cores)
         return entries | {f"gres {kind}": self._gres(kind) for kind in sorted(self._kinds())}
 
@@ -273,9 +273,8 @@ class Assembler:
 
     def _memory(self, cores: IntArray) -> IntArray:
         per_node = self._of_entries([group.demand.memory_per_node for group in self._groups])
-        per_unit = self._of_entries([group.demand.memory_per_unit for group in self._groups])
-        unit = self._of_entries([group.demand.unit for group in self._groups])
-        return per_node + per_unit * (cores // unit)
+        per_core = self._of_entries([group.demand.memory_per_core for group in self._groups])
+        return per_node + per_core * cores
 
     def _kinds(self) -> set[str]:
         if any(group.demand.exclusive for group in self._groups):

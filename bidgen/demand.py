@@ -56,13 +56,27 @@ class Demand:
     least: int
     node_counts: Span | None
     memory_per_node: int
-    memory_per_unit: int
+    memory_per_core: int
     exclusive: bool
     contiguous: bool
     max_switches: int | None
     required: IntArray
     licenses: Mapping[str, int]
     variants: tuple[Variant, ...]
+
+    @property
+    def memory_per_unit(self) -> int:
+        """MiB that a unit of cores counts."""
+        return self.memory_per_core * self.unit
+
+    @property
+    def counts_memory(self) -> bool:
+        """Whether what the job holds includes memory."""
+        return bool(self.memory_per_node or self.memory_per_core)
+
+    def memory_on(self, cores: IntArray) -> IntArray:
+        """Return the MiB that the job holds on nodes that give it so many cores."""
+        return self.memory_per_node + self.memory_per_core * cores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +252,7 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
         least=per_node or ceil(request.min_cores_per_node / unit),
         node_counts=request.node_counts,
         memory_per_node=request.memory_mib_per_node or 0,
-        memory_per_unit=(request.memory_mib_per_core or 0) * unit,
+        memory_per_core=request.memory_mib_per_core or 0,
         exclusive=request.exclusive,
         contiguous=request.contiguous,
         max_switches=request.max_switches,

@@ -104,7 +104,7 @@ def usable(
         mask &= columns.is_empty & (free.cores == columns.total.cores)
         if demand.memory_per_unit:
             # The award holds all the node's cores, so its memory is that of all of them.
-            mask &= free.memory >= demand.memory_per_unit * (columns.total.cores // demand.unit)
+            mask &= free.memory >= demand.memory_on(columns.total.cores)
     for kind, _, count in choice.per_node:
         if count:
             mask &= free.gres.get(kind, np.zeros_like(free.cores)) >= count

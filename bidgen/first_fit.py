@@ -132,7 +132,7 @@ class FirstFit:
         demand, nodes = placement.demand, placement.nodes
         cores = cores_on(placement, self._columns)
         self._free.cores[nodes] -= cores
-        self._free.memory[nodes] -= demand.memory_per_node + demand.memory_per_unit * (cores // demand.unit)
+        self._free.memory[nodes] -= demand.memory_on(cores)
         for kind, _, count in placement.choice.per_node:
             if kind in self._free.gres:
                 self._free.gres[kind][nodes] -= count

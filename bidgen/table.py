@@ -72,10 +72,9 @@ class BidTable:
         memory = self.memory
         if memory is not None:
             job = np.repeat(self.job, self.lengths)
-            unit = np.array([demand.unit for demand in self.demands], np.int64)[job]
             on_node = np.array([demand.memory_per_node for demand in self.demands], np.int64)[job]
-            per_unit = np.array([demand.memory_per_unit for demand in self.demands], np.int64)[job]
-            memory = on_node + per_unit * (cores // unit)
+            per_core = np.array([demand.memory_per_core for demand in self.demands], np.int64)[job]
+            memory = on_node + per_core * cores
         return replace(self, cores=cores, memory=memory)
 
     def only(self, keep: BoolArray) -> BidTable:

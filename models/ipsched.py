@@ -262,17 +262,28 @@ class Ipsched:
             x, t = self.x[number][place], self.t[number][place]
             taken: list[tuple[str, LpVariable, int]] = [("cores", x, demand.unit)]
             if demand.exclusive:
-                taken = [("cores", t, int(self.columns.total.cores[node]))]
+                taken = [("cores", t, self._total_cores(node))]
                 taken += [
                     (f"gres {kind}", t, int(all_[node])) for kind, all_ in self.columns.total.gres.items()
                 ]
             else:
                 taken += [(f"gres {kind}", t, count) for kind, count in per_node.items()]
             if self.columns.free.memory[node] < UNLIMITED_MIB:
-                taken += [("memory", t, demand.memory_per_node), ("memory", x, demand.memory_per_unit)]
+                taken += self._memory(demand, node, t, x)
             for what, variable, amount in taken:
                 if amount:
                     self._node_terms.setdefault((what, node), []).append((variable, amount, demand.job))
+
+    def _memory(
+        self, demand: Demand, node: int, t: LpVariable, x: LpVariable
+    ) -> list[tuple[str, LpVariable, int]]:
+        """Return what an option takes of a node's memory; an exclusive job holds that of all its cores."""
+        if demand.exclusive:
+            return [("memory", t, demand.memory_per_node + demand.memory_per_core * self._total_cores(node))]
+        return [("memory", t, demand.memory_per_node), ("memory", x, demand.memory_per_unit)]
+
+    def _total_cores(self, node: int) -> int:
+        return int(self.columns.total.cores[node])
 
     def _free(self, what: str, node: int) -> int:
         return int(part_of(self.columns.free, _name(what))[node])
