@@ -115,7 +115,7 @@ class _Check:
         self._check_nothing_extra()
 
     def _fail(self, message: str) -> None:
-        raise AwardError(f"job {self._job.id}: {message}")
+        raise AwardError(f"job {self._job.id}: {message}", job=self._job.id)
 
     def _check_node(self, node: Node) -> None:
         request, use = self._request, self._held[node.name]

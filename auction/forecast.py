@@ -1,4 +1,4 @@
-"""When a job that waits could start at the latest, if running jobs end as estimated (SPEC 6: shadow time).
+"""When a job that waits could start at the latest, if running jobs end as estimated: its shadow time.
 
 Resources only grow while running jobs end and nothing starts, so the first end at which the job fits is
 found by bisection; each probe asks the same machinery that makes the auction's bids.
@@ -6,26 +6,21 @@ found by bisection; each probe asks the same machinery that makes the auction's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, columns_of, nothing_held
-from ..bidgen.dealing import deal_evenly
-from ..bidgen.demand import Demand, DemandReader
-from ..bidgen.first_fit import FirstFit, Placement, cores_on
-from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.candidates import View
+from ..bidgen.columns import UNLIMITED_MIB, Capacity, Columns, IntArray, nothing_held
+from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
-from ..bidgen.table import BidTable
 from ..cluster.jobs import Job
-from ..cluster.nodes import NodeState, Resources
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
-from ..topology.tree import Topology, topology_of
-
-#: A node in one of these takes jobs again when one of its running jobs ends.
-_COMES_BACK = (NodeState.ALLOCATED, NodeState.COMPLETING)
+from .spot import Spot, Start, add_spot, place_alone, spot_of_resources
+from .state import State, state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +55,16 @@ def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> S
         None when no end of running jobs lets it start: it asks for more than there is, or for nodes that
         are down or held by something without an end.
     """
-    forecast = Forecast(snapshot, awards)
+    state = state_of(snapshot)
+    limits = {one.id: one.time_limit_s for one in snapshot.jobs}
+    taken = [(spot_of_resources(award.nodes, state.columns), limits[award.job]) for award in awards]
+    forecast = Forecast(state, taken)
     found = forecast.first(job)
     if found is None:
         return None
-    step, spot = found
+    time, spot = found
     names = tuple(snapshot.nodes[node].name for node in spot.nodes.tolist())
-    return ShadowStart(time=forecast.times[step], nodes=names, at_once=step == 0)
+    return ShadowStart(time=time, nodes=names, at_once=time == forecast.times[0])
 
 
 def earliest_start(snapshot: Snapshot, job_id: str, awards: Iterable[Award] = ()) -> ShadowStart | None:
@@ -74,137 +72,133 @@ def earliest_start(snapshot: Snapshot, job_id: str, awards: Iterable[Award] = ()
     return shadow_time(snapshot, {job.id: job for job in snapshot.jobs}[job_id], awards)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hold:
-    """What a job holds, and when it gives it back."""
-
-    end: float
-    nodes: Mapping[str, Resources]
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Spot:
-    """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,).
-
-    ``placement`` is the first-fit placement, None when only the auction's bids found the spot.
-    """
-
-    nodes: IntArray
-    held: Capacity
-    placement: Placement | None
+def limits_of(starts: Iterable[Start]) -> list[tuple[Spot, float | None]]:
+    """Return what starts hold, and for how long."""
+    return [(start.spot, start.demand.job.time_limit_s) for start in starts]
 
 
 class Forecast:
-    """The cluster's free resources at every moment at which something ends.
+    """The free resources now and at every later moment at which something ends.
 
     Args:
-        snapshot: the cluster.
-        awards: jobs that start now.
-        kept: what is never given back, by node index: reservations made before.
+        state: the cluster.
+        taken: what starts now, and its time limit in seconds; None: it never ends.
+        kept: what is never given back: reservations made before.
 
     Attributes:
-        times: now, then each later end of a running job, an award or a reservation; ascending.
+        times: now, then each later end of a running job, a start or an advance reservation; ascending.
     """
 
-    def __init__(self, snapshot: Snapshot, awards: Iterable[Award], kept: Iterable[Spot] = ()) -> None:
-        self._snapshot = snapshot
-        self._columns = columns_of(snapshot)
-        self._topology: Topology = topology_of(snapshot)
-        now = snapshot.time or 0.0
-        started = list(awards)
-        holds = [*_running(snapshot, now), *_awarded(snapshot, started, now)]
-        ends = {hold.end for hold in holds} | {entry.end for entry in snapshot.reservations}
-        self.times = [now, *sorted(end for end in ends if end > now)]
-        self._free = less_awards(self._columns, started)
+    def __init__(
+        self, state: State, taken: Iterable[tuple[Spot, float | None]] = (), kept: Iterable[Spot] = ()
+    ) -> None:
+        self._state = state
+        self._limited = state.columns.total.memory < UNLIMITED_MIB
+        now, free = state.now, state.columns.free.copy()
+        holds = [(hold.end, hold.spot) for hold in state.holds]
+        for spot, limit in taken:
+            add_spot(free, spot, -1, self._limited)
+            holds.append((inf if limit is None else now + limit, spot))
         for spot in kept:
-            _keep(self._free, spot)
-        self._release = _Release(self._columns, holds)
-        self._comes_back = np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_)
+            add_spot(free, spot, -1, self._limited)
+        self._free = free
+        ends = sorted(((max(end, now), spot) for end, spot in holds if end < inf), key=lambda one: one[0])
+        moments = {end for end, _ in ends} | set(state.changes)
+        self.times: list[float] = [now, *sorted(end for end in moments if end > now)]
+        self._read_ends(ends)
 
-    def first(self, job: Job) -> tuple[int, Spot] | None:
-        """Return the first step at which the job fits alone, and its nodes.
+    def _read_ends(self, ends: list[tuple[float, Spot]]) -> None:
+        """Lay out what is given back as columns, one entry for each job and node of it, by time."""
+        spots = [spot for _, spot in ends]
+        given = np.searchsorted(np.array([end for end, _ in ends]), self.times, side="right")
+        entries = np.cumsum([0, *(len(spot.nodes) for spot in spots)])
+        self._entries: list[int] = entries[given].tolist()
+        self._node = _joined([spot.nodes for spot in spots])
+        self._cores = _joined([spot.held.cores for spot in spots])
+        self._memory = _joined([spot.held.memory for spot in spots])
+        self._gres = {kind: _joined([_gres(spot, kind) for spot in spots]) for kind in self._free.gres}
 
-        Without reservations to keep clear of, what fits once fits ever after: bisection. A reservation
-        to come may stand in the way of a later start only, so from there on every step is tried.
+    def at(self, step: int) -> Columns:
+        """Return the cluster's columns as they will be at ``times[step]``."""
+        last = self._entries[step]
+        node, free, columns = self._node[:last], self._free, self._state.columns
+        memory = _added(free.memory, node, self._memory[:last])
+        later = Capacity(
+            cores=_added(free.cores, node, self._cores[:last]),
+            memory=np.where(self._limited, np.minimum(memory, columns.total.memory), free.memory),
+            gres={kind: _added(counts, node, self._gres[kind][:last]) for kind, counts in free.gres.items()},
+        )
+        takes_jobs = columns.takes_jobs
+        if self._state.comes_back is not None:
+            ended = np.zeros(len(takes_jobs), np.bool_)
+            ended[node] = True
+            takes_jobs = takes_jobs | (self._state.comes_back & ended)
+        empty = nothing_held(columns.total, later)
+        return replace(columns, free=later, takes_jobs=takes_jobs, is_empty=empty)
+
+    def free_at(self, time: float) -> Capacity:
+        """Return what will be free at a time."""
+        return self.at(int(np.searchsorted(self.times, time, side="right")) - 1).free
+
+    def first(self, job: Job, demand: Demand | None = None) -> tuple[float, Spot] | None:
+        """Return the first time at which a job fits alone, and where; None: never.
+
+        Without reservations to keep clear of, what fits once fits ever after: bisection. An advance
+        reservation to come may stand in the way of a later start only, so from there on every step is tried.
+
+        Args:
+            job: the job.
+            demand: what it asks for where it asks for the same at every time.
         """
-        last = len(self.times) - 1
-        low = self._bisected(job, last)
-        if low is None or not self._snapshot.reservations:
-            return low
-        steps = ((step, self._fits(job, step)) for step in range(low[0], last + 1))
-        return next(((step, spot) for step, spot in steps if spot is not None), None)
+        low = self._bisected(lambda step: self._fits(job, demand, step, honour=False))
+        if low is None or not self._state.changes:
+            return None if low is None else (self.times[low[0]], low[1])
+        steps = range(low[0], len(self.times))
+        tried = ((step, self._fits(job, demand, step, honour=True)) for step in steps)
+        return next(((self.times[step], spot) for step, spot in tried if spot is not None), None)
 
-    def _bisected(self, job: Job, last: int) -> tuple[int, Spot] | None:
-        found = self._fits(job, 0, reservations=False)
-        if found is not None:
-            return 0, found
-        found = self._fits(job, last, reservations=False)
+    def first_where(self, fits: Callable[[Columns], Spot | None]) -> tuple[float, Spot] | None:
+        """Return the first time at which ``fits`` finds a spot, and the spot; None: never."""
+        found = self._bisected(lambda step: fits(self.at(step)))
+        return None if found is None else (self.times[found[0]], found[1])
+
+    def _bisected(self, fits: Callable[[int], Spot | None]) -> tuple[int, Spot] | None:
+        low, high = -1, len(self.times) - 1
+        found = fits(high)
         if found is None:
             return None
-        low, high = 0, last
         while high - low > 1:
             middle = (low + high) // 2
-            nodes = self._fits(job, middle, reservations=False)
-            if nodes is None:
+            spot = fits(middle)
+            if spot is None:
                 low = middle
             else:
-                high, found = middle, nodes
+                high, found = middle, spot
         return high, found
 
-    def _fits(self, job: Job, step: int, *, reservations: bool = True) -> Spot | None:
+    def _fits(self, job: Job, demand: Demand | None, step: int, *, honour: bool) -> Spot | None:
         """Return where the job could start at a step, None when it fits nowhere."""
-        columns = self.columns_at(step)
-        reader = DemandReader(self.cluster_at(step), columns, honour_reservations=reservations)
-        demand = reader.read(job, 0)
-        return place_alone(demand, columns, self._topology) if isinstance(demand, Demand) else None
-
-    def at(self, step: int) -> Capacity:
-        """Return what is free at a step."""
-        return self.columns_at(step).free
-
-    def cluster_at(self, step: int) -> Snapshot:
-        """Return the cluster without jobs, at a step's time: what a request is read against."""
-        known = self._snapshot.time is not None or step > 0
-        return Snapshot(
-            nodes=self._snapshot.nodes,
-            time=self.times[step] if known else None,
-            partitions=self._snapshot.partitions,
-            reservations=self._snapshot.reservations,
-        )
-
-    def columns_at(self, step: int) -> Columns:
-        """Return the nodes as they will be at a step."""
-        free, ended = self._release.by(self.times[step], self._free, self._columns.total)
-        takes_jobs = self._columns.takes_jobs | (self._comes_back & ended)
-        return replace(
-            self._columns, free=free, takes_jobs=takes_jobs, is_empty=nothing_held(self._columns.total, free)
-        )
+        columns, state = self.at(step), self._state
+        if state.reread is not None:
+            known = state.is_timed or step > 0
+            demand = state.reread(job, columns, self.times[step] if known else None, honour)
+        if demand is None or not View(columns, columns.free).could_hold(demand):
+            return None
+        return place_alone(demand, columns, state.topology)
 
 
-def place_alone(demand: Demand, columns: Columns, topology: Topology) -> Spot | None:
-    """Return where a job could start on what is free if nothing else did, None when it fits nowhere."""
-    placement = FirstFit(columns, topology).place(demand)
-    if placement is not None:
-        return spot_of_placement(placement, columns)
-    # The auction also bids on nodes that first-fit does not look at together.
-    options = BidOptions(max_bids=1, max_bids_per_job=1)
-    table = generate_bids((replace(demand, index=0),), columns, topology, options).table
-    return spot_of_bid(table, 0) if len(table) else None
+def _gres(spot: Spot, kind: str) -> IntArray:
+    return spot.held.gres.get(kind, np.zeros(len(spot.nodes), np.int64))
 
 
-def resources_of(demand: Demand, spot: Spot, names: Sequence[str]) -> dict[str, Resources]:
-    """Return what a job holds at a spot, by node name; memory where the job counts it."""
-    counts_memory = demand.counts_memory
-    memory = spot.held.memory.tolist()
-    gres = {kind: counts.tolist() for kind, counts in spot.held.gres.items() if counts.any()}
-    return {
-        names[node]: Resources(
-            cores=cores,
-            memory_mib=memory[place] if counts_memory else None,
-            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
-        )
-        for place, (node, cores) in enumerate(zip(spot.nodes.tolist(), spot.held.cores.tolist(), strict=True))
-    }
+def _joined(parts: list[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _added(counts: IntArray, node: IntArray, amount: IntArray) -> IntArray:
+    # Sums of counts stay far below 2⁵³, so that bincount's floats hold them exactly.
+    more: IntArray = np.bincount(node, weights=amount, minlength=len(counts)).astype(np.int64)
+    return counts + more
 
 
 def guard_for(
@@ -241,104 +235,3 @@ def _held_on(spot: Spot, nodes: IntArray, kinds: Iterable[str]) -> Capacity:
         memory=spot.held.memory[place] * there,
         gres={kind: gres[kind][place] * there if kind in gres else none for kind in kinds},
     )
-
-
-def _keep(free: Capacity, spot: Spot) -> None:
-    free.cores[spot.nodes] -= spot.held.cores
-    free.memory[spot.nodes] -= spot.held.memory
-    for kind, counts in spot.held.gres.items():
-        free.gres[kind][spot.nodes] -= counts
-
-
-def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
-    """Return what a first-fit placement holds."""
-    demand = placement.demand
-    order = np.argsort(placement.nodes)
-    nodes = placement.nodes[order]
-    cores = cores_on(placement, columns)[order]
-    gres = {kind: np.zeros(len(nodes), np.int64) for kind in columns.total.gres}
-    for kind, _, count in placement.choice.per_node:
-        if kind in gres:
-            gres[kind] += count
-    for kind, _, _, high in placement.choice.total:
-        if kind in gres:
-            free = columns.free.gres[kind][placement.nodes]
-            gres[kind] += deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))[order]
-    if demand.exclusive:
-        gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
-    memory = demand.memory_on(cores)
-    held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
-    return Spot(nodes=nodes, held=held, placement=placement)
-
-
-def spot_of_bid(table: BidTable, bid: int) -> Spot:
-    """Return what a bid holds."""
-    entries = table.entries(bid)
-    nodes = table.node[entries]
-    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries]
-    gres = {kind: counts[entries] for kind, counts in table.gres.items()}
-    return Spot(
-        nodes=nodes, held=Capacity(cores=table.cores[entries], memory=memory, gres=gres), placement=None
-    )
-
-
-class _Release:
-    """What is given back, as columns with one entry for each job and node of it, by end time."""
-
-    def __init__(self, columns: Columns, holds: Iterable[_Hold]) -> None:
-        entries = sorted(_entries(columns, holds), key=lambda entry: entry[0])
-        uses = [use for _, _, use in entries]
-        self._end = np.array([end for end, _, _ in entries], np.float64)
-        self._node: IntArray = np.array([node for _, node, _ in entries], np.int64)
-        self._cores = np.array([use.cores for use in uses], np.int64)
-        self._memory = np.array([use.memory_mib or 0 for use in uses], np.int64)
-        self._gres = {
-            kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in columns.total.gres
-        }
-
-    def by(self, time: float, free: Capacity, total: Capacity) -> tuple[Capacity, BoolArray]:
-        """Return what is free at ``time``, and on which nodes something has ended by then."""
-        count = int(np.searchsorted(self._end, time, side="right"))
-        nodes = self._node[:count]
-        after = free.copy()
-        np.add.at(after.cores, nodes, self._cores[:count])
-        np.add.at(after.memory, nodes, self._memory[:count])
-        for kind, counts in after.gres.items():
-            np.add.at(counts, nodes, self._gres[kind][:count])
-        # Memory that is not limited stays as it is, and nothing grows beyond what the node has.
-        np.minimum(after.memory, total.memory, out=after.memory)
-        ended = np.zeros(len(free.cores), np.bool_)
-        ended[nodes] = True
-        return after, ended
-
-
-def _entries(columns: Columns, holds: Iterable[_Hold]) -> Iterator[tuple[float, int, Resources]]:
-    return ((hold.end, columns.index[name], use) for hold in holds for name, use in hold.nodes.items())
-
-
-def _running(snapshot: Snapshot, now: float) -> Iterator[_Hold]:
-    for job in snapshot.running:
-        if job.end_time is not None:
-            yield _Hold(end=max(job.end_time, now), nodes=job.nodes)
-
-
-def _awarded(snapshot: Snapshot, awards: Iterable[Award], now: float) -> Iterator[_Hold]:
-    limits = {job.id: job.time_limit_s for job in snapshot.jobs}
-    for award in awards:
-        limit = limits[award.job]
-        if limit is not None:
-            yield _Hold(end=now + limit, nodes=award.nodes)
-
-
-def less_awards(columns: Columns, awards: Iterable[Award]) -> Capacity:
-    """Return what is free now less what awards take."""
-    free = columns.free.copy()
-    limited = columns.total.memory < UNLIMITED_MIB
-    for award in awards:
-        for name, use in award.nodes.items():
-            node = columns.index[name]
-            free.cores[node] -= use.cores
-            free.memory[node] -= (use.memory_mib or 0) if limited[node] else 0
-            for kind, count in use.gres.items():
-                free.gres[kind][node] -= count
-    return free

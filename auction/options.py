@@ -25,7 +25,7 @@ MODELS = ("ipsched", *AUCTIONS)
 
 WEIGHTS = ("lexicographic", "paper")
 OBJECTIVES = ("priority", "priority_cores")
-STRATEGIES = ("exact", "anytime")
+STRATEGIES = ("exact", "anytime", "greedy")
 #: Where one binary variable a bid is the whole program.
 ANYTIME_MODELS = ("aucsched2", "aucsched3")
 ON_TIMEOUT = ("halve", "incumbent", "discard")
@@ -75,19 +75,22 @@ class StepOptions:
         model: name in MODELS.
         window: jobs of highest priority that take part (MAX_JOB_COUNT).
         max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's (DEFAULT_CAPS).
-        time_limit_s: wall time of each attempt's solve.
+        time_limit_s: wall time of the whole step: bids, programs, search and solves of all its attempts.
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
         objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
-        strategy: ``exact``, the papers': HiGHS, halving the window on a timeout; ``anytime``: greedy, prices
-            and large-neighbourhood search, for AUCSCHED2 and 3 under lexicographic weights; it makes one
-            attempt, whose award stands, so ``on_timeout`` has nothing to halve. None takes ``anytime`` where
-            it can be had, else ``exact``.
+        strategy: ``anytime``: greedy awards, prices and search, then the model in PuLP over the bids that
+            could still be in a better award, solved by HiGHS from the award at hand; for AUCSCHED2 and 3
+            under lexicographic weights. ``exact``, the papers': the model over all bids, solved by HiGHS.
+            ``greedy``: first-fit and greedy awards over the bids; nothing is proved and no limit reached.
+            None takes ``anytime`` where it can be had, else ``exact``.
         work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
             branch-and-bound nodes of each solve for ``exact``.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most so many, cut
             along its switches (parts.py); the time limit holds for all together, the work limit for each.
             None is PART_NODES.
-        on_timeout: ``halve``, ``incumbent`` or ``discard`` (SPEC 1.9).
+        on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's
+            window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
+            stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2).
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
         preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
@@ -149,6 +152,12 @@ class StepOptions:
             _within("part_nodes", self.part_nodes, 1, _LARGEST)
             if not self.is_anytime:
                 raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
+        if self.strategy == "greedy" and (self.model == "ipsched" or self.weights == "paper"):
+            is_bidding = self.model != "ipsched"
+            what = "it has lexicographic weights only" if is_bidding else "ipsched places without bids"
+            raise OptionError(f"strategy: greedy is not to be had here: {what}")
+        if self.strategy == "greedy" and self.work_limit is not None:
+            raise OptionError("work_limit: strategy greedy reaches no limit")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
                 raise OptionError("strategy: anytime has lexicographic weights only")
@@ -160,8 +169,18 @@ class StepOptions:
 
     @property
     def is_anytime(self) -> bool:
-        """Whether a step searches; otherwise it solves as the papers do."""
+        """Whether a step searches, then solves what is left; otherwise it solves at once or is greedy."""
         return self._has_anytime if self.strategy is None else self.strategy == "anytime"
+
+    @property
+    def chosen_strategy(self) -> str:
+        """The strategy, the default resolved."""
+        return self.strategy or ("anytime" if self.is_anytime else "exact")
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether a step makes greedy awards only."""
+        return self.strategy == "greedy"
 
     @property
     def nodes_of_a_part(self) -> int:

@@ -21,6 +21,7 @@ from ..bidgen.fields import gres_choices, units_of, usable
 from ..bidgen.generate import Bids, first_fit_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
+from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
@@ -42,19 +43,29 @@ class _Held:
     result: AttemptResult
 
 
-def attempt_in_parts(window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> AttemptResult:
-    """Auction a window part by part and return the joined award."""
-    return _Parts(window, cluster, options).run()
+def attempt_in_parts(
+    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, *, size: int, deadline: float | None
+) -> AttemptResult:
+    """Auction jobs' bids part by part and return the joined award; arguments as in ``attempt``."""
+    return _Parts(demands, cluster, options, size, deadline).run()
 
 
 class _Parts:
     """The parts, what is left of them, and the auctions held."""
 
-    def __init__(self, window: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> None:
+    def __init__(
+        self,
+        window: tuple[Demand, ...],
+        cluster: Cluster,
+        options: StepOptions,
+        size: int,
+        deadline: float | None,
+    ) -> None:
+        self._size = size
+        self._deadline = deadline
         self._window = window
         self._cluster = cluster
         self._options = options
-        self._began = options.clock()
         self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)
         self._count = int(self._part.max()) + 1
         self._columns = cluster.columns
@@ -124,7 +135,7 @@ class _Parts:
         )
 
     def _left_s(self) -> float:
-        return self._began + self._options.time_limit_s - self._options.clock()
+        return NO_LIMIT_S if self._deadline is None else self._deadline - self._options.clock()
 
     def _round(self, places: IntArray, share: float) -> None:
         """Deal jobs to the parts and hold an auction in each."""
@@ -140,12 +151,12 @@ class _Parts:
 
     def _hold(self, places: IntArray, demands: tuple[Demand, ...], time_s: float) -> None:
         options = self._options
-        if options.work_limit is None:
-            options = replace(options, time_limit_s=max(time_s, 1e-3))
+        deadline = None if self._deadline is None else options.clock() + max(time_s, 1e-3)
         ranked = tuple(replace(demand, index=index) for index, demand in enumerate(demands))
         caps = max(1, options.bids_in_all * len(places) // len(self._window))
         options = replace(options, max_bids=max(caps, len(places)))
-        result = attempt(ranked, replace(self._cluster, columns=self._columns), options)
+        beside = replace(self._cluster, columns=self._columns)
+        result = attempt(ranked, beside, options, size=len(ranked), deadline=deadline)
         self._won[places[result.table.job[result.chosen]]] = True
         self._columns = _without(self._columns, result.table, result.chosen.tolist())
         self._held.append(_Held(places, result))
@@ -230,7 +241,7 @@ class _Parts:
             could_bid[held.places] |= held.result.bids.could_bid
             first_fit[held.places] |= held.result.bids.first_fit
         return AttemptResult(
-            size=len(self._window),
+            size=self._size,
             bids=Bids(table=table, first_fit=first_fit, could_bid=could_bid),
             table=table,
             chosen=chosen,

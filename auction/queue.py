@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand, DemandReader, Ineligible
@@ -36,26 +38,47 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
     )
 
 
-def queue_of(snapshot: Snapshot, columns: Columns, options: StepOptions) -> Queue:
-    """Return the queue with its window; jobs that never start, or not in this model, take no place in it."""
+def queue_of(
+    snapshot: Snapshot,
+    columns: Columns,
+    options: StepOptions,
+    aside: Mapping[str, Refusal] = MappingProxyType({}),
+) -> Queue:
+    """Return the queue with its window; jobs that never start, or not in this model, take no place in it.
+
+    Nor do those ``aside``, by id: they made a step fail.
+    """
     size = options.window
     reader = DemandReader(snapshot, columns)
     jobs = in_order(snapshot.jobs)
     window: list[Demand] = []
     refused: dict[str, Refusal] = {}
     for job in jobs:
-        refusal = _never_starts(job) or _not_in(options.model, job)
+        refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
         if refusal is None and len(window) == size:
             detail = f"the {size} jobs of the window have higher priority"
             refusal = Refusal(job=job.id, reason=Reason.WINDOW, detail=detail)
         if refusal is None:
-            demand = reader.read(job, len(window))
+            demand = _read(reader, job, len(window))
             if isinstance(demand, Demand):
                 window.append(demand)
                 continue
-            refusal = _ineligible(job, demand)
+            refusal = demand if isinstance(demand, Refusal) else _ineligible(job, demand)
         refused[job.id] = refusal
     return Queue(jobs=jobs, window=tuple(window), refused=refused)
+
+
+def set_aside(job: str, error: Exception) -> Refusal:
+    """Return the refusal of a job that made reading, bidding or checking fail."""
+    detail = f"it made the step fail and was set aside: {type(error).__name__}: {error}"
+    return Refusal(job=job, reason=Reason.SET_ASIDE, detail=detail)
+
+
+def _read(reader: DemandReader, job: Job, index: int) -> Demand | Ineligible | Refusal:
+    try:
+        return reader.read(job, index)
+    except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
+        return set_aside(job.id, error)
 
 
 def _never_starts(job: Job) -> Refusal | None:

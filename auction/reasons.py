@@ -15,7 +15,7 @@ from ..bidgen.guard import Guard
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..formats.hostlist import fold
-from .attempt import AttemptResult, Cluster
+from .decide import Decision
 from .ledger import FreeState
 from .queue import Queue
 
@@ -23,44 +23,47 @@ from .queue import Queue
 _LISTED = 8
 
 
-def refusals(
-    snapshot: Snapshot, queue: Queue, cluster: Cluster, best: AttemptResult | None, *, discarded: bool
-) -> Iterator[Refusal]:
+def refusals(snapshot: Snapshot, queue: Queue, decision: Decision) -> Iterator[Refusal]:
     """Yield every job that does not start, in queue order, with the reason."""
-    losers = {} if best is None else _losers(snapshot, queue, cluster, best, discarded=discarded)
+    losers = _losers(snapshot, decision)
     for job in queue.jobs:
         refusal = queue.refused.get(job.id) or losers.get(job.id)
         if refusal is not None:
             yield refusal
 
 
-def _losers(
-    snapshot: Snapshot, queue: Queue, cluster: Cluster, best: AttemptResult, *, discarded: bool
-) -> dict[str, Refusal]:
-    winners = set() if discarded else set(best.table.job[best.chosen].tolist())
-    explainer = _Explainer(snapshot, cluster, best)
+def _losers(snapshot: Snapshot, decision: Decision) -> dict[str, Refusal]:
+    winners = {start.demand.job.id for start in decision.starts}
+    size = len(decision.window) if decision.best is None else decision.best.size
+    explainer = _Explainer(snapshot, decision)
     found: dict[str, Refusal] = {}
-    for place, demand in enumerate(queue.window):
-        if place >= best.size:
-            detail = f"the time limit halved the window to {best.size} jobs"
-            found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
-        elif place not in winners:
-            reason, detail = explainer.why(place, demand, discarded=discarded)
-            found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
+    for place, demand in enumerate(decision.window):
+        if demand.job.id in winners:
+            continue
+        if place >= size:
+            reason, detail = Reason.WINDOW, f"the time limit halved the window to {size} jobs"
+        else:
+            reason, detail = explainer.why(demand)
+        found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
     return found
 
 
 class _Explainer:
     """Finds what stood in a losing job's way."""
 
-    def __init__(self, snapshot: Snapshot, cluster: Cluster, best: AttemptResult) -> None:
+    def __init__(self, snapshot: Snapshot, decision: Decision) -> None:
         self._snapshot = snapshot
-        self._cluster = cluster
-        self._table = best.table
-        self._could_bid = best.bids.could_bid
-        self._state = FreeState(best.table, cluster.columns, cluster.guards)
+        self._decision = decision
+        self._cluster = decision.cluster
         self._holders: dict[int, list[str]] = {}
         self._license_holders: dict[str, list[str]] = {}
+        best = decision.best
+        if best is None:
+            return
+        self._best = best
+        self._table = best.table
+        self._place = {demand.job.id: demand.index for demand in best.table.demands}
+        self._state = FreeState(best.table, decision.cluster.columns, decision.cluster.guards)
         for bid in best.chosen.tolist():
             self._state.take(bid)
             self._note(bid)
@@ -72,18 +75,32 @@ class _Explainer:
         for name in job.request.licenses:
             self._license_holders.setdefault(name, []).append(job.id)
 
-    def why(self, place: int, demand: Demand, *, discarded: bool) -> tuple[Reason, str]:
+    def why(self, demand: Demand) -> tuple[Reason, str]:
         """Return the reason and the particulars for one job of the window."""
+        if demand.job.id in self._decision.left_out:
+            return self._left_out(demand)
+        place = -1 if self._decision.best is None else self._place.get(demand.job.id, -1)
+        if place < 0:
+            return self._without_bid(demand)
         bids = range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())
         if not bids:
-            return self._without_bid(place, demand)
-        if discarded:
+            if self._best.bids.could_bid[place]:
+                return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+            return self._without_bid(demand)
+        if self._decision.discarded:
             return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
         return self._outbid(bids)
 
-    def _without_bid(self, place: int, demand: Demand) -> tuple[Reason, str]:
-        if self._could_bid[place]:
-            return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+    def _left_out(self, demand: Demand) -> tuple[Reason, str]:
+        """Say which jobs bid in place of one that asks for the same."""
+        others = [one.job.id for one in self._decision.window if one.kind == demand.kind]
+        ahead = others[: others.index(demand.job.id)]
+        return (
+            Reason.OUTBID,
+            f"outbid by {_listed(ahead)}, which ask for the same: no more could start at once",
+        )
+
+    def _without_bid(self, demand: Demand) -> tuple[Reason, str]:
         guards = [guard for guard in self._cluster.guards if guard.outlasts(demand.job)]
         if guards and self._can_bid(demand, self._cluster.columns):
             alone = (guard for guard in guards if not self._can_bid(demand, self._cluster.columns, guard))

@@ -1,53 +1,69 @@
-"""Reservations for the first blocked jobs, so that narrower jobs cannot starve a wide one (SPEC 6)."""
+"""Reservations for the first blocked jobs, so that narrower jobs cannot starve a wide one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
-
+from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
-from ..cluster.jobs import Job
-from ..cluster.schedule import Award
-from ..cluster.snapshot import Snapshot
-from .forecast import Forecast, Spot, guard_for
+from .forecast import Forecast, guard_for, limits_of
+from .spot import Spot, Start
+from .state import State
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Reserved:
-    """A blocked job's reservation: what others must leave, and where the job stands."""
+class Reservations:
+    """Reservations of one step, made one after another.
 
-    guard: Guard
-    spot: Spot
-
-
-def reservations_for(
-    snapshot: Snapshot, blocked: list[tuple[Job, list[Award]]], count: int
-) -> tuple[Reserved, ...]:
-    """Return reservations for the first ``count`` blocked jobs that can ever start.
-
-    Each starts as soon as running jobs and the awards of jobs with higher priority leave enough beside the
-    reservations made before it, which are taken to hold from now on and for ever. A job that fits beside
+    Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
+    the reservations made before it, which are taken to hold from now on and for ever. A job that fits beside
     those now is reserved for now: only jobs of lower priority stood in its way.
 
     Args:
-        snapshot: the cluster and its queue.
-        blocked: jobs of the window that do not start, in queue order, each with the awards of the jobs
-            before it.
+        state: the cluster.
         count: K.
+        is_final: starts told here hold what they were given; otherwise their jobs bid again.
+
+    Attributes:
+        guards: what others must leave free.
+        asked: ids of the jobs that were to get one; some can never start.
     """
-    made: list[Reserved] = []
-    for job, before in blocked:
-        if len(made) == count:
-            break
-        found = Forecast(snapshot, before, [one.spot for one in made])
-        start = found.first(job)
-        if start is not None:
-            step, spot = start
-            time = found.times[step]
-            alone = Forecast(snapshot, (), [one.spot for one in made])
-            free = alone.at(int(np.searchsorted(alone.times, time, side="right")) - 1)
-            spots = {one.guard.job.id: one.spot for one in made}
-            guard = guard_for(job, alone.times[0], time, spot, free, spots)
-            made.append(Reserved(guard=guard, spot=spot))
-    return tuple(made)
+
+    def __init__(self, state: State, count: int, *, is_final: bool = False) -> None:
+        self._state = state
+        self._count = count
+        self._is_final = is_final
+        self._kept: dict[str, Spot] = {}
+        self.guards: tuple[Guard, ...] = ()
+        self.asked: set[str] = set()
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more jobs are to get a reservation."""
+        return len(self.guards) < self._count
+
+    def reserve(self, demand: Demand, before: Sequence[Start]) -> bool:
+        """Reserve for a job that could start later; return whether more are to get one.
+
+        Args:
+            demand: of a job that does not start now.
+            before: starts of jobs of higher priority.
+        """
+        if not self.wants_more:
+            return False
+        kept = list(self._kept.values())
+        found = Forecast(self._state, limits_of(before), kept).first(demand.job, demand)
+        if found is not None:
+            time, spot = found
+            free = Forecast(self._state, (), kept).free_at(time)
+            guard = guard_for(demand.job, self._state.now, time, spot, free, self._kept)
+            for start in before if self._is_final else ():
+                guard.take(start.demand.job, start.spot.nodes, start.spot.held)
+            self.guards = (*self.guards, guard)
+            self._kept[demand.job.id] = spot
+        self.asked.add(demand.job.id)
+        return self.wants_more
+
+    def take(self, start: Start) -> None:
+        """Lessen the room beside the reservations by what a job takes that starts now."""
+        for guard in self.guards:
+            guard.take(start.demand.job, start.spot.nodes, start.spot.held)

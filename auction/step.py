@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import columns_of
-from ..bidgen.demand import Demand
-from ..cluster.jobs import Job
 from ..cluster.nodes import Resources
 from ..cluster.schedule import (
     Attempt,
@@ -18,6 +15,7 @@ from ..cluster.schedule import (
     BidClass,
     BidSummary,
     Objective,
+    Refusal,
     Schedule,
     Seconds,
     Sizes,
@@ -25,15 +23,14 @@ from ..cluster.schedule import (
 )
 from ..cluster.snapshot import Snapshot
 from ..models.solve.solver import SolverStatus
-from ..topology.tree import topology_of
-from .attempt import AttemptResult, Cluster, attempt
-from .check import check_schedule
-from .ledger import FreeState
+from .aside import ENDS_THE_STEP, culprit
+from .attempt import AttemptResult, Cluster
+from .check import AwardChecker, check_schedule
+from .decide import Decision, decide
 from .options import StepOptions, options_with_preset
-from .parts import attempt_in_parts
 from .queue import Queue, queue_of
 from .reasons import refusals
-from .reserve import reservations_for
+from .state import state_of
 
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 
@@ -69,10 +66,11 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         window: jobs of highest priority that take part (100).
         max_bids: bids of all jobs together (6000; AUCSCHED1: 150).
         max_bids_per_job: bids of one job (60; AUCSCHED1: 15).
-        time_limit_s: seconds of wall time of each attempt's solve (3).
+        time_limit_s: seconds of wall time of the whole step: bids, programs, search, solves (3).
         weights: ``lexicographic`` (default) or ``paper``.
         objective: ``priority`` (default) or ``priority_cores``.
-        strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights) or ``exact`` (else).
+        strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights), ``exact`` (else) or
+            ``greedy``.
         work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         part_nodes: clusters of more nodes are searched in parts of at most so many (20 000).
@@ -102,94 +100,73 @@ class Step:
     """A step's answer and what it was made from.
 
     Attributes:
-        cluster: with the reservations for blocked jobs, which the award does not delay.
-        best: the attempt whose award stands; None when no job takes part.
+        queue: all pending jobs, in order.
+        decision: who starts, the attempts, the reservations.
+        schedule: the same as a file holds it.
     """
 
     queue: Queue
-    cluster: Cluster
-    best: AttemptResult | None
+    decision: Decision
     schedule: Schedule
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster with the reservations for blocked jobs, which the award does not delay."""
+        return self.decision.cluster
+
+    @property
+    def best(self) -> AttemptResult | None:
+        """The attempt whose award stands; None when no job could bid."""
+        return self.decision.best
 
 
 def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
-    """Run one auction; a timeout is treated as ``options.on_timeout`` says (SPEC 1.9)."""
+    """Run one auction; a timeout is treated as ``options.on_timeout`` says."""
     return take_step(snapshot, options).schedule
 
 
 def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
-    """Run one auction and keep its bids, for those who ask why."""
+    """Run one auction and keep its bids, for those who ask why.
+
+    A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
+    """
     began = options.clock()
-    cluster = Cluster(columns=columns_of(snapshot), topology=topology_of(snapshot))
-    queue = queue_of(snapshot, cluster.columns, options)
-    attempts = _attempts(queue, cluster, options)
-    best = _best(attempts)
-    if options.reserve and best is not None:
-        cluster, again = _with_reservations(snapshot, queue, cluster, best, options)
-        attempts += again
-        best = _best(again) or best
-    discarded = options.on_timeout == "discard" and best is not None and not best.proved
-    awards = () if best is None or discarded else _awards(best, cluster)
-    waiting = refusals(snapshot, queue, cluster, best, discarded=discarded)
-    result = Schedule(
+    state = state_of(snapshot)
+    aside: dict[str, Refusal] = {}
+    while True:
+        queue = queue_of(snapshot, state.columns, options, aside)
+        try:
+            decision = decide(state, queue.window, options)
+            result = _schedule(snapshot, queue, decision, options, began)
+            check_schedule(snapshot, result)
+        except ENDS_THE_STEP:
+            raise
+        except Exception as error:
+            refusal = culprit(state, queue.window, options, error, AwardChecker(snapshot))
+            if refusal is None:
+                raise
+            aside[refusal.job] = refusal
+        else:
+            return Step(queue=queue, decision=decision, schedule=result)
+
+
+def _schedule(
+    snapshot: Snapshot, queue: Queue, decision: Decision, options: StepOptions, began: float
+) -> Schedule:
+    best, attempts, discarded = decision.best, decision.attempts, decision.discarded
+    awards = () if best is None or discarded else _awards(best, decision.cluster)
+    return Schedule(
         model=options.model,
-        status=_status(best, discarded=discarded),
+        status=_status(decision),
         objective=_objective(best, discarded=discarded),
         started=awards,
-        pending=tuple(waiting),
-        window=0 if best is None else best.size,
+        pending=tuple(refusals(snapshot, queue, decision)),
+        window=len(decision.window) if best is None else best.size,
+        next_window=decision.next_window,
         attempts=tuple(_reported(one) for one in attempts),
         sizes=Sizes() if best is None else best.sizes,
         seconds=_seconds(attempts, options.clock() - began),
     )
-    check_schedule(snapshot, result)
-    return Step(queue=queue, cluster=cluster, best=best, schedule=result)
-
-
-def _attempts(queue: Queue, cluster: Cluster, options: StepOptions) -> list[AttemptResult]:
-    """Solve the window; under ``halve`` again with half of it, until a solve is proved or one job is left."""
-    attempts: list[AttemptResult] = []
-    window: tuple[Demand, ...] = queue.window
-    while window:
-        # The file is the whole window's: halved attempts leave it alone.
-        asked = replace(options, export="") if attempts else options
-        in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
-        attempts.append((attempt_in_parts if in_parts else attempt)(window, cluster, asked))
-        halves = options.on_timeout == "halve" and not options.is_anytime
-        if attempts[-1].proved or not halves or len(window) == 1:
-            break
-        window = window[: len(window) // 2]
-    return attempts
-
-
-def _with_reservations(
-    snapshot: Snapshot, queue: Queue, cluster: Cluster, best: AttemptResult, options: StepOptions
-) -> tuple[Cluster, list[AttemptResult]]:
-    """Return the cluster with reservations for the first blocked jobs, and the attempts made beside them.
-
-    None are made again when the award at hand delays no reservation.
-    """
-    awards = {award.job: award for award in _awards(best, cluster)}
-    before: list[Award] = []
-    blocked: list[tuple[Job, list[Award]]] = []
-    for demand in queue.window:
-        if demand.job.id in awards:
-            before.append(awards[demand.job.id])
-        else:
-            blocked.append((demand.job, list(before)))
-    reserved = reservations_for(snapshot, blocked, options.reserve)
-    cluster = replace(cluster, guards=tuple(one.guard for one in reserved))
-    state = FreeState(best.table, cluster.columns, cluster.guards)
-    delays = any(guard.is_now for guard in cluster.guards)
-    for bid in best.chosen.tolist():
-        delays = delays or state.delayed(bid) is not None
-        state.take(bid)
-    return cluster, _attempts(queue, cluster, options) if delays else []
-
-
-def _best(attempts: list[AttemptResult]) -> AttemptResult | None:
-    """Return the attempt with the best award: by priority, by preference, the proved before the others."""
-    return max(attempts, key=lambda one: (one.value[0], one.value[1], one.proved), default=None)
 
 
 def _awards(best: AttemptResult, cluster: Cluster) -> tuple[Award, ...]:
@@ -223,10 +200,12 @@ def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
 
 
-def _status(best: AttemptResult | None, *, discarded: bool) -> Status:
-    if best is None or best.status is SolverStatus.OPTIMAL:
+def _status(decision: Decision) -> Status:
+    """Return optimal only where that is said of the window that was asked for."""
+    best = decision.best
+    if best is None or (best.status is SolverStatus.OPTIMAL and best.size == len(decision.window)):
         return Status.OPTIMAL
-    return Status.NO_SOLUTION if discarded else Status.FEASIBLE
+    return Status.NO_SOLUTION if decision.discarded else Status.FEASIBLE
 
 
 def _objective(best: AttemptResult | None, *, discarded: bool) -> Objective:
@@ -260,7 +239,7 @@ def _reported(one: AttemptResult) -> Attempt:
     )
 
 
-def _seconds(attempts: list[AttemptResult], total: float) -> Seconds:
+def _seconds(attempts: Sequence[AttemptResult], total: float) -> Seconds:
     return Seconds(
         bids=sum(one.bid_seconds for one in attempts),
         build=sum(one.build_seconds for one in attempts),

@@ -116,8 +116,7 @@ _EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_c
 
 #: What the auctions of large workloads are told: an auction for each shape of job, greedy awards.
 LARGE = {
-    "objective": "priority_cores", "reserve": 0, "window": 100, "max_bids_per_job": 8, "work_limit": 0,
-    "balance": True,
+    "objective": "priority_cores", "reserve": 0, "window": 100, "max_bids_per_job": 8, "balance": True,
 }  # fmt: skip
 #: With GPUs there are nine shapes, and contiguous jobs often find no stretch of neighbours: more bid.
 MIXED = {**LARGE, "window": 400}
@@ -220,7 +219,8 @@ def _a3() -> list[Row]:
     for workload, printed in _A3.items():
         is_mixed = int(workload) > 6
         told = _told(mixed=is_mixed, contiguous=int(workload) % 3 != 1)
-        first = {**(told if is_mixed else {**ONE_AUCTION, "work_limit": 0}), "strategy": "quick"}
+        first = {**(told if is_mixed else ONE_AUCTION), "strategy": "greedy"}
+        first.pop("work_limit", None)
         settings: list[tuple[str, str, dict[str, Any], bool]] = [
             ("AUCSCHED2", "aucsched2", told, is_mixed),
             ("AUCSCHED1", "aucsched1", first, False),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
@@ -45,6 +45,7 @@ class Demand:
         node_counts: node counts it may get, None for job type 1.
         required: nodes that must be among its own, sorted.
         variants: at least one.
+        kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
     """
 
     index: int
@@ -63,6 +64,7 @@ class Demand:
     required: IntArray
     licenses: Mapping[str, int]
     variants: tuple[Variant, ...]
+    kind: int = -1
 
     @property
     def memory_per_unit(self) -> int:
@@ -97,6 +99,7 @@ class DemandReader:
         self._partitions = {partition.name: partition for partition in snapshot.partitions}
         self._masks: dict[frozenset[str], BoolArray] = {}
         self._known: dict[object, tuple[Variant, ...] | str] = {}
+        self._kinds_met: dict[object, int] = {}
         self._features = [node.features for node in snapshot.nodes]
         self._partition_masks = self._members()
 
@@ -116,7 +119,8 @@ class DemandReader:
         found = self._shared(job)
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)
-        return _demand(job, index, self._columns, found)
+        demand = _demand(job, index, self._columns, found)
+        return replace(demand, kind=self._kinds_met.setdefault(_kind_key(demand), len(self._kinds_met)))
 
     def _shared(self, job: Job) -> tuple[Variant, ...] | str:
         """Return the job's variants, the same objects for every job that asks alike."""
@@ -232,6 +236,18 @@ def _overlaps(now: float | None, job: Job, reservation: Reservation) -> bool:
         return True
     end = inf if job.time_limit_s is None else now + job.time_limit_s
     return reservation.start < end and now < reservation.end
+
+
+def _kind_key(demand: Demand) -> object:
+    """Return what two jobs must have in common to take each other's place (variants are shared objects)."""
+    request = demand.job.request
+    return (
+        *(id(demand.variants), demand.unit, demand.units, demand.units_per_node, demand.least),
+        *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
+        *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
+        *(tuple(sorted(demand.licenses.items())), demand.job.time_limit_s),
+        *(request.cores, request.cores_per_node),
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

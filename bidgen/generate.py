@@ -7,7 +7,7 @@ of higher-priority jobs. The caps are dealt by priority after one bid for everyb
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil
@@ -95,8 +95,12 @@ def generate_bids(
     topology: Topology,
     options: BidOptions,
     guards: tuple[Guard, ...] = (),
+    is_over: Callable[[], bool] | None = None,
 ) -> Bids:
-    """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation."""
+    """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
+
+    Once ``is_over`` says that the time for bids is up, jobs bid where first-fit places them only.
+    """
     generator = _Generator(columns, topology, options, guards)
     by_figure = options.order == "figure-4.5"
     placements = (
@@ -107,7 +111,10 @@ def generate_bids(
     for demand, placement in zip(demands, placements, strict=True):
         to_come = 0 if by_figure else len(demands) - demand.index - 1
         most = max(1, min(options.max_bids_per_job, left - to_come))
-        draft = generator.bids_of(demand, placement, most, stagger)
+        if is_over is not None and is_over():
+            draft = Draft.joined([] if placement is None else [generator.placed(placement)])
+        else:
+            draft = generator.bids_of(demand, placement, most, stagger)
         left -= min(most, len(draft))
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
         drafts.append(draft)

@@ -53,4 +53,13 @@ class SolverError(AucschedError):
 
 
 class AwardError(AucschedError):
-    """An award that breaks capacity, counts or contiguity: an internal error, never an output."""
+    """An award that breaks capacity, counts or contiguity: an internal error, never an output.
+
+    Args:
+        message: what is broken.
+        job: whose award it is, where one job's alone breaks a rule.
+    """
+
+    def __init__(self, message: str, *, job: str | None = None) -> None:
+        super().__init__(message)
+        self.job = job

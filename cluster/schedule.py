@@ -26,6 +26,7 @@ class Reason(StrEnum):
     NOT_EXPRESSIBLE = "not_expressible"
     HELD = "held"
     RESERVATION = "reservation"
+    SET_ASIDE = "set_aside"
 
 
 class BidClass(StrEnum):
@@ -124,7 +125,11 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """The answer to a snapshot: every one of its jobs stands in exactly one of the two lists."""
+    """The answer to a snapshot: every one of its jobs stands in exactly one of the two lists.
+
+    ``window`` is that of the award; ``next_window`` how many jobs the next step should look at: half as many
+    after a limit without a proof, twice as many after a proof, never more than asked for.
+    """
 
     model: str
     status: Status
@@ -132,6 +137,7 @@ class Schedule:
     started: tuple[Award, ...]
     pending: tuple[Refusal, ...]
     window: int
+    next_window: int
     attempts: tuple[Attempt, ...]
     sizes: Sizes
     seconds: Seconds
@@ -155,6 +161,7 @@ class Schedule:
             ],
             "window": {
                 "size": self.window,
+                "next": self.next_window,
                 "attempts": [
                     {
                         "size": attempt.size,

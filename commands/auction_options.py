@@ -37,10 +37,10 @@ _AUCTION = (
     click.option("--max-bids-per-job", type=int, help="Bids of one job; default: the model's."),
     click.option(
         "--strategy",
-        type=click.Choice(["exact", "anytime"]),
-        help="The papers' (HiGHS, halving), or prices and search (default where the model has it).",
+        type=click.Choice(["exact", "anytime", "greedy"]),
+        help="HiGHS at once; search, then HiGHS (default where the model has it); greedy awards.",
     ),
-    click.option("--time-limit", "time_limit_s", type=float, help="Seconds of each solve; default: 3."),
+    click.option("--time-limit", "time_limit_s", type=float, help="Seconds of the whole step; default: 3."),
     click.option(
         "--work-limit",
         type=int,
@@ -54,7 +54,7 @@ _AUCTION = (
     click.option(
         "--on-timeout",
         type=click.Choice(["halve", "incumbent", "discard"]),
-        help="After a solve without proof; default: halve.",
+        help="When time is up without a proof: halve the next window (default), keep it, or start nothing.",
     ),
     click.option(
         "--weights",

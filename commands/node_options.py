@@ -50,12 +50,12 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "work_limit": click.option(
         "--work-limit",
         type=click.IntRange(0, 10**7),
-        help="On nodes: steps of search in an auction (no clock ends one); default 0.",
+        help="On nodes: steps of search in an auction (no clock ends one); default 2.",
     ),
     "strategy": click.option(
         "--strategy",
-        type=click.Choice(["quick", "exact"]),
-        help="On nodes: greedy awards, or HiGHS; default quick for aucsched2 and aucsched3.",
+        type=click.Choice(["exact", "anytime", "greedy"]),
+        help="On nodes: as in aucsched schedule; default anytime for aucsched2 and aucsched3, else exact.",
     ),
     "balance": click.option(
         "--balance/--no-balance",
@@ -74,8 +74,8 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
     ),
     "on_timeout": click.option(
         "--on-timeout",
-        type=click.Choice(["halve", "discard"]),
-        help="On nodes: what an exact auction's limit does to its award; the next window is halved.",
+        type=click.Choice(["halve", "incumbent", "discard"]),
+        help="On nodes: as in aucsched schedule; default incumbent where a pass searches, else halve.",
     ),
     "backfill_interval_s": click.option(
         "--backfill-interval",

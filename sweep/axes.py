@@ -113,7 +113,7 @@ _AXES = (
     _integer("stops", "For policy speculative.", 1),
     _named("preset", "paper, plugin."),
     _named("model", "ipsched, aucsched1, aucsched2, aucsched3 (SNAPSHOT only)."),
-    _named("strategy", "exact, anytime; of a workload's passes exact, quick."),
+    _named("strategy", "exact, anytime, greedy."),
     _switch("balance", "Auction shape by shape (workloads of nodes only)."),
     _named("weights", "lexicographic, paper."),
     _named("objective", "priority, priority_cores."),
@@ -124,7 +124,7 @@ _AXES = (
     _integer("max_bids", "Bids of all jobs together."),
     _integer("max_bids_per_job", "Bids of one job."),
     _number(
-        "time_limit_s", "Of each solve. Rows then depend on the machine's speed.", 0, metavar="SECONDS,…"
+        "time_limit_s", "Of the whole step. Rows then depend on the machine's speed.", 0, metavar="SECONDS,…"
     ),
     _integer("work_limit", "Steps instead of seconds: the same rows everywhere."),
 )

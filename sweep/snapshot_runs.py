@@ -29,7 +29,7 @@ def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
     by_clock = step.work_limit is None
     return {
         "preset": preset,
-        "strategy": "anytime" if step.is_anytime else "exact",
+        "strategy": step.chosen_strategy,
         **{name: getattr(step, name) for name in _PLAIN},
         "max_bids": step.bids_in_all,
         "max_bids_per_job": step.bids_per_job,

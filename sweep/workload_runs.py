@@ -35,10 +35,10 @@ def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
     if _uses_seed(options):
         step = step_options(chosen)
         row |= {name: getattr(step, name) for name in _OF_A_STEP}
-        if not chosen.is_quick:
+        if not step.is_greedy:
             row["on_timeout"] = step.on_timeout
         if step.model != "ipsched":
-            row["strategy"] = "quick" if chosen.is_quick else "exact"
+            row["strategy"] = step.chosen_strategy
             row["balance"] = "on" if chosen.balance else "off"
             row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}
     return row

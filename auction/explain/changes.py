@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from ...bidgen.columns import Capacity, Columns, columns_of, nothing_held
+from ...bidgen.columns import UNLIMITED_MIB, Capacity, Columns, columns_of, nothing_held
 from ...bidgen.demand import Demand, DemandReader, Variant
 from ...bidgen.fields import gres_choices, units_of, usable
 from ...bidgen.first_fit import FirstFit
@@ -25,7 +25,7 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import Topology, topology_of
-from ..forecast import less_awards
+from ..spot import add_spot, spot_of_resources
 from .change_kinds import Kind, change_words, kinds_of
 
 #: Values of the first of two kinds that are tried with the second, at most.
@@ -118,7 +118,9 @@ class Room:
 
 
 def _beside(columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Columns:
-    free = less_awards(columns, awards)
+    free = columns.free.copy()
+    for award in awards:
+        add_spot(free, spot_of_resources(award.nodes, columns), -1, columns.total.memory < UNLIMITED_MIB)
     licenses = dict(columns.licenses)
     for award in awards:
         for name, count in jobs[award.job].request.licenses.items():

@@ -20,9 +20,11 @@ from ...cluster.nodes import Resources
 from ...cluster.schedule import Reason, Refusal, amount_document, document_text
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
-from ..forecast import Forecast, Spot, place_alone, resources_of
+from ..forecast import Forecast
 from ..options import StepOptions
 from ..queue import queue_of
+from ..spot import Spot, place_alone, resources_of
+from ..state import state_of
 from .timeline import Timeline
 
 FORMAT = "aucsched-plan/1"
@@ -154,7 +156,7 @@ class _Planner:
         self._snapshot = replace(snapshot, jobs=(), running=())
         self._topology = topology_of(snapshot)
         self.columns = columns_of(snapshot)
-        self._timeline = Timeline(Forecast(snapshot, ()), self.columns)
+        self._timeline = Timeline(Forecast(state_of(snapshot)), self.columns)
         # Jobs that ask alike start in the order in which they are planned: nothing is ever given back.
         self._earliest: dict[str, float] = {}
         self._readers: dict[tuple[float | None, bytes], DemandReader] = {}

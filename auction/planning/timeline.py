@@ -15,7 +15,8 @@ import numpy as np
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.fields import gres_choices, units_of, usable
-from ..forecast import Forecast, Spot
+from ..forecast import Forecast
+from ..spot import Spot
 
 
 class Timeline:
@@ -33,7 +34,7 @@ class Timeline:
     def __init__(self, forecast: Forecast, columns: Columns) -> None:
         self._columns = columns
         self.times = np.array(forecast.times, np.float64)
-        steps = [forecast.columns_at(step) for step in range(len(forecast.times))]
+        steps = [forecast.at(step) for step in range(len(forecast.times))]
         self._free = _stacked([step.free for step in steps])
         # By step of the forecast: nodes come back when jobs end, whatever is planned.
         self._takes_jobs = [step.takes_jobs for step in steps]

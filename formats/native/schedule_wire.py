@@ -44,7 +44,15 @@ class PendingWire(_Wire):
 
     job: _Name
     reason: Literal[
-        "outbid", "no_fit", "ineligible", "bid_cap", "window", "not_expressible", "held", "reservation"
+        "outbid",
+        "no_fit",
+        "ineligible",
+        "bid_cap",
+        "window",
+        "not_expressible",
+        "held",
+        "reservation",
+        "set_aside",
     ]
     detail: str
 
@@ -68,9 +76,10 @@ class AttemptWire(_Wire):
 
 
 class WindowWire(_Wire):
-    """The window of the award that stands, and all solves."""
+    """The window of the award that stands, what the next step should look at, and all solves."""
 
     size: _Count
+    next: Annotated[int, msgspec.Meta(ge=1)]
     attempts: list[AttemptWire]
 
 

@@ -9,20 +9,23 @@ more is never worse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, isfinite
 
 import numpy as np
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic
-from ..solve.solver import SolverStatus
+from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, WindowSolution, solve_lexicographic
+from ..solve.solver import IntegerProgram, SolverStatus
 from .neighbourhoods import Search
 from .packing import Packing
 from .prices import Prices, find_prices
 from .relaxation import Relaxation, Relaxed, relaxed_entries
 from .repacking import Repacking, greedy_by
 from .worth import Worth
+
+#: States the integer program over some bids, ascending.
+Stating = Callable[[IntArray], IntegerProgram]
 
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
 _SCALE = 1e4
@@ -43,6 +46,9 @@ _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
 _WHOLE_AT_ONCE, _WHOLE_LATER, _FIRST_WHOLE = 700, 3000, 32
 #: A gap below which HiGHS is given any program whole.
 _NEARLY_PROVED = 1e-4
+#: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
+#: and the seconds that an entry of it takes.
+_FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.25, 0.4, 5e-6
 #: Steps without a better preference after which a proved award is left as it is.
 _PATIENCE = 40
 
@@ -66,6 +72,12 @@ class Limits:
         """Return the seconds that are left."""
         return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
 
+    def shortened(self, share: float) -> Limits:
+        """Return the same limits without the last share of the time that is left now."""
+        if self.deadline is None:
+            return self
+        return replace(self, deadline=self.deadline - share * max(0.0, self.left_s()))
+
     def is_over(self) -> bool:
         """Return whether the time is up."""
         return self.deadline is not None and self.left_s() <= 0
@@ -83,7 +95,12 @@ class Found:
 
 
 def solve_anytime(
-    packing: Packing, weights: list[int], preference: FloatArray, start: IntArray, limits: Limits
+    packing: Packing,
+    weights: list[int],
+    preference: FloatArray,
+    start: IntArray,
+    limits: Limits,
+    state: Stating | None = None,
 ) -> Found:
     """Return the best award found within the limits, by the sum of weights and then by preference.
 
@@ -93,18 +110,29 @@ def solve_anytime(
         preference: higher is better, not negative, shape (bids,).
         start: an award that fits.
         limits: when to stop.
+        state: states the integer program over some bids (ascending, one column each) for HiGHS; None: the
+            packing's own rows.
     """
-    return _Contest(packing, weights, preference, start, limits).run()
+    return _Contest(packing, weights, preference, start, limits, state).run()
 
 
 class _Contest:
     """The award at hand, the bound, and what betters both."""
 
     def __init__(
-        self, packing: Packing, weights: list[int], preference: FloatArray, start: IntArray, limits: Limits
+        self,
+        packing: Packing,
+        weights: list[int],
+        preference: FloatArray,
+        start: IntArray,
+        limits: Limits,
+        state: Stating | None = None,
     ) -> None:
         self._packing = packing
         self._limits = limits
+        self._searching = limits.shortened(_FOR_PROGRAM)
+        self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
+        self._is_stated = False
         self._largest = float(max(weights, default=1)) or 1.0
         value = np.array([weight / self._largest for weight in weights]) * _SCALE
         self._worth = Worth(weights=weights, value=value, preference=preference)
@@ -135,6 +163,7 @@ class _Contest:
             self._events(number)
             since = since + 1 if self.best == before else 0
             number += 1
+        self._finish()
         status = (
             SolverStatus.OPTIMAL if self._proved and self._is_liked_best else SolverStatus.FEASIBLE_AT_LIMIT
         )
@@ -151,7 +180,7 @@ class _Contest:
         return self.bound is not None and self.best[0] >= self.bound
 
     def _is_finished(self, since: int) -> bool:
-        if self._limits.is_over() or not len(self._packing):
+        if self._searching.is_over() or not len(self._packing):
             return True
         return self._proved and (self._is_liked_best or self._cannot_be_liked_more() or since > _PATIENCE)
 
@@ -166,8 +195,8 @@ class _Contest:
 
     def _over(self, share: float) -> Callable[[], bool]:
         """Return whether a share of the time that is left now is used up."""
-        left = self._limits.left_s()
-        return lambda: self._limits.deadline is not None and self._limits.left_s() <= (1 - share) * left
+        left = self._searching.left_s()
+        return lambda: self._searching.deadline is not None and self._searching.left_s() <= (1 - share) * left
 
     def _step(self, number: int) -> None:
         """Make one step: moves, a small auction, or one about preference."""
@@ -177,20 +206,20 @@ class _Contest:
             self._auctioned(self._search.improve)
         else:
             self._repacking.adopt(self.award, self.best)
-            self._repacking.run(_MOVES, self._limits.is_over)
+            self._repacking.run(_MOVES, self._searching.is_over)
             self._offer(self._repacking.award)
 
     @property
     def _has_time(self) -> bool:
         """Return whether the longest small auction so far would end in time."""
-        return self._limits.deadline is None or self._limits.left_s() > self._longest_s
+        return self._searching.deadline is None or self._searching.left_s() > self._longest_s
 
     def _auctioned(self, step: Callable[[float], None]) -> None:
-        began = self._limits.left_s()
+        began = self._searching.left_s()
         self._search.adopt(self.award, self.best)
         step(began)
         self._offer(self._search.award)
-        self._longest_s = max(self._longest_s, began - self._limits.left_s())
+        self._longest_s = max(self._longest_s, began - self._searching.left_s())
 
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
@@ -231,7 +260,7 @@ class _Contest:
 
     def _relax(self, entries: int) -> None:
         """Solve the linear relaxation where there is time for it."""
-        left = self._limits.left_s()
+        left = self._searching.left_s()
         if self._proved or entries > _MOST_ENTRIES or entries * _ENTRY_S > _FOR_RELAXATION * left:
             return
         self._relaxation = Relaxation(self._packing, self._worth.value)
@@ -239,7 +268,7 @@ class _Contest:
 
     def _tighten(self) -> None:
         if self._relaxation is not None and not self._relaxation.is_done and not self._proved:
-            self._use(self._relaxation.tighten(_FOR_CLIQUES * self._limits.left_s()))
+            self._use(self._relaxation.tighten(_FOR_CLIQUES * self._searching.left_s()))
 
     def _use(self, relaxed: Relaxed | None) -> None:
         """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
@@ -261,27 +290,54 @@ class _Contest:
         gap = 1.0 if self.bound is None else (self.bound - self.best[0]) / max(self.best[0], 1)
         if (len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED) or self._is_liked_best:
             return
-        packing, limits = self._packing, self._limits
-        cliques = [] if self._relaxation is None else self._relaxation.cliques
-        values = np.isin(alive, self.award).astype(np.float64)
-        settings = SolveSettings(
-            time_limit_s=max(0.0, _FOR_WHOLE * limits.left_s()),
-            seed=limits.seed,
-            clock=limits.clock,
-            most_checks=None if limits.steps is None else checks,
-        )
-        solution = solve_lexicographic(
-            packing.program(alive, packing.capacity).with_cliques(_within(cliques, alive)),
-            packing.job[alive],
-            [self._worth.weights[bid] for bid in alive.tolist()],
-            self._worth.preference[alive],
-            values,
-            settings,
-        )
-        self._offer(alive[solution.values > 0.5])  # noqa: PLR2004 - 0/1 values
+        share = 1.0 if self._searching.is_over() else _FOR_WHOLE
+        solution = self._solved(alive, share, None if self._limits.steps is None else checks)
         # Bids that were left out are in no better award: what is proved without them is proved.
         self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
         self._is_liked_best = solution.status is SolverStatus.OPTIMAL
+
+    def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
+        """Give HiGHS the program over some bids, the award at hand as its start, and take what it finds."""
+        limits = self._limits
+        self._is_stated = True
+        program = self._state(bids)
+        cliques = [] if self._relaxation is None else self._relaxation.cliques
+        settings = SolveSettings(
+            time_limit_s=max(0.0, share * limits.left_s()),
+            seed=limits.seed,
+            clock=limits.clock,
+            most_checks=checks,
+        )
+        solution = solve_lexicographic(
+            program.with_cliques(_within(cliques, bids)),
+            self._packing.job[bids],
+            [self._worth.weights[bid] for bid in bids.tolist()],
+            self._worth.preference[bids],
+            np.isin(bids, self.award).astype(np.float64),
+            settings,
+        )
+        self._offer(bids[solution.values > 0.5])  # noqa: PLR2004 - 0/1 values
+        return solution
+
+    def _finish(self) -> None:
+        """With the rest of the time, give HiGHS the bids that a better award could hold, or the likeliest."""
+        if self._limits.deadline is None or not len(self._packing):
+            return
+        if self._proved and self._is_liked_best and self._is_stated:
+            return
+        alive = np.union1d(np.flatnonzero(self._alive), self.award)
+        most = max(1, int(_STATED_SHARE * self._limits.left_s() / _STATED_ENTRY_S))
+        length = np.diff(self._packing.indptr)
+        if int(length[alive].sum()) <= most:
+            solution = self._solved(alive, 1.0, None)
+            self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
+            self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
+            return
+        gain = self._worth.value - self._packing.cost(self._price)
+        likeliest = alive[np.argsort(-gain[alive], kind="stable")]
+        few = likeliest[np.cumsum(length[likeliest]) <= most]
+        # Bids are left out that could be in a better award: what is proved over the others is no bound.
+        self._solved(np.union1d(few, self.award), 1.0, None)
 
 
 def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:

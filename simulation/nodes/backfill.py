@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...auction.forecast import Spot, guard_for
+from ...auction.forecast import Forecast, guard_for, limits_of
+from ...auction.spot import Spot, Start, add_spot
+from ...bidgen.candidates import GuardedViews, View
 from ...bidgen.columns import Columns
 from ...bidgen.demand import Demand
 from ...bidgen.guard import Guard
 from ..turns import turn_of
-from .future import Future
-from .machine import Machine, Start, add_spot
+from .machine import Machine
 from .queue import NodeQueue
-from .select import GuardedViews, Selector, View
+from .select import Selector
 
 
 class Backfill:
@@ -96,7 +97,7 @@ class Backfill:
             return self._selector.spot(demand, view)
 
         future = state.future()
-        found = future.first(fits)
+        found = future.first_where(fits)
         if found is not None:
             time, spot = found
             # What has started and what is reserved is gone from it: nothing of a job is counted twice.
@@ -137,9 +138,9 @@ class _Pass:
         self.started.append(Start(demand=demand, spot=spot))
         self._views = None
 
-    def future(self) -> Future:
+    def future(self) -> Forecast:
         """Return what will be free beside what has started and what is reserved."""
-        return Future(self._machine, self.now, self.started, self._kept)
+        return Forecast(self._machine.state(self.now), limits_of(self.started), self._kept)
 
     def reserve(self, guard: Guard, spot: Spot) -> None:
         """Keep a place clear."""

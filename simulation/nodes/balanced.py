@@ -14,15 +14,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...auction.attempt import Cluster, attempt
 from ...auction.options import StepOptions
+from ...auction.reserve import Reservations
+from ...auction.spot import Start, add_spot, spot_of_bid
+from ...bidgen.candidates import GuardedViews, shape_of
 from ...bidgen.columns import BoolArray, Capacity, Columns, IntArray
 from ...bidgen.demand import Demand
 from ..subset import Candidate, fullest
-from .auction import Auction, Reserved, starts_of
-from .machine import Machine, Start, add_spot
+from .auction import Auction
+from .machine import Machine
 from .mix import Mix, Shape
 from .queue import NodeQueue
-from .select import GuardedViews, shape_of
 from .sparing import Sparing, is_tied, narrowed_to
 
 #: Jobs that bid for gaps ask together for at most so many times what is free.
@@ -42,19 +45,17 @@ class BalancedAuction(Auction):
     """
 
     def __init__(self, machine: Machine, options: StepOptions) -> None:
-        super().__init__(machine, options, is_quick=True)
+        super().__init__(machine, options)
         self._mix = Mix(machine.columns)
         self._queue: NodeQueue | None = None
 
-    def _pass(
-        self, now: float, queue: NodeQueue, window: list[Demand], fitting: list[Demand]
-    ) -> Sequence[Start]:
-        # Whether a job could start changes from one of a pass's auctions to the next.
-        del fitting
+    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+        """Run one pass."""
+        window = queue.first(self._options.window)
         if self._queue is not queue:
             self._queue = queue
             queue.watch(self._mix.note)
-        reserved = Reserved(self._machine, now, self._options.reserve, is_final=True)
+        reserved = Reservations(self._machine.state(now), self._options.reserve, is_final=True)
         state = _Pass(self._machine, reserved)
         left = self._first_in_line(window, state, reserved)
         longest = max((self._mix.ask(demand).limit_s for demand in left), default=0.0)
@@ -81,7 +82,7 @@ class BalancedAuction(Auction):
         running = [holding.demand for holding in self._machine.running.values()]
         return running + [start.demand for start in state.started]
 
-    def _first_in_line(self, window: list[Demand], state: _Pass, reserved: Reserved) -> list[Demand]:
+    def _first_in_line(self, window: list[Demand], state: _Pass, reserved: Reservations) -> list[Demand]:
         """Start the first jobs or reserve for them; return the others."""
         for place, demand in enumerate(window):
             if not reserved.wants_more:
@@ -91,15 +92,20 @@ class BalancedAuction(Auction):
                 state.look()
         return []
 
-    def _start(self, demands: list[Demand], state: _Pass, reserved: Reserved, *, keep: int = 0) -> int:
+    def _start(self, demands: list[Demand], state: _Pass, reserved: Reservations, *, keep: int = 0) -> int:
         """Auction what is free among jobs, and return how many start."""
         columns = state.beside_gres(keep)
-        found = self._attempt(demands, columns, reserved.guards)
-        starts = starts_of(demands, found)
+        cluster = Cluster(columns=columns, topology=self._machine.topology, guards=reserved.guards)
+        bidding = tuple(replace(demand, index=place) for place, demand in enumerate(demands))
+        found = attempt(bidding, cluster, self._options, size=len(bidding), deadline=None)
+        starts = [
+            Start(demand=demands[int(found.table.job[bid])], spot=spot_of_bid(found.table, bid))
+            for bid in found.chosen.tolist()
+        ]
         state.take(starts, reserved)
         return len(starts)
 
-    def _of_shape(self, demands: list[Demand], room: float, state: _Pass, reserved: Reserved) -> None:
+    def _of_shape(self, demands: list[Demand], room: float, state: _Pass, reserved: Reservations) -> None:
         """Let the jobs of one shape start that fill its room best."""
         fitting = [demand for demand in demands if state.could_start(demand)]
         if not fitting:
@@ -113,7 +119,7 @@ class BalancedAuction(Auction):
         for alike in _alike(fitting, state):
             left = self._anywhere([one for one in alike if not one.contiguous], left, state, reserved)
 
-    def _anywhere(self, alike: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
+    def _anywhere(self, alike: list[Demand], room: int, state: _Pass, reserved: Reservations) -> int:
         """Let jobs start whose nodes need not be neighbours; return the room that is left."""
         sizes = {demand.index: self._mix.ask(demand).nodes for demand in alike}
         waiting = alike
@@ -135,7 +141,7 @@ class BalancedAuction(Auction):
             waiting = [one for one in waiting if one.index not in started]
         return room
 
-    def _in_runs(self, alike: list[Demand], room: int, state: _Pass, reserved: Reserved) -> int:
+    def _in_runs(self, alike: list[Demand], room: int, state: _Pass, reserved: Reservations) -> int:
         """Fill runs of neighbouring nodes with contiguous jobs; return the room that is left."""
         bidding: list[Demand] = []
         waiting = alike
@@ -187,7 +193,7 @@ class BalancedAuction(Auction):
         order = np.sort(spare)
         return narrowed_to(demand, nodes[spare <= order[min(count, len(order)) - 1]])
 
-    def _in_gaps(self, shapes: dict[Shape, list[Demand]], state: _Pass, reserved: Reserved) -> None:
+    def _in_gaps(self, shapes: dict[Shape, list[Demand]], state: _Pass, reserved: Reservations) -> None:
         """Let jobs that may stand anywhere start on what jobs with gres cannot need.
 
         Beside scarce gres that are free they leave the cores of the largest waiting shape with gres;
@@ -201,12 +207,12 @@ class BalancedAuction(Auction):
         self._until_none(together, state, reserved, keep=min(with_gres, default=0), enough=_TRIES)
         self._until_none(others, state, reserved, keep=max(with_gres, default=0))
 
-    def _drain(self, waiting: list[Demand], state: _Pass, reserved: Reserved) -> None:
+    def _drain(self, waiting: list[Demand], state: _Pass, reserved: Reservations) -> None:
         longest_first = sorted(waiting, key=lambda demand: -self._mix.ask(demand).limit_s)
         self._until_none(longest_first, state, reserved, keep=0)
 
     def _until_none(
-        self, waiting: list[Demand], state: _Pass, reserved: Reserved, *, keep: int, enough: int = _ENOUGH
+        self, waiting: list[Demand], state: _Pass, reserved: Reservations, *, keep: int, enough: int = _ENOUGH
     ) -> None:
         """Auction what is free beside gres among jobs, some at a time, until all have bid in vain."""
         left = waiting
@@ -274,7 +280,7 @@ class _Pass:
         started: so far.
     """
 
-    def __init__(self, machine: Machine, reserved: Reserved) -> None:
+    def __init__(self, machine: Machine, reserved: Reservations) -> None:
         self._machine = machine
         self._reserved = reserved
         self.columns = replace(
@@ -312,7 +318,7 @@ class _Pass:
         free.cores = np.where(self.gres > 0, np.maximum(free.cores - keep, 0), free.cores)
         return replace(self.columns, free=free)
 
-    def take(self, starts: Sequence[Start], reserved: Reserved) -> None:
+    def take(self, starts: Sequence[Start], reserved: Reservations) -> None:
         """Start jobs."""
         for start in starts:
             reserved.take(start)

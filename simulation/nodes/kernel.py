@@ -13,14 +13,14 @@ from math import ceil
 from typing import Protocol
 
 from ...auction.check import AwardChecker
-from ...auction.forecast import Spot, resources_of
+from ...auction.spot import Spot, Start, resources_of
 from ...bidgen.demand import Demand
 from ...cluster.errors import AwardError
 from ...cluster.jobs import Job
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events
 from ..turns import turn_of
-from .machine import Machine, Start
+from .machine import Machine
 from .queue import NodeQueue
 from .startable import why_never
 

@@ -10,20 +10,13 @@ from math import inf
 
 import numpy as np
 
-from ...auction.forecast import Spot
-from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, columns_of
+from ...auction.spot import Spot, Start, add_spot
+from ...auction.state import Hold, State
+from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, columns_of, nothing_held
 from ...bidgen.demand import Demand, DemandReader
 from ...cluster.errors import AwardError
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology, topology_of
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Start:
-    """A policy's answer: a waiting job starts now, on these nodes with these amounts."""
-
-    demand: Demand
-    spot: Spot
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -88,10 +81,15 @@ class Machine:
         for name, count in holding.demand.licenses.items():
             self.licenses[name] += count
 
+    def state(self, now: float) -> State:
+        """Return the machine as a step sees it; its columns are the machine's own."""
+        holds = tuple(Hold(end=one.limit_end_s, spot=one.spot) for one in self.running.values())
+        return State(columns=self.columns, topology=self.topology, now=now, holds=holds)
+
     def _add(self, spot: Spot, sign: int) -> None:
         add_spot(self.columns.free, spot, sign, self.limited)
         free, total, nodes = self.columns.free, self.columns.total, spot.nodes
-        self.columns.is_empty[nodes] = is_empty(total.at(nodes), free.at(nodes))
+        self.columns.is_empty[nodes] = nothing_held(total.at(nodes), free.at(nodes))
         self.changes += 1
 
     def _check(self, holding: Holding) -> None:
@@ -104,20 +102,3 @@ class Machine:
                 raise AwardError(
                     f"job {holding.demand.job.id}: {what} of {name} are given twice at {holding.start_s:g}"
                 )
-
-
-def add_spot(capacity: Capacity, spot: Spot, sign: int, limited: BoolArray) -> None:
-    """Add (+1) or take (−1) what a spot holds; ``limited`` marks the nodes whose memory is counted."""
-    nodes, held = spot.nodes, spot.held
-    capacity.cores[nodes] += sign * held.cores
-    capacity.memory[nodes] += sign * np.where(limited[nodes], held.memory, 0)
-    for kind, counts in held.gres.items():
-        capacity.gres[kind][nodes] += sign * counts
-
-
-def is_empty(total: Capacity, free: Capacity) -> BoolArray:
-    """Return on which nodes nothing is in use."""
-    empty: BoolArray = (free.cores == total.cores) & (free.memory == total.memory)
-    for kind, counts in free.gres.items():
-        empty &= counts == total.gres[kind]
-    return empty

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...bidgen.candidates import View, shape_of
 from ...bidgen.columns import IntArray
 from ...bidgen.demand import Demand
 from ..metrics import metrics
 from .queue import cores_asked
 from .result import NodeResult
-from .select import View, shape_of
 
 
 def node_metrics(result: NodeResult) -> dict[str, Any]:

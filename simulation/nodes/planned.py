@@ -13,15 +13,16 @@ from math import inf
 
 import numpy as np
 
-from ...auction.forecast import Spot
+from ...auction.forecast import Forecast, limits_of
+from ...auction.spot import Spot, Start
+from ...bidgen.candidates import View, shape_of
 from ...bidgen.columns import BoolArray, IntArray
 from ...bidgen.demand import Demand
 from ..turns import turn_of
 from .backfill import Backfill
-from .future import Future
-from .machine import Machine, Start
+from .machine import Machine
 from .queue import NodeQueue
-from .select import Selector, View, shape_of
+from .select import Selector
 
 #: The most moments that are looked at together.
 _AT_ONCE = 16
@@ -81,7 +82,7 @@ class _Plan:
 
     def _look_ahead(self) -> None:
         """Ask anew what will be free: something has started."""
-        self._future = Future(self._machine, self._now, self.started)
+        self._future = Forecast(self._machine.state(self._now), limits_of(self.started))
         self._views: dict[int, View] = {}
         self._known: dict[tuple[object, ...], IntArray] = {}
 

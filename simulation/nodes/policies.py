@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -12,7 +12,6 @@ from ...auction.options import AUCTIONS, StepOptions
 from ...cluster.errors import OptionError
 from ...cluster.workload import ClusterWorkload
 from ...models.ipsched import cannot_express
-from .alike import AlikeAuction
 from .auction import Auction
 from .backfill import Backfill
 from .balanced import BalancedAuction
@@ -29,6 +28,8 @@ _QUEUES = ("fcfs", "easy", "reservations")
 _SLURM = ("backfill-slurm", "backfill-planned")
 #: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100
+#: Steps of search in a pass of an auction, where none are told.
+SEARCH_STEPS = 2
 #: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
 SLURM_BACKFILL_S = 30.0
 
@@ -44,14 +45,13 @@ class NodeOptions:
         selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
         window: jobs that a pass looks at: 100 for the auctions and both of Slurm's, all for the others.
         reserve: blocked jobs with a reservation: 1 for the auctions, 4 for policy reservations.
-        work_limit: what ends an auction's attempt, 0 or more; default 0.
+        work_limit: what ends an auction's attempt: steps of search (SEARCH_STEPS) or nodes of HiGHS (0).
         backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
             blocked job (bf_interval): default 30; 0: in every pass.
-        strategy: ``quick``, greedy awards in milliseconds, or ``exact``, HiGHS; default quick where a step
-            searches, exact for ipsched, aucsched1 and weights paper. Quick aucsched1 deals cores as its
-            bids ask for them.
+        strategy: as in a step.
         balance: an auction for each shape of job, within its share of what waits (node_balanced.py).
-        max_bids, max_bids_per_job, objective, weights, on_timeout, seed: as in a step.
+        max_bids, max_bids_per_job, objective, weights, seed: as in a step.
+        on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
     """
 
     policy: str = "easy"
@@ -94,23 +94,19 @@ class NodeOptions:
             raise OptionError(
                 f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
             )
-        if self.strategy not in (None, "quick", "exact"):
-            raise OptionError(f"--strategy: {self.strategy!r} is neither quick nor exact")
-        if self.strategy == "quick" and self.weights == "paper":
-            raise OptionError("--strategy quick has lexicographic weights only")
-        if self.balance and not self.is_quick:
-            raise OptionError(
-                "--balance makes greedy awards: it needs --strategy quick and no --weights paper"
-            )
-        if self.on_timeout is not None and self.policy in _AUCTIONS and self.is_quick:
-            raise OptionError(
-                f"--on-timeout needs --weights paper or --strategy exact: {self.policy} reaches no limit"
-            )
+        if self.policy in _AUCTIONS:
+            self._check_auction()
 
-    @property
-    def is_quick(self) -> bool:
-        """Whether an auction's awards are greedy, without HiGHS."""
-        return step_options(self).is_anytime if self.strategy is None else self.strategy == "quick"
+    def _check_auction(self) -> None:
+        """Refuse what an auction would ignore; its other values the step checks."""
+        if self.balance and (self.strategy not in (None, "greedy") or self.weights == "paper"):
+            raise OptionError(
+                "--balance makes greedy awards: it needs --strategy greedy and no --weights paper"
+            )
+        if self.balance and self.work_limit is not None:
+            raise OptionError("--work-limit: --balance makes greedy awards, which reach no limit")
+        if self.on_timeout is not None and step_options(self).is_greedy:
+            raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
     def settings(self) -> dict[str, Any]:
         """Return what the policy was told, by option name."""
@@ -148,26 +144,31 @@ def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
 
 
 def step_options(options: NodeOptions) -> StepOptions:
-    """Return what each step of an auction is told."""
-    given = {
-        name: getattr(options, name)
-        for name in ("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed")
-        if getattr(options, name) is not None
-    }
+    """Return what each step of an auction is told; no clock ends one.
+
+    Raises:
+        OptionError: an option's value cannot be used.
+    """
+    names = (
+        *("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
+        "strategy",
+    )
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.balance:
+        given["strategy"] = "greedy"
     reserve = 1 if options.reserve is None else options.reserve
-    if options.strategy == "exact":
-        given["strategy"] = "exact"
-    return StepOptions(model=options.policy, work_limit=options.work_limit or 0, reserve=reserve, **given)
+    asked = StepOptions(model=options.policy, reserve=reserve, work_limit=options.work_limit, **given)
+    if asked.is_greedy:
+        return asked
+    if asked.work_limit is None:
+        asked = replace(asked, work_limit=SEARCH_STEPS if asked.is_anytime else 0)
+    # A few steps of search are a choice, not a timeout.
+    return asked if options.on_timeout or not asked.is_anytime else replace(asked, on_timeout="incumbent")
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     step = step_options(options)
-    if options.balance:
-        return BalancedAuction(machine, step)
-    auction = Auction(machine, step, is_quick=options.is_quick)
-    if not options.is_quick:
-        return auction
-    return AlikeAuction(machine, auction, window=step.window, reserve=step.reserve)
+    return BalancedAuction(machine, step) if options.balance else Auction(machine, step)
 
 
 #: Policy name → what makes it.

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from ...auction.forecast import Spot
+from ...auction.spot import Spot
 from ...bidgen.columns import Columns
 from ...bidgen.demand import Demand
 from ...cluster.workload import ClusterWorkload

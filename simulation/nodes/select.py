@@ -7,132 +7,19 @@ total of some gres are looked for window by window (bidgen); all others node by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
-from ...auction.forecast import Spot, spot_of_placement
-from ...bidgen.columns import Capacity, Columns, IntArray
-from ...bidgen.demand import Demand, Variant
-from ...bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from ...auction.spot import Spot, spot_of_placement
+from ...bidgen.candidates import Candidates, View
+from ...bidgen.columns import Columns, IntArray
+from ...bidgen.demand import Demand
+from ...bidgen.fields import Field, field_of
 from ...bidgen.first_fit import Placement, mode_of
-from ...bidgen.guard import Guard, capped_by
 from ...bidgen.required import required_sets
 from ...bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 from ...topology.tree import Topology
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Candidates:
-    """The nodes that jobs of one shape may use now.
-
-    Attributes:
-        variant, choice: how the request is read.
-        nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
-        most_units: what the richest k of them could give together, shape (m + 1,).
-        run_nodes, run_units: how many nodes stand together, and what they could give; shape (runs,).
-    """
-
-    variant: Variant
-    choice: GresChoice
-    nodes: IntArray
-    units: IntArray
-    most_units: IntArray
-    run_nodes: IntArray
-    run_units: IntArray
-
-    def could_hold(self, demand: Demand) -> bool:
-        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
-        span, count = demand.node_counts, len(self.nodes)
-        most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
-        fewest = 1 if span is None else span.minimum
-        if most < fewest or int(self.most_units[most]) < (demand.units or 0):
-            return False
-        if not demand.contiguous:
-            return True
-        return bool(((self.run_nodes >= fewest) & (self.run_units >= (demand.units or 0))).any())
-
-
-class View:
-    """Free resources as one pass sees them; nodes for jobs of one shape are found once for each state."""
-
-    def __init__(self, columns: Columns, free: Capacity) -> None:
-        self.columns = columns
-        self.free = free
-        self._known: dict[object, list[Candidates]] = {}
-
-    def changed(self) -> None:
-        """Forget what was computed: the free resources have changed."""
-        self._known.clear()
-
-    def candidates(self, demand: Demand) -> list[Candidates]:
-        """Return what a job may use in each of its variants, at the fewest gres of its ranges."""
-        key = shape_of(demand)
-        if key not in self._known:
-            self._known[key] = [self._of(demand, variant) for variant in demand.variants]
-        return self._known[key]
-
-    def _of(self, demand: Demand, variant: Variant) -> Candidates:
-        choice = list(gres_choices(variant))[-1]
-        mask = usable(demand, variant, choice, self.free, self.columns)
-        units = units_of(demand, self.free, self.columns)
-        nodes = np.flatnonzero(mask)
-        richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
-        starts = np.flatnonzero(np.diff(nodes, prepend=-2) != 1)
-        return Candidates(
-            variant=variant,
-            choice=choice,
-            nodes=nodes,
-            units=units,
-            most_units=richest,
-            run_nodes=np.diff(starts, append=len(nodes)),
-            run_units=np.add.reduceat(units[nodes], starts) if len(nodes) else starts,
-        )
-
-    def could_hold(self, demand: Demand) -> bool:
-        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
-        return any(found.could_hold(demand) for found in self.candidates(demand))
-
-
-class GuardedViews:
-    """What jobs may take beside reservations: of the nodes of those that a job would run into, the room.
-
-    Args:
-        columns: the machine's.
-        free: what is free now.
-        guards: the reservations.
-    """
-
-    def __init__(self, columns: Columns, free: Capacity, guards: Sequence[Guard] = ()) -> None:
-        self.free = free
-        self._columns = columns
-        self._guards = guards
-        self._views: dict[tuple[bool | str, ...], View] = {}
-
-    def limits(self, demand: Demand) -> tuple[bool | str, ...]:
-        """Return which reservations limit a job; jobs with equal answers may take the same."""
-        return tuple(guard.limits(demand.job) for guard in self._guards)
-
-    def of(self, demand: Demand) -> View:
-        """Return what a job may take."""
-        limits = self.limits(demand)
-        if limits not in self._views:
-            self._views[limits] = View(self._columns, capped_by(self._guards, self.free, demand.job))
-        return self._views[limits]
-
-
-def shape_of(demand: Demand) -> tuple[object, ...]:
-    """Return what decides which nodes a job may use: the same for all that ask alike for each node."""
-    return (
-        id(demand.variants),
-        demand.unit,
-        demand.least,
-        demand.memory_per_node,
-        demand.memory_per_unit,
-        demand.exclusive,
-    )
-
 
 #: Returns the nodes of a job among candidates, in the order in which they are filled; None: no place.
 Select = Callable[[Demand, Candidates], IntArray | None]

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.assemble import EVEN, PACK
+from ...bidgen.candidates import Candidates, View
 from ...bidgen.columns import BoolArray, Columns, IntArray
 from ...bidgen.demand import Demand
 from ...bidgen.fields import Field
 from ...bidgen.first_fit import mode_of
 from ...bidgen.windows import Windows
 from ...topology.tree import Topology
-from .select import Candidates, Selector, View
+from .select import Selector
 
 
 class SwitchFit(Selector):

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...bidgen.candidates import GuardedViews
 from ...bidgen.columns import IntArray
 from ...bidgen.demand import Demand, Variant
-from .select import GuardedViews
 
 
 class Sparing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...auction.forecast import place_alone
+from ...auction.spot import place_alone
 from ...bidgen.demand import Demand
 from ...cluster.jobs import Job
 from ...cluster.workload import ClusterWorkload

@@ -59,6 +59,7 @@ def awarding(job: Job, nodes: dict[str, Resources]) -> Schedule:
         objective=Objective(priority=1, preference=0.0, bound=1.0, gap=0.0),
         started=(Award(job=job.id, nodes=nodes, bid=bid),),
         pending=(),
+        next_window=1,
         window=1,
         attempts=(),
         sizes=Sizes(),

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
 from aucsched.auction.options import StepOptions
+from aucsched.bidgen.candidates import View
 from aucsched.bidgen.demand import Demand
 from aucsched.simulation.nodes.alike import AlikeAuction, most_at_once
 from aucsched.simulation.nodes.auction import Auction
 from aucsched.simulation.nodes.kernel import NodePolicy, simulate_nodes
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.queue import NodeQueue
-from aucsched.simulation.nodes.select import View
 
 
 def arriving(place: int, request: Request, limit_s: int, at_s: float = 0, run_s: float = 10) -> ArrivingJob:

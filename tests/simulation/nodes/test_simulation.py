@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
 from aucsched.auction.attempt import Cluster
-from aucsched.auction.forecast import Spot, place_alone
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.quick import QuickResult, quick_attempt
+from aucsched.auction.spot import Spot, Start, place_alone
+from aucsched.bidgen.candidates import View
 from aucsched.bidgen.columns import Capacity, columns_of
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.errors import AwardError, OptionError
@@ -24,13 +25,12 @@ from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.machine import Machine, Start
+from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.metrics import node_metrics
 from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.queue import NodeQueue
 from aucsched.simulation.nodes.report import node_jobs_csv, to_node_document, to_node_text
 from aucsched.simulation.nodes.result import NodeResult
-from aucsched.simulation.nodes.select import View
 from aucsched.topology.tree import topology_of
 
 AUCTIONS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")

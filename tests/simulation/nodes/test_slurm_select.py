@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
 from aucsched.auction.check import AwardChecker
-from aucsched.auction.forecast import resources_of
+from aucsched.auction.spot import Start, resources_of
+from aucsched.bidgen.candidates import View
 from aucsched.bidgen.demand import Demand
-from aucsched.simulation.nodes.machine import Machine, Start
-from aucsched.simulation.nodes.select import View
+from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.slurm_select import SwitchFit
 from aucsched.simulation.workloads.clusters import EvenCluster
 

@@ -1,0 +1,254 @@
+"""The one place that awards: a state and a queue go in, a decision comes out.
+
+Every command is an adapter of it: ``schedule`` (a snapshot), ``simulate`` and ``sweep`` (a machine whose
+columns stay), and whoever imports it. One step:
+
+1. the window: the first jobs of the queue;
+2. those of it that could start now; of jobs that ask for the same no more than could start at once;
+3. reservations for the first jobs that cannot start (``--reserve``);
+4. bids, and the best award by the options' strategy, within the time or work that is left;
+5. reservations for jobs that lost; where the award would delay one of these, bid and award again beside them;
+6. the next window: half after a limit without a proof, twice as many jobs after a proof.
+
+No clock but the options' is read, nothing is kept: the same state, queue and options give the same decision
+under a work limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ..bidgen.candidates import View, most_at_once
+from ..bidgen.demand import Demand
+from ..bidgen.guard import Guard
+from .attempt import AttemptResult, Cluster, attempt
+from .ledger import FreeState
+from .options import StepOptions
+from .parts import attempt_in_parts
+from .reserve import Reservations
+from .spot import Start, spot_of_bid
+from .state import State
+
+#: Share of the time that is left for an attempt after which another may follow.
+_FIRST_OF_TWO = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decision:
+    """What a step decided and what it was made from.
+
+    Attributes:
+        window: the jobs that took part, highest priority first.
+        left_out: ids of jobs that did not bid though they could start: as many that ask for the same did.
+        cluster: with the reservations, which the award does not delay.
+        attempts: in the order in which they were made.
+        best: the attempt whose award stands; None when no job could bid.
+        starts: the award; empty when it is discarded.
+        discarded: a limit came before a proof, and ``on_timeout`` is ``discard``.
+        next_window: jobs that the next step should look at.
+    """
+
+    window: tuple[Demand, ...]
+    left_out: frozenset[str]
+    cluster: Cluster
+    attempts: tuple[AttemptResult, ...]
+    best: AttemptResult | None
+    starts: tuple[Start, ...]
+    discarded: bool
+    next_window: int
+
+
+def decide(
+    state: State, queue: Iterable[Demand], options: StepOptions, *, window: int | None = None
+) -> Decision:
+    """Decide which jobs of a queue start now, and where.
+
+    Args:
+        state: the cluster; left alone.
+        queue: the waiting jobs that the model can express, highest priority first.
+        options: of the step.
+        window: jobs that are looked at, ``options.window`` at most; None: as many as that.
+
+    Raises:
+        InputError: the weights are too large to be summed exactly.
+        SolverError: HiGHS failed.
+    """
+    size = options.window if window is None else window
+    waiting = tuple(demand for demand, _ in zip(queue, range(size), strict=False))
+    return _Step(state, waiting, options, size).run()
+
+
+class _Step:
+    """One step: its window, its reservations and its attempts."""
+
+    def __init__(self, state: State, window: tuple[Demand, ...], options: StepOptions, size: int) -> None:
+        self._state = state
+        self._window = window
+        self._options = options
+        self._size = size
+        by_clock = options.work_limit is None and not options.is_greedy
+        self._deadline = options.clock() + options.time_limit_s if by_clock else None
+        self._attempts: list[AttemptResult] = []
+        could_start = _could_start(window, state)
+        self._bidding = _not_too_many_alike(window, could_start, state, options.reserve)
+        self._left_out = could_start - self._bidding
+
+    def run(self) -> Decision:
+        """Make the step."""
+        reserved = Reservations(self._state, self._options.reserve)
+        for demand in self._window:
+            # No award can let these start: their reservations are known before the auction.
+            if demand.job.id in self._bidding or not reserved.reserve(demand, ()):
+                break
+        best = self._auctioned(reserved.guards, share=_FIRST_OF_TWO if reserved.wants_more else 1.0)
+        starts = self._starts(best)
+        if reserved.wants_more and best is not None and self._delays(best, starts, reserved):
+            best = self._auctioned(reserved.guards) or best
+            starts = self._starts(best)
+        guards = reserved.guards
+        if not starts and guards and not self._state.holds:
+            # Bids do not cover every place: what is only reserved must not keep an empty machine idle.
+            guards = ()
+            best = self._auctioned(guards) or best
+            starts = self._starts(best)
+        return self._decision(best, starts, guards)
+
+    def _decision(
+        self, best: AttemptResult | None, starts: tuple[Start, ...], guards: tuple[Guard, ...]
+    ) -> Decision:
+        options = self._options
+        is_late = best is not None and not options.is_greedy and not self._is_proved(best)
+        discarded = is_late and options.on_timeout == "discard"
+        return Decision(
+            window=self._window,
+            left_out=frozenset(self._left_out),
+            cluster=self._cluster(guards),
+            attempts=tuple(self._attempts),
+            best=best,
+            starts=() if discarded else starts,
+            discarded=discarded,
+            next_window=self._next_window(is_late=is_late),
+        )
+
+    def _is_proved(self, best: AttemptResult) -> bool:
+        """Return whether the best award of the whole window is proved, not of a half of it."""
+        return best.proved and best.size == len(self._window)
+
+    def _next_window(self, *, is_late: bool) -> int:
+        if self._options.is_greedy or (is_late and self._options.on_timeout == "incumbent"):
+            return self._size
+        if is_late:
+            return max(1, min(self._size, len(self._window)) // 2)
+        return min(2 * self._size, self._options.window)
+
+    def _cluster(self, guards: tuple[Guard, ...]) -> Cluster:
+        return Cluster(columns=self._state.columns, topology=self._state.topology, guards=guards)
+
+    def _auctioned(self, guards: tuple[Guard, ...], *, share: float = 1.0) -> AttemptResult | None:
+        """Return the best attempt beside some reservations; None when nobody could bid."""
+        made: list[AttemptResult] = []
+        options, size = self._options, len(self._window)
+        cluster = self._cluster(guards)
+        deadline = self._until(share)
+        halves = options.on_timeout == "halve" and not options.is_anytime and not options.is_greedy
+        while size and any(demand.job.id in self._bidding for demand in self._window[:size]):
+            # The file is the whole window's: halved attempts leave it alone.
+            asked = replace(options, export="") if made or self._attempts else options
+            end = deadline
+            if halves and size > 1 and deadline is not None:
+                end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
+            made.append(self._attempt(size, cluster, asked, end))
+            if made[-1].proved or not halves or size == 1 or self._is_over(deadline):
+                break
+            size //= 2
+        self._attempts += made
+        return max(made, key=lambda one: (one.value[0], one.value[1], one.proved), default=None)
+
+    def _attempt(
+        self, size: int, cluster: Cluster, options: StepOptions, deadline: float | None
+    ) -> AttemptResult:
+        jobs = (demand for demand in self._window[:size] if demand.job.id in self._bidding)
+        demands = tuple(
+            demand if demand.index == place else replace(demand, index=place)
+            for place, demand in enumerate(jobs)
+        )
+        in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
+        make = attempt_in_parts if in_parts else attempt
+        return make(demands, cluster, options, size=size, deadline=deadline)
+
+    def _until(self, share: float) -> float | None:
+        if self._deadline is None:
+            return None
+        now = self._options.clock()
+        return now + share * max(0.0, self._deadline - now)
+
+    def _is_over(self, deadline: float | None) -> bool:
+        return deadline is not None and self._options.clock() >= deadline
+
+    def _starts(self, best: AttemptResult | None) -> tuple[Start, ...]:
+        """Return the winners with what they hold, as the jobs of the window."""
+        if best is None:
+            return ()
+        table = best.table
+        jobs = {demand.job.id: demand for demand in self._window}
+        return tuple(
+            Start(demand=jobs[table.demands[int(table.job[bid])].job.id], spot=spot_of_bid(table, bid))
+            for bid in best.chosen.tolist()
+        )
+
+    def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
+        """Reserve for the first jobs that did not start; return whether the award delays any of them."""
+        winners = {start.demand.job.id: start for start in starts}
+        before: list[Start] = []
+        for demand in self._window:
+            if demand.job.id in winners:
+                before.append(winners[demand.job.id])
+            elif demand.job.id not in reserved.asked:
+                reserved.reserve(demand, before)
+            if not reserved.wants_more:
+                break
+        ledger = FreeState(best.table, self._state.columns, reserved.guards)
+        delays = any(guard.is_now for guard in reserved.guards)
+        for bid in best.chosen.tolist():
+            delays = delays or ledger.delayed(bid) is not None
+            ledger.take(bid)
+        return delays
+
+
+def _could_start(window: tuple[Demand, ...], state: State) -> set[str]:
+    """Return the jobs for which there are enough nodes, cores and licences now, by counting."""
+    view = View(state.columns, state.columns.free)
+    licenses = state.columns.licenses
+    return {
+        demand.job.id
+        for demand in window
+        if view.could_hold(demand) and all(count <= licenses[name] for name, count in demand.licenses.items())
+    }
+
+
+def _not_too_many_alike(
+    window: tuple[Demand, ...], could_start: set[str], state: State, reserve: int
+) -> set[str]:
+    """Return the jobs that bid: of those that ask for the same, as many as could start at once.
+
+    One of them can take the place of another, so those of higher priority stand for the others: the award
+    is the same, and a window of thousands costs what its few kinds of jobs cost. So many more of a kind stay
+    as reservations are made: the first blocked jobs are among them.
+    """
+    view = View(state.columns, state.columns.free)
+    seen: dict[int, int] = {}
+    most: dict[int, int] = {}
+    bidding: set[str] = set()
+    for demand in window:
+        if demand.job.id not in could_start:
+            continue
+        kind = demand.kind
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] > reserve + 1:
+            if kind not in most:
+                most[kind] = reserve + max(most_at_once(demand, view), 1)
+            if seen[kind] > most[kind]:
+                continue
+        bidding.add(demand.job.id)
+    return bidding

@@ -1,0 +1,118 @@
+"""Where a job stands: nodes and what it holds on each, from a placement, a bid, or tried alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..bidgen.columns import BoolArray, Capacity, Columns, IntArray
+from ..bidgen.dealing import deal_evenly
+from ..bidgen.demand import Demand
+from ..bidgen.first_fit import FirstFit, Placement, cores_on
+from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.table import BidTable
+from ..cluster.nodes import Resources
+from ..topology.tree import Topology
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Spot:
+    """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,).
+
+    ``placement`` is the first-fit placement, None when only the auction's bids found the spot.
+    """
+
+    nodes: IntArray
+    held: Capacity
+    placement: Placement | None
+
+
+def place_alone(demand: Demand, columns: Columns, topology: Topology) -> Spot | None:
+    """Return where a job could start on what is free if nothing else did, None when it fits nowhere."""
+    placement = FirstFit(columns, topology).place(demand)
+    if placement is not None:
+        return spot_of_placement(placement, columns)
+    # The auction also bids on nodes that first-fit does not look at together.
+    options = BidOptions(max_bids=1, max_bids_per_job=1)
+    table = generate_bids((replace(demand, index=0),), columns, topology, options).table
+    return spot_of_bid(table, 0) if len(table) else None
+
+
+def resources_of(demand: Demand, spot: Spot, names: Sequence[str]) -> dict[str, Resources]:
+    """Return what a job holds at a spot, by node name; memory where the job counts it."""
+    counts_memory = demand.counts_memory
+    memory = spot.held.memory.tolist()
+    gres = {kind: counts.tolist() for kind, counts in spot.held.gres.items() if counts.any()}
+    return {
+        names[node]: Resources(
+            cores=cores,
+            memory_mib=memory[place] if counts_memory else None,
+            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
+        )
+        for place, (node, cores) in enumerate(zip(spot.nodes.tolist(), spot.held.cores.tolist(), strict=True))
+    }
+
+
+def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
+    """Return what a first-fit placement holds."""
+    demand = placement.demand
+    order = np.argsort(placement.nodes)
+    nodes = placement.nodes[order]
+    cores = cores_on(placement, columns)[order]
+    gres = {kind: np.zeros(len(nodes), np.int64) for kind in columns.total.gres}
+    for kind, _, count in placement.choice.per_node:
+        if kind in gres:
+            gres[kind] += count
+    for kind, _, _, high in placement.choice.total:
+        if kind in gres:
+            free = columns.free.gres[kind][placement.nodes]
+            gres[kind] += deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))[order]
+    if demand.exclusive:
+        gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
+    memory = demand.memory_on(cores)
+    held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
+    return Spot(nodes=nodes, held=held, placement=placement)
+
+
+def spot_of_bid(table: BidTable, bid: int) -> Spot:
+    """Return what a bid holds."""
+    entries = table.entries(bid)
+    nodes = table.node[entries]
+    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries]
+    gres = {kind: counts[entries] for kind, counts in table.gres.items()}
+    return Spot(
+        nodes=nodes, held=Capacity(cores=table.cores[entries], memory=memory, gres=gres), placement=None
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Start:
+    """A waiting job starts now, on these nodes with these amounts."""
+
+    demand: Demand
+    spot: Spot
+
+
+def add_spot(capacity: Capacity, spot: Spot, sign: int, limited: BoolArray) -> None:
+    """Add (+1) or take (−1) what a spot holds; ``limited`` marks the nodes whose memory is counted."""
+    nodes, held = spot.nodes, spot.held
+    capacity.cores[nodes] += sign * held.cores
+    capacity.memory[nodes] += sign * np.where(limited[nodes], held.memory, 0)
+    for kind, counts in held.gres.items():
+        capacity.gres[kind][nodes] += sign * counts
+
+
+def spot_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Spot:
+    """Return what a job holds by node name as a spot."""
+    places = sorted(((columns.index[name], use) for name, use in nodes.items()), key=lambda one: one[0])
+    uses = [use for _, use in places]
+    held = Capacity(
+        cores=np.array([use.cores for use in uses], np.int64),
+        memory=np.array([use.memory_mib or 0 for use in uses], np.int64),
+        gres={
+            kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in columns.total.gres
+        },
+    )
+    return Spot(nodes=np.array([place for place, _ in places], np.int64), held=held, placement=None)
