@@ -26,6 +26,7 @@ from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexico
 from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..topology.tree import Topology
 from .export import export
+from .first_fit import first_fit_table
 from .ledger import greedy
 from .options import StepOptions
 from .programs import Answer, Stated, Weight, bid_weights, state
@@ -34,6 +35,9 @@ from .programs import Answer, Stated, Weight, bid_weights, state
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
+#: Seconds that a nonzero takes PuLP and the reader of its problem; nonzeros for each job and node of IPSCHED,
+#: and for each bid and node of AUCSCHED1.
+_STATED_S, _IPSCHED_NONZEROS, _AUCSCHED1_NONZEROS = 4e-6, 5, 7.5
 #: Fixed orders of the jobs that ``greedy`` tries.
 _ORDERS = 3
 #: Among bids equally preferred ``greedy`` takes the one with the narrower span, as a share of all nodes:
@@ -102,9 +106,8 @@ def attempt(
     solve = _greedy if options.is_greedy else _anytime if options.is_anytime else _exact
     first = _first_fit(bids, cluster)
     solved = solve(bids, weights, first, cluster, options, deadline)
-    solved = _not_below(first, solved, bids, weights, cluster, options)
-    worth = bid_weights(solved.answer.table, options.objective)
-    priority = sum((worth[bid] for bid in solved.answer.chosen), start=Fraction(0))
+    solved = _not_below(first, solved, bids, cluster, options)
+    priority = _worth_of(solved.answer.table, solved.answer.chosen, options)
     return AttemptResult(
         size=size,
         bids=bids,
@@ -150,17 +153,17 @@ class _Solved:
 
 def _first_fit(bids: Bids, cluster: Cluster) -> IntArray:
     """Return the first-fit placements, as far as they fit together as bids, and what fits beside them."""
-    first = np.searchsorted(bids.table.job, np.flatnonzero(bids.first_fit))
-    return np.array(greedy(bids.table, cluster.columns, first.tolist(), cluster.guards), np.int64)
+    first = _placements(bids).tolist()
+    return np.array(greedy(bids.table, cluster.columns, first, cluster.guards), np.int64)
+
+
+def _placements(bids: Bids) -> IntArray:
+    """Return the bids that are first-fit placements: the first of their jobs."""
+    return np.searchsorted(bids.table.job, np.flatnonzero(bids.first_fit))
 
 
 def _not_below(
-    first: IntArray,
-    solved: _Solved,
-    bids: Bids,
-    weights: list[Weight],
-    cluster: Cluster,
-    options: StepOptions,
+    first: IntArray, solved: _Solved, bids: Bids, cluster: Cluster, options: StepOptions
 ) -> _Solved:
     """Return the answer, or first-fit's award where that is worth more by the exact sum.
 
@@ -169,18 +172,28 @@ def _not_below(
     """
     if options.weights == "paper" and solved.proved:
         return solved
-    worth = bid_weights(solved.answer.table, options.objective)
-    reached = sum((worth[bid] for bid in solved.answer.chosen), start=Fraction(0))
-    if sum((weights[bid] for bid in first.tolist()), start=Fraction(0)) <= reached:
+    table = bids.table
+    if bids.placed > len(np.intersect1d(first, _placements(bids))):
+        # The caps, or gres over all nodes of several jobs, left placements out.
+        made, guards = bid_options(options), cluster.guards
+        table = first_fit_table(table.demands, cluster.columns, cluster.topology, made, guards)
+        first = np.arange(len(table))
+    if _worth_of(table, first, options) <= _worth_of(solved.answer.table, solved.answer.chosen, options):
         return solved
-    shown = None if options.model == "ipsched" else preferences(bids.table, cluster, options)[1]
+    shown = None if options.model == "ipsched" else preferences(table, cluster, options)[1]
     return replace(
         solved,
-        answer=Answer(table=bids.table, chosen=first, preference=shown),
+        answer=Answer(table=table, chosen=first, preference=shown),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         preferred=0.0 if shown is None else float(shown[first].sum()),
     )
+
+
+def _worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
+    """Return the exact sum of some bids' weights."""
+    weights = bid_weights(table, options.objective)
+    return sum((weights[bid] for bid in chosen.tolist()), start=Fraction(0))
 
 
 def _exact(
@@ -191,8 +204,10 @@ def _exact(
     options: StepOptions,
     deadline: float | None,
 ) -> _Solved:
-    """Solve the papers' model, stated in PuLP, with HiGHS."""
+    """Solve the papers' model, stated in PuLP, with HiGHS; where there is no time to state it, nothing is."""
     guards = cluster.guards
+    if deadline is not None and _stating_s(bids, cluster, options) > deadline - options.clock():
+        return _unsolved(first, bids, cluster, options)
     stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
     start = stated.start(_quick_award(bids, first, cluster, weights, stated))
     built = options.clock()
@@ -214,6 +229,29 @@ def _exact(
         preferred=float(preferred),
         sizes=_sizes(bids, stated.program.columns, stated.program.rows, stated.program.nonzeros),
         built=built,
+    )
+
+
+def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:
+    """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
+    table = bids.table
+    if options.model == "ipsched":
+        return _STATED_S * _IPSCHED_NONZEROS * len(table.demands) * len(cluster.columns.names)
+    per_entry = _AUCSCHED1_NONZEROS if options.model == "aucsched1" else 1 + len(table.gres)
+    return _STATED_S * per_entry * len(table.node)
+
+
+def _unsolved(first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions) -> _Solved:
+    """Return first-fit's award over the bids: there is no time for more."""
+    shown = None if options.model == "ipsched" else preferences(bids.table, cluster, options)[1]
+    return _Solved(
+        answer=Answer(table=bids.table, chosen=first, preference=shown),
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        bound=None,
+        preferred=0.0 if shown is None else float(shown[first].sum()),
+        sizes=_sizes(bids, 0, 0, 0),
+        built=options.clock(),
     )
 
 

@@ -139,7 +139,7 @@ class _Step:
         if self._options.is_greedy or (is_late and self._options.on_timeout == "incumbent"):
             return self._size
         if is_late:
-            return max(1, min(self._size, len(self._window)) // 2)
+            return max(1, self._size // 2)
         return min(2 * self._size, self._options.window)
 
     def _cluster(self, guards: tuple[Guard, ...]) -> Cluster:

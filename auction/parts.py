@@ -9,23 +9,23 @@ bound holds over the bids that were made; what a job could have done in another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Columns, FloatArray, IntArray, nothing_held
+from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import gres_choices, units_of, usable
-from ..bidgen.generate import Bids, first_fit_bids
+from ..bidgen.generate import Bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
-from .ledger import FreeState, greedy
+from .first_fit import first_fit_table, without_bids
 from .options import StepOptions
 from .programs import bid_weights
 
@@ -78,7 +78,8 @@ class _Parts:
         """Hold the auctions; with reservations only once, as room beside them is not tracked over rounds."""
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
-        first = self._first_fit()
+        cluster, made = self._cluster, bid_options(self._options)
+        first = first_fit_table(self._window, cluster.columns, cluster.topology, made, cluster.guards)
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             demands = tuple(self._window[place] for place in starting.tolist())
@@ -95,26 +96,6 @@ class _Parts:
                 break
         joined = self._joined()
         return joined if joined.priority >= self._worth(first) else self._of_first_fit(joined, first)
-
-    def _first_fit(self) -> BidTable:
-        """Return first-fit's bids; all of them hold beside each other."""
-        cluster, made = self._cluster, bid_options(self._options)
-        first = first_fit_bids(self._window, cluster.columns, cluster.topology, made, cluster.guards)
-        if len(greedy(first, cluster.columns, (), cluster.guards)) == len(first):
-            return first
-        # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
-        columns, tables, jobs = cluster.columns, [], []
-        for place, demand in enumerate(self._window):
-            alone = (replace(demand, index=0),)
-            table = first_fit_bids(alone, columns, cluster.topology, made, cluster.guards)
-            if len(table):
-                columns = _without(columns, table, [0])
-                tables.append(table)
-                jobs.append(np.array([place]))
-        first, _ = joined_tables(self._window, tables, jobs)
-        kept = np.zeros(len(first), np.bool_)
-        kept[greedy(first, cluster.columns, (), cluster.guards)] = True
-        return first.only(kept)
 
     def _worth(self, table: BidTable) -> Fraction:
         return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))
@@ -145,6 +126,8 @@ class _Parts:
         budget = share * self._left_s()
         end = self._options.clock() + budget
         for number, part in enumerate(parts):
+            if self._left_s() <= 0:
+                return
             demands = tuple(self._within(self._window[place], part) for place in mine[part].tolist())
             time_s = (end - self._options.clock()) / (len(parts) - number)
             self._hold(mine[part], demands, time_s)
@@ -158,7 +141,7 @@ class _Parts:
         beside = replace(self._cluster, columns=self._columns)
         result = attempt(ranked, beside, options, size=len(ranked), deadline=deadline)
         self._won[places[result.table.job[result.chosen]]] = True
-        self._columns = _without(self._columns, result.table, result.chosen.tolist())
+        self._columns = without_bids(self._columns, result.table, result.chosen.tolist())
         self._held.append(_Held(places, result))
 
     def _within(self, demand: Demand, part: int) -> Demand:
@@ -242,7 +225,7 @@ class _Parts:
             first_fit[held.places] |= held.result.bids.first_fit
         return AttemptResult(
             size=self._size,
-            bids=Bids(table=table, first_fit=first_fit, could_bid=could_bid),
+            bids=Bids(table=table, first_fit=first_fit, placed=int(first_fit.sum()), could_bid=could_bid),
             table=table,
             chosen=chosen,
             status=SolverStatus.FEASIBLE_AT_LIMIT,
@@ -256,19 +239,6 @@ class _Parts:
             build_seconds=sum(result.build_seconds for result in results),
             solve_seconds=sum(result.solve_seconds for result in results),
         )
-
-
-def _without(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:
-    """Return the columns without what some bids hold."""
-    state = FreeState(table, columns)
-    for bid in bids:
-        state.take(bid)
-    return replace(
-        columns,
-        free=state.free,
-        licenses=state.licenses,
-        is_empty=nothing_held(columns.total, state.free),
-    )
 
 
 def _cores(demand: Demand) -> int:

@@ -81,11 +81,13 @@ class Bids:
     Attributes:
         table: the bids.
         first_fit: which jobs first-fit by priority starts; the first bid of each is where. Shape (jobs,).
+        placed: how many jobs first-fit by priority starts, with or without a bid within the caps.
         could_bid: which jobs had something to bid on, whatever the caps left of it. Shape (jobs,).
     """
 
     table: BidTable
     first_fit: BoolArray
+    placed: int
     could_bid: BoolArray
 
 
@@ -127,7 +129,7 @@ def generate_bids(
     present = np.bincount(table.job, minlength=len(demands)) > 0
     placed = np.array([placement is not None for placement in placements], np.bool_)
     could_bid = np.array([len(draft) > 0 for draft in drafts], np.bool_)
-    return Bids(table=table, first_fit=placed & present, could_bid=could_bid)
+    return Bids(table=table, first_fit=placed & present, placed=int(placed.sum()), could_bid=could_bid)
 
 
 def first_fit_bids(

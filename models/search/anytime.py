@@ -49,6 +49,8 @@ _NEARLY_PROVED = 1e-4
 #: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
 #: and the seconds that an entry of it takes.
 _FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.25, 0.4, 5e-6
+#: Share of the time that is left for a proof of the preference once the sum of weights is proved.
+_FOR_PREFERENCE = 0.1
 #: Steps without a better preference after which a proved award is left as it is.
 _PATIENCE = 40
 
@@ -326,10 +328,12 @@ class _Contest:
         if self._proved and self._is_liked_best and self._is_stated:
             return
         alive = np.union1d(np.flatnonzero(self._alive), self.award)
+        # A proved sum of weights is not worth the whole limit: only preference is still open.
+        share = _FOR_PREFERENCE if self._proved else 1.0
         most = max(1, int(_STATED_SHARE * self._limits.left_s() / _STATED_ENTRY_S))
         length = np.diff(self._packing.indptr)
         if int(length[alive].sum()) <= most:
-            solution = self._solved(alive, 1.0, None)
+            solution = self._solved(alive, share, None)
             self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
             self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
             return
@@ -337,7 +341,7 @@ class _Contest:
         likeliest = alive[np.argsort(-gain[alive], kind="stable")]
         few = likeliest[np.cumsum(length[likeliest]) <= most]
         # Bids are left out that could be in a better award: what is proved over the others is no bound.
-        self._solved(np.union1d(few, self.award), 1.0, None)
+        self._solved(np.union1d(few, self.award), share, None)
 
 
 def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:

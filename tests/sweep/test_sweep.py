@@ -120,14 +120,23 @@ def test_a_balanced_mix_and_the_strategy_are_swept(tmp_path: Path) -> None:
     source, out = tmp_path / "mix.json", tmp_path / "b.csv"
     made = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.5", "--max-cores", "24", "--seed", "1")
     assert aucsched("workload", *made, "-o", source).returncode == 0
-    grid = ("--policy", "aucsched2,aucsched3", "--balance", "on,off", "--strategy", "quick", "--workers", "1")
+    grid = (
+        "--policy",
+        "aucsched2,aucsched3",
+        "--balance",
+        "on,off",
+        "--strategy",
+        "greedy",
+        "--workers",
+        "1",
+    )
     done = aucsched("sweep", source, *grid, "-o", out)
     assert (done.returncode, done.stderr) == (0, "")
     rows = rows_of(out)
     assert [(row["policy"], row["balance"]) for row in rows] == [
         (policy, balance) for policy in ("aucsched2", "aucsched3") for balance in ("on", "off")
     ]
-    told = ("--policy", "aucsched3", "--balance", "--strategy", "quick", "--format", "json")
+    told = ("--policy", "aucsched3", "--balance", "--strategy", "greedy", "--format", "json")
     metrics = json.loads(aucsched("simulate", source, *told).stdout)["metrics"]
     assert float(rows[2]["wait_mean_s"]) == metrics["wait_mean_s"] != float(rows[3]["wait_mean_s"])
 
@@ -142,7 +151,7 @@ def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     assert len(rows) == 8
     assert [row["seed"] for row in rows[:4]] == ["0", "1", "0", "1"]
     assert {(row["reserve"], row["objective"], row["strategy"]) for row in rows} == {
-        ("1", "priority", "quick")
+        ("1", "priority", "greedy")
     }
     point = ("--window", "8", "--max-bids", "10", "--seed", "1", "--format", "json")
     metrics = json.loads(aucsched("simulate", source, *told, *point).stdout)["metrics"]

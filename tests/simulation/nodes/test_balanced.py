@@ -262,7 +262,7 @@ def test_every_job_is_played_that_the_plain_auction_plays(
 ) -> None:
     nodes = tuple(node(place, cores, gpus) for place, (cores, gpus) in enumerate(sizes))
     made = workload(requests, nodes)
-    told = NodeOptions(policy=policy, reserve=reserve, window=window, strategy="quick")
+    told = NodeOptions(policy=policy, reserve=reserve, window=window, strategy="greedy")
     balanced = play(made, replace(told, balance=True))
     for reserved in {0, reserve}:
         plain = play(made, replace(told, reserve=reserved))
@@ -294,13 +294,13 @@ def test_the_command_balances(tmp_path: Path) -> None:
     assert aucsched("workload", *told, "-o", made).returncode == 0
     ran = aucsched("simulate", made, "--policy", "aucsched3", "--balance", "--format", "json")
     assert json.loads(ran.stdout)["balance"] is True
-    quick = aucsched("simulate", made, "--policy", "aucsched1", "--strategy", "quick", "--format", "json")
-    assert json.loads(quick.stdout)["strategy"] == "quick"
+    quick = aucsched("simulate", made, "--policy", "aucsched1", "--strategy", "greedy", "--format", "json")
+    assert json.loads(quick.stdout)["strategy"] == "greedy"
     for line in (
         "--policy backfill-slurm --balance",
         "--policy ipsched --balance",
-        "--policy easy --strategy quick",
-        "--policy aucsched2 --strategy quick --weights paper",
+        "--policy easy --strategy greedy",
+        "--policy aucsched2 --strategy greedy --weights paper",
         "--policy aucsched1 --balance",
         "--policy aucsched3 --balance --strategy exact --on-timeout discard",
     ):

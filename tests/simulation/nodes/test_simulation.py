@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
-from aucsched.auction.attempt import Cluster
+from aucsched.auction.attempt import AttemptResult, Cluster, attempt
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.quick import QuickResult, quick_attempt
 from aucsched.auction.spot import Spot, Start, place_alone
 from aucsched.bidgen.candidates import View
 from aucsched.bidgen.columns import Capacity, columns_of
@@ -130,11 +129,11 @@ def test_winners_keep_the_place_that_was_counted_on_for_a_reservation(policy: st
 
 def test_reservations_alone_never_keep_an_empty_machine_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_bids_beside_reservations(
-        window: tuple[Demand, ...], cluster: Cluster, options: StepOptions
-    ) -> QuickResult:
-        return quick_attempt(() if cluster.guards else window, cluster, options)
+        demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, **more: Any
+    ) -> AttemptResult:
+        return attempt(() if cluster.guards else demands, cluster, options, **more)
 
-    monkeypatch.setattr("aucsched.simulation.nodes.auction.quick_attempt", no_bids_beside_reservations)
+    monkeypatch.setattr("aucsched.auction.decide.attempt", no_bids_beside_reservations)
     # Two narrow jobs are worth more than the wide one: that is reserved for now.
     jobs = (job("1", cores=32), *(job(name, cores=16, priority=800) for name in "23"))
     result = played("aucsched3", *jobs, work_limit=20)

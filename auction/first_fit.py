@@ -1,0 +1,62 @@
+"""First-fit by priority as bids that hold beside each other: what no award of the auction may fall below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from ..bidgen.columns import Columns, nothing_held
+from ..bidgen.demand import Demand
+from ..bidgen.generate import BidOptions, first_fit_bids
+from ..bidgen.guard import Guard
+from ..bidgen.table import BidTable, joined_tables
+from ..topology.tree import Topology
+from .ledger import FreeState, greedy
+
+
+def first_fit_table(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...] = (),
+) -> BidTable:
+    """Return a bid for each job that first-fit by priority starts; all of them hold beside each other.
+
+    Args:
+        demands: the jobs, highest priority first; ``index`` is the place among them.
+        columns: free resources.
+        topology: how far apart nodes are.
+        options: how bids are made; caps on their number do not count here.
+        guards: reservations.
+    """
+    first = first_fit_bids(demands, columns, topology, options, guards)
+    if len(greedy(first, columns, (), guards)) == len(first):
+        return first
+    # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
+    left, tables, jobs = columns, [], []
+    for place, demand in enumerate(demands):
+        table = first_fit_bids((replace(demand, index=0),), left, topology, options, guards)
+        if len(table):
+            left = without_bids(left, table, [0])
+            tables.append(table)
+            jobs.append(np.array([place]))
+    first, _ = joined_tables(demands, tables, jobs)
+    kept = np.zeros(len(first), np.bool_)
+    kept[greedy(first, columns, (), guards)] = True
+    return first.only(kept)
+
+
+def without_bids(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:
+    """Return the columns without what some bids hold."""
+    state = FreeState(table, columns)
+    for bid in bids:
+        state.take(bid)
+    return replace(
+        columns,
+        free=state.free,
+        licenses=state.licenses,
+        is_empty=nothing_held(columns.total, state.free),
+    )
