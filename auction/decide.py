@@ -219,12 +219,8 @@ class _Step:
 def _could_start(window: tuple[Demand, ...], state: State) -> set[str]:
     """Return the jobs for which there are enough nodes, cores and licences now, by counting."""
     view = View(state.columns, state.columns.free)
-    licenses = state.columns.licenses
-    return {
-        demand.job.id
-        for demand in window
-        if view.could_hold(demand) and all(count <= licenses[name] for name, count in demand.licenses.items())
-    }
+    pools = state.columns.pools
+    return {demand.job.id for demand in window if view.could_hold(demand) and pools.hold(demand.job)}
 
 
 def _not_too_many_alike(

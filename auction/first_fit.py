@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bidgen.columns import Columns, nothing_held
+from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, first_fit_bids
 from ..bidgen.guard import Guard
@@ -54,9 +54,4 @@ def without_bids(columns: Columns, table: BidTable, bids: Iterable[int]) -> Colu
     state = FreeState(table, columns)
     for bid in bids:
         state.take(bid)
-    return replace(
-        columns,
-        free=state.free,
-        licenses=state.licenses,
-        is_empty=nothing_held(columns.total, state.free),
-    )
+    return state.columns()

@@ -120,7 +120,8 @@ class DemandReader:
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)
         demand = _demand(job, index, self._columns, found)
-        return replace(demand, kind=self._kinds_met.setdefault(_kind_key(demand), len(self._kinds_met)))
+        key = (_kind_key(demand), self._columns.pools.alike(job))
+        return replace(demand, kind=self._kinds_met.setdefault(key, len(self._kinds_met)))
 
     def _shared(self, job: Job) -> tuple[Variant, ...] | str:
         """Return the job's variants, the same objects for every job that asks alike."""
@@ -245,8 +246,7 @@ def _kind_key(demand: Demand) -> object:
         *(id(demand.variants), demand.unit, demand.units, demand.units_per_node, demand.least),
         *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
         *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
-        *(tuple(sorted(demand.licenses.items())), demand.job.time_limit_s),
-        *(request.cores, request.cores_per_node),
+        *(demand.job.time_limit_s, request.cores, request.cores_per_node),
     )
 
 
