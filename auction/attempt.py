@@ -107,6 +107,9 @@ def attempt(
     first = _first_fit(bids, cluster)
     solved = solve(bids, weights, first, cluster, options, deadline)
     solved = _not_below(first, solved, bids, cluster, options)
+    if not bids.complete:
+        # What is proved over some of the bids is no proof.
+        solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     priority = _worth_of(solved.answer.table, solved.answer.chosen, options)
     return AttemptResult(
         size=size,

@@ -225,7 +225,13 @@ class _Parts:
             first_fit[held.places] |= held.result.bids.first_fit
         return AttemptResult(
             size=self._size,
-            bids=Bids(table=table, first_fit=first_fit, placed=int(first_fit.sum()), could_bid=could_bid),
+            bids=Bids(
+                table=table,
+                first_fit=first_fit,
+                placed=int(first_fit.sum()),
+                complete=all(result.bids.complete for result in results),
+                could_bid=could_bid,
+            ),
             table=table,
             chosen=chosen,
             status=SolverStatus.FEASIBLE_AT_LIMIT,

@@ -82,12 +82,14 @@ class Bids:
         table: the bids.
         first_fit: which jobs first-fit by priority starts; the first bid of each is where. Shape (jobs,).
         placed: how many jobs first-fit by priority starts, with or without a bid within the caps.
+        complete: no job bid less because the time for bids was up.
         could_bid: which jobs had something to bid on, whatever the caps left of it. Shape (jobs,).
     """
 
     table: BidTable
     first_fit: BoolArray
     placed: int
+    complete: bool
     could_bid: BoolArray
 
 
@@ -109,11 +111,12 @@ def generate_bids(
         [None] * len(demands) if by_figure else FirstFit(columns, topology, guards).place_all(demands)
     )
     drafts: list[Draft] = []
-    left, stagger = options.max_bids, 0
+    left, stagger, is_cut = options.max_bids, 0, False
     for demand, placement in zip(demands, placements, strict=True):
         to_come = 0 if by_figure else len(demands) - demand.index - 1
         most = max(1, min(options.max_bids_per_job, left - to_come))
-        if is_over is not None and is_over():
+        is_cut = is_cut or (is_over is not None and is_over())
+        if is_cut:
             draft = Draft.joined([] if placement is None else [generator.placed(placement)])
         else:
             draft = generator.bids_of(demand, placement, most, stagger)
@@ -129,7 +132,13 @@ def generate_bids(
     present = np.bincount(table.job, minlength=len(demands)) > 0
     placed = np.array([placement is not None for placement in placements], np.bool_)
     could_bid = np.array([len(draft) > 0 for draft in drafts], np.bool_)
-    return Bids(table=table, first_fit=placed & present, placed=int(placed.sum()), could_bid=could_bid)
+    return Bids(
+        table=table,
+        first_fit=placed & present,
+        placed=int(placed.sum()),
+        complete=not is_cut,
+        could_bid=could_bid,
+    )
 
 
 def first_fit_bids(

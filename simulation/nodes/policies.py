@@ -99,7 +99,8 @@ class NodeOptions:
 
     def _check_auction(self) -> None:
         """Refuse what an auction would ignore; its other values the step checks."""
-        if self.balance and (self.strategy not in (None, "greedy") or self.weights == "paper"):
+        searches = StepOptions(model=self.policy, weights=self.weights or "lexicographic").is_anytime
+        if self.balance and self.strategy != "greedy" and (self.strategy or not searches):
             raise OptionError(
                 "--balance makes greedy awards: it needs --strategy greedy and no --weights paper"
             )

@@ -1,0 +1,91 @@
+"""The first pass of a simulation and ``schedule`` on the same state with the same options: the same award."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from random_snapshots import random_snapshot
+
+from aucsched import ArrivingJob, ClusterWorkload, Snapshot
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.spot import resources_of
+from aucsched.auction.step import run_step
+from aucsched.bidgen.demand import Demand
+from aucsched.simulation.nodes.auction import Auction
+from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.queue import NodeQueue
+
+#: Every strategy that a model has, under a work limit where it has one.
+STRATEGIES: dict[str, tuple[dict[str, Any], ...]] = {
+    "ipsched": ({"strategy": "exact", "work_limit": 3},),
+    "aucsched1": ({"strategy": "exact", "work_limit": 3}, {"strategy": "greedy"}),
+    "aucsched2": (
+        {"strategy": "exact", "work_limit": 3},
+        {"strategy": "anytime", "work_limit": 3},
+        {"strategy": "greedy"},
+    ),
+    "aucsched3": (
+        {"strategy": "exact", "work_limit": 3},
+        {"strategy": "anytime", "work_limit": 3},
+        {"strategy": "greedy"},
+    ),
+}
+#: Options whose meaning must not depend on who asks.
+OTHERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"reserve": 1},
+    {"reserve": 2, "window": 4},
+    {"objective": "priority_cores"},
+    {"max_bids": 20, "max_bids_per_job": 3},
+    {"on_timeout": "discard"},
+)
+
+
+def _empty(seed: int) -> tuple[Snapshot, ClusterWorkload]:
+    """Return a random queue on an empty machine, as a snapshot and as a workload."""
+    found = random_snapshot(seed)
+    nodes = tuple(replace(node, free=node.total) for node in found.nodes)
+    licenses = {name: replace(one, free=one.total) for name, one in found.licenses.items()}
+    workload = ClusterWorkload(
+        name="",
+        nodes=nodes,
+        switches=found.switches,
+        partitions=found.partitions,
+        licenses=licenses,
+        jobs=tuple(ArrivingJob(job=job, arrival_s=0, run_time_s=1) for job in found.jobs),
+    )
+    return replace(workload.snapshot(), time=0.0), workload
+
+
+def _first_pass(workload: ClusterWorkload, options: StepOptions) -> dict[str, object]:
+    machine, queue = Machine(workload), NodeQueue()
+    for number, arriving in enumerate(workload.jobs):
+        job = arriving.job
+        demand = machine.reader.read(job, number)
+        if isinstance(demand, Demand) and job.hold is None and job.priority and not job.unsupported:
+            queue.add(demand)
+    starts = Auction(machine, options).step(0.0, queue)
+    names = machine.columns.names
+    return {start.demand.job.id: resources_of(start.demand, start.spot, names) for start in starts}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("part", range(3))
+def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None:
+    started = 0
+    for seed in range(part, 75, 3):
+        snapshot, workload = _empty(seed)
+        strategies = STRATEGIES[model]
+        options = StepOptions(
+            model=model, **strategies[seed // 3 % len(strategies)], **_other(seed, strategies)
+        )
+        awarded = {award.job: dict(award.nodes) for award in run_step(snapshot, options).started}
+        assert _first_pass(workload, options) == awarded, seed
+        started += len(awarded)
+    assert started > 20
+
+
+def _other(seed: int, strategies: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    return OTHERS[seed // (3 * len(strategies)) % len(OTHERS)]
