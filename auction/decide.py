@@ -30,6 +30,8 @@ from .reserve import Reservations
 from .spot import Start, spot_of_bid
 from .state import State
 
+#: Share of the limit after which a step has decided: then awards are checked and losers told why.
+_FOR_DECIDING = 0.9
 #: Share of the time that is left for an attempt after which another may follow.
 _FIRST_OF_TWO = 0.5
 
@@ -88,7 +90,8 @@ class _Step:
         self._options = options
         self._size = size
         by_clock = options.work_limit is None and not options.is_greedy
-        self._deadline = options.clock() + options.time_limit_s if by_clock else None
+        end = options.clock() + _FOR_DECIDING * options.time_limit_s
+        self._deadline = end if by_clock else None
         self._attempts: list[AttemptResult] = []
         could_start = _could_start(window, state)
         self._bidding = _not_too_many_alike(window, could_start, state, options.reserve)

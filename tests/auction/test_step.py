@@ -253,15 +253,48 @@ def crowded() -> Snapshot:
     return snapshot(nodes, jobs)
 
 
-def test_a_timeout_halves_the_window_until_a_proof() -> None:
-    result = schedule(crowded(), strategy="exact", time_limit_s=0.05)
+def test_a_timeout_halves_the_window_while_there_is_time() -> None:
+    result = schedule(crowded(), strategy="exact", time_limit_s=1.0)
     sizes = [one.size for one in result.attempts]
-    assert sizes[:3] == [60, 30, 15]
+    assert sizes == [60 // 2**place for place in range(len(sizes))]
+    assert len(sizes) > 1
     assert result.window in sizes
     assert result.objective.priority == max(one.priority for one in result.attempts)
+    # Optimal is said of the window that was asked for only, and the next step looks at half of it.
+    assert result.status == "feasible"
+    assert result.next_window == 50
+    assert result.to_document()["window"]["next"] == 50
+
+
+def test_a_work_limit_halves_the_window_until_a_proof() -> None:
+    result = schedule(crowded(), strategy="exact", work_limit=0)
+    sizes = [one.size for one in result.attempts]
+    assert sizes[:3] == [60, 30, 15]
     # The last window is one whose best priority sum is proved; the proof of its preference may be open.
     small = schedule(crowded(), strategy="exact", time_limit_s=60, window=sizes[-1], on_timeout="incumbent")
     assert result.attempts[-1].priority == small.objective.priority
+    assert result.next_window == 50
+
+
+def test_a_proof_leaves_the_next_window_as_it_was_asked_for() -> None:
+    nodes = [{"name": "n[1-2]", "cores": 4}]
+    for strategy in ("exact", "anytime"):
+        result = schedule(snapshot(nodes, [{"cores": 4}] * 3), strategy=strategy, window=7)
+        assert (result.status, result.next_window) == ("optimal", 7)
+    assert schedule(snapshot(nodes, [{"cores": 4}] * 3), strategy="greedy", window=7).next_window == 7
+
+
+def test_no_step_takes_longer_than_its_limit_whatever_it_does() -> None:
+    """The clock counts 10 ms each time it is asked: every phase has to ask, and to end when time is up."""
+    for options in ({}, {"strategy": "exact"}, {"reserve": 3}, {"reserve": 3, "strategy": "exact"}):
+        asked = [0.0]
+
+        def clock(asked: list[float] = asked) -> float:
+            asked[0] += 0.01
+            return asked[0]
+
+        result = schedule(crowded(), time_limit_s=1.0, clock=clock, **options)  # type: ignore[arg-type]
+        assert result.seconds.total <= 1.5, options
 
 
 def test_an_incumbent_is_started_after_one_attempt() -> None:
