@@ -1,0 +1,33 @@
+"""What comes from outside: decoded or refused, and never more than one line to show of it."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ...cluster.errors import InputError
+from ...formats.jsontext import decode
+
+T = TypeVar("T")
+
+#: The longest text from outside that is shown or sent back, in characters.
+_SHOWN = 400
+
+
+def one_line(text: str) -> str:
+    """Return a text that names from outside may stand in: short, its control characters written out."""
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
+
+
+def decoded(text: bytes, as_type: type[T]) -> T:
+    """Return what came, decoded.
+
+    Raises:
+        InputError: it cannot be decoded, whatever the reason: no bytes of a stranger may end the process.
+    """
+    try:
+        return decode(text, as_type)
+    except InputError as error:
+        raise InputError(one_line(error.message), path=one_line(error.path)) from error
+    except Exception as error:
+        raise InputError(one_line(f"not JSON: {error or type(error).__name__}")) from error
