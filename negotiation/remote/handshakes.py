@@ -109,15 +109,14 @@ class Handshakes:
             if monotonic() >= until_s:
                 return None
 
-    def close(self) -> None:
-        """Close all that are open."""
+    def close(self) -> int:
+        """Close all that are open; return how many of them had not said who they are."""
         silent = sum(len(self._open[stage]) for stage in (_Stage.SILENT, _Stage.MET))
         for strangers in self._open.values():
             for stranger in list(strangers):
                 self._close(stranger)
         self._selector.close()
-        if silent:
-            self._tell(f"closed {silent} connections that had not said who they are")
+        return silent
 
     def _next_s(self) -> float:
         """Return when somebody is late."""

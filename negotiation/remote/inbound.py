@@ -10,13 +10,14 @@ from ...formats.jsontext import decode
 T = TypeVar("T")
 
 #: The longest text from outside that is shown or sent back, in characters.
-_SHOWN = 400
+_SHOWN = 240
 
 
 def one_line(text: str) -> str:
     """Return a text that names from outside may stand in: short, its control characters written out."""
-    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
+    # Cut before as well: a message may be megabytes long.
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1])
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
 
 
 def decoded(text: bytes, as_type: type[T]) -> T:

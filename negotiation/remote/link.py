@@ -138,7 +138,8 @@ class Listener:
     ) -> None:
         if identity.secret is None and not address.is_local:
             raise OptionError(f"other machines can reach {address}: a shared secret is needed")
-        self._identity, self._limits, self._remarks = identity, limits, Remarks(tell)
+        self._identity, self._limits, self._tell = identity, limits, tell
+        self._remarks = Remarks(tell)
         self._socket = _listening(address)
         self.address = _bound(self._socket, address)
 
@@ -160,14 +161,16 @@ class Listener:
     def _greeted(self, wait_s: float) -> Greeted | None:
         timeout_s = min(self._limits.timeout_s, _HANDSHAKE_S)
         try:
-            with contextlib.closing(
-                Handshakes(self._socket, self._identity, timeout_s=timeout_s, tell=self._remarks.add)
-            ) as handshakes:
+            handshakes = Handshakes(self._socket, self._identity, timeout_s=timeout_s, tell=self._remarks.add)
+            try:
                 return handshakes.first(wait_s)
+            finally:
+                silent = handshakes.close()
+                self._remarks.flush()
+                if silent:
+                    self._tell(f"closed {silent} connections that had not said who they are")
         except OSError as error:
             raise NobodyError(f"{self.address}: {error.strerror}") from error
-        finally:
-            self._remarks.flush()
 
     def close(self) -> None:
         """Stop listening, and remove the socket's file."""
