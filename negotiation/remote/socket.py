@@ -115,9 +115,9 @@ class SocketTransport:
         """
         try:
             hello = self._hands(Handshake(identity, first=True))
-        except RefusedByOtherError:
+        except RefusedByOtherError as error:
             self.close()
-            raise
+            raise RefusedError(str(error)) from error
         except RefusedError as error:
             self.refuse(str(error))
             raise
