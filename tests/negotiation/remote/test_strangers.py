@@ -11,6 +11,7 @@ import json
 import random
 import resource
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote import handshakes
 from aucsched.negotiation.remote.framing import framed
-from aucsched.negotiation.remote.handshake import Identity, RefusedError
+from aucsched.negotiation.remote.handshake import Handshake, Identity, RefusedError
 from aucsched.negotiation.remote.link import Connector, Limits, Listener, NobodyError, address_of
 from aucsched.negotiation.remote.party import Party
 from aucsched.negotiation.remote.remarks import Remarks
@@ -41,6 +42,7 @@ from aucsched.simulation.negotiated.party import batch_notes, batch_settings_in
 
 #: Longer than any test: a listener that waits for one silent connection serves nobody.
 PATIENT = Limits(timeout_s=600.0, wait_s=120.0)
+ANYWHERE = address_of("127.0.0.1:0")
 #: Every sequence that has ended processes, and some drawn.
 SEQUENCES = tuple(socket_garbage.sequences(60, random.Random(5)))
 
@@ -137,6 +139,31 @@ def test_where_there_is_no_room_who_waits_longest_makes_it(monkeypatch: pytest.M
         runtime.end()
     check_done(batch.party, runtime.party)
     assert told.count("refused a connection: too many others connect") >= 4
+
+
+@pytest.mark.usefixtures("patient_handshakes")
+def test_what_takes_long_to_decode_is_looked_at_last() -> None:
+    """A hundred frames of the worst kind are seconds of decoding; the true party came after them."""
+    worst = framed(b'{"message":"HELLO","version":1,"x":[' + b'{"a":1},' * 8000 + b"1]}", 2**16)
+    true, listens = Handshake(identity("ibsched", b"s"), first=True), identity("irtsched", b"s")
+    told: list[str] = []
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(contextlib.closing(Listener(ANYWHERE, listens, PATIENT, told.append)))
+        for _ in range(100):
+            stack.enter_context(stranger(listener, worst))
+        connection = stack.enter_context(stranger(listener, framed(true.begin() or b"", 10_000)))
+
+        def prove() -> None:
+            connection.sendall(framed(true.heard(connection.recv(10_000)[4:]) or b"", 10_000))
+
+        proves = threading.Thread(target=prove)
+        proves.start()
+        transport, hello = listener.open()
+        proves.join()
+        transport.close()
+    assert hello.party == "ibsched"
+    assert "closed" in told[-1]
+    assert int(told[-1].split()[1]) > 0
 
 
 def test_who_connects_during_a_negotiation_costs_it_nothing() -> None:
@@ -303,7 +330,7 @@ def test_bad_notes_are_refused_and_never_fatal() -> None:
     terms = {"workload": "w"}
     listens = Identity(party="irtsched", terms=terms, notes={}, check_notes=batch_settings_in)
     told: list[str] = []
-    listener = Listener(address_of("127.0.0.1:0"), listens, LIMITS, told.append)
+    listener = Listener(ANYWHERE, listens, LIMITS, told.append)
     met: list[dict[str, str]] = []
     with contextlib.closing(listener):
         runtime = Served(
