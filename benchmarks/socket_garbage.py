@@ -98,7 +98,19 @@ def _mutated(text: bytes, generator: random.Random) -> bytes:
 def garbage(generator: random.Random) -> bytes:
     """Return what a stranger says first; one of four says what takes the longest to decode."""
     if generator.random() < 0.25:
-        many = b'{"a":1},' * 8000
-        return framed(b'{"message":"HELLO","version":1,"x":[' + many + b"1]}", 2**16)
+        return framed(_slowest(generator), 2**16)
     text = generator.randbytes(generator.randint(1, 200))
     return framed(text, 200) if generator.random() < 0.5 else text
+
+
+def _slowest(generator: random.Random) -> bytes:
+    """Return what takes long to decode: a list of many objects, or a hello with many terms."""
+    if generator.random() < 0.5:
+        return b'{"message":"HELLO","version":1,"x":[' + b'{"a":1},' * 8000 + b"1]}"
+    return crowded_hello()
+
+
+def crowded_hello() -> bytes:
+    """Return a hello of 60 kB, in thousands of terms."""
+    terms = {str(number): "x" for number in range(5000)}
+    return Identity(party="ibsched", terms=terms, notes={}).hello()

@@ -26,7 +26,7 @@ import msgspec
 
 from ...cluster.errors import AucschedError, InputError
 from ..messages import PROTOCOL_VERSION
-from .inbound import decoded, one_line
+from .inbound import decoded, glanced, one_line
 
 PartyName = Literal["ibsched", "irtsched"]
 _NONCE_BYTES = 32
@@ -127,12 +127,13 @@ class Identity:
                 cannot be.
         """
         try:
-            first = decoded(text, _Versioned)
+            first = glanced(text, _Versioned)
         except InputError as error:
             raise RefusedError(f"what came is no hello of aucsched: {error}") from error
         if first.version != PROTOCOL_VERSION:
             raise RefusedError(f"version {first.version} is not {PROTOCOL_VERSION}")
         try:
+            glanced(text, Hello)
             hello = decoded(text, Hello)
         except InputError as error:
             raise RefusedError(f"what came is no hello of aucsched: {error}") from error
@@ -172,6 +173,7 @@ class Identity:
             RefusedError: the other does not have it.
         """
         try:
+            glanced(text, Proof)
             proof = decoded(text, Proof)
         except InputError as error:
             raise RefusedError(f"what came is no proof: {error}") from error
@@ -233,6 +235,7 @@ def refusal_in(text: bytes) -> str | None:
     if _REFUSAL not in text:
         return None
     try:
+        glanced(text, Refusal)
         return one_line(decoded(text, Refusal).text)
     except InputError:
         return None

@@ -201,7 +201,7 @@ class Handshakes:
     def _looked(self) -> Greeted | None:
         """Look at frames for a moment, the shortest first; return the first that proves the secret.
 
-        Decoding 64 KiB of the worst kind takes 30 ms; what parties say is short, and comes before it.
+        Decoding 64 KiB of the worst kind takes some ms; what parties say is short, and comes before it.
         """
         until_s = monotonic() + _TURN_S
         while self._whole and monotonic() < until_s:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import msgspec
+
 from ...cluster.errors import InputError
 from ...formats.jsontext import decode
 
@@ -18,6 +20,18 @@ def one_line(text: str) -> str:
     # Cut before as well: a message may be megabytes long.
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
+
+
+def glanced(text: bytes, as_type: type[T]) -> T:
+    """Return what came, if it looks right: strangers' texts are refused without the work of explaining them.
+
+    Raises:
+        InputError: it cannot be decoded. Members that stand twice are not looked for: ``decoded`` does that.
+    """
+    try:
+        return msgspec.json.decode(text, type=as_type)
+    except Exception as error:
+        raise InputError(one_line(str(error) or type(error).__name__)) from error
 
 
 def decoded(text: bytes, as_type: type[T]) -> T:

@@ -143,13 +143,13 @@ def test_where_there_is_no_room_who_waits_longest_makes_it(monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("patient_handshakes")
 def test_what_takes_long_to_decode_is_looked_at_last() -> None:
-    """A hundred frames of the worst kind are seconds of decoding; the true party came after them."""
-    worst = framed(b'{"message":"HELLO","version":1,"x":[' + b'{"a":1},' * 8000 + b"1]}", 2**16)
+    """Two hundred frames of the worst kind are a second of decoding; the true party came after them."""
+    worst = framed(socket_garbage.crowded_hello(), 2**16)
     true, listens = Handshake(identity("ibsched", b"s"), first=True), identity("irtsched", b"s")
     told: list[str] = []
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(contextlib.closing(Listener(ANYWHERE, listens, PATIENT, told.append)))
-        for _ in range(100):
+        for _ in range(200):
             stack.enter_context(stranger(listener, worst))
         connection = stack.enter_context(stranger(listener, framed(true.begin() or b"", 10_000)))
 
