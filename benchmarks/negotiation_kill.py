@@ -201,8 +201,55 @@ def points(processes: Processes, party: str, count: int, seed: int) -> list[tupl
     return [(victim, share * processes.size(victim)) for share, victim in zip(shares, victims, strict=True)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Killed:
+    """A negotiation whose parties were killed; nothing was lost.
+
+    Attributes:
+        play: what was negotiated.
+        kills: by party.
+        took_s: seconds on the clock.
+        checked: what its transitions came to.
+        makespans_min: without kills and with them.
+        said: what both parties wrote to stderr.
+    """
+
+    play: Play
+    kills: Counter[str]
+    took_s: float
+    checked: Checked
+    makespans_min: tuple[float, float]
+    said: str
+
+
+def run(workload: Sequence[str], *, mapper: str, party: str, kills: int, seed: int) -> Killed:
+    """Run without kills, run with them, and look at every transition.
+
+    Raises:
+        LostError: something was lost or done twice.
+    """
+    options = dict(command.make_context("irtsched", list(workload)).params)
+    play = play_from(options.pop("workload"), options)
+    settings = runtime_settings(options)
+    with tempfile.TemporaryDirectory() as place:
+        alone = negotiated(Path(place) / "alone", workload, mapper, [])
+        check(alone, play, settings)
+        when = points(alone, party, kills, seed)
+        began = time.monotonic()
+        killed = negotiated(Path(place) / "killed", workload, mapper, when)
+        took_s = time.monotonic() - began
+        return Killed(
+            play=play,
+            kills=killed.kills,
+            took_s=took_s,
+            checked=check(killed, play, settings),
+            makespans_min=(_makespan_min(alone), _makespan_min(killed)),
+            said="".join((killed.folder / f"{name}.log").read_text() for name in _PARTIES),
+        )
+
+
 def main() -> int:
-    """Run without kills, run with them, compare, and print what came of it."""
+    """Kill, and print what came of it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -211,31 +258,24 @@ def main() -> int:
     parser.add_argument("--mapper", choices=["greedy", "auction"], default="auction")
     parser.add_argument("--seed", type=int, default=0, help="of the points")
     arguments, workload = parser.parse_known_args()
-    workload = workload or ["esp", "--malleable", "50"]
-    options = dict(command.make_context("irtsched", list(workload)).params)
-    play = play_from(options.pop("workload"), options)
-    settings = runtime_settings(options)
-    with tempfile.TemporaryDirectory() as place:
-        alone = negotiated(Path(place) / "alone", workload, arguments.mapper, [])
-        check(alone, play, settings)
-        kills = points(alone, arguments.party, arguments.kills, arguments.seed)
-        began = time.monotonic()
-        killed = negotiated(Path(place) / "killed", workload, arguments.mapper, kills)
-        took = time.monotonic() - began
-        checked = check(killed, play, settings)
-        makespans = [_makespan_min(processes) for processes in (alone, killed)]
-        said = "".join((killed.folder / f"{party}.log").read_text() for party in _PARTIES)
-    each = ", ".join(f"{party} {killed.kills[party]}" for party in _PARTIES)
-    print(f"{play.name}, {len(play.arrivals)} jobs, mapper {arguments.mapper}")
-    print(f"  kills        {killed.kills.total()} ({each}), {took:.0f} s")
-    print(f"  transitions  {checked.transitions}, no node held twice or lost at any")
-    again = checked.started.total() - checked.done.total()
-    back = f" ({again} again, killed for an urgent job)" if again else ""
-    starts, ends = checked.started.total(), checked.done.total()
+    done = run(
+        workload or ["esp", "--malleable", "50"],
+        mapper=arguments.mapper,
+        party=arguments.party,
+        kills=arguments.kills,
+        seed=arguments.seed,
+    )
+    each = ", ".join(f"{party} {done.kills[party]}" for party in _PARTIES)
+    print(f"{done.play.name}, {len(done.play.arrivals)} jobs, mapper {arguments.mapper}")
+    print(f"  kills        {done.kills.total()} ({each}), {done.took_s:.0f} s")
+    print(f"  transitions  {done.checked.transitions}, no node held twice or lost at any")
+    starts, ends = done.checked.started.total(), done.checked.done.total()
+    back = f" ({starts - ends} again, killed for an urgent job)" if starts > ends else ""
     print(f"  jobs         {starts} starts{back}, {ends} ends: each job once")
-    print(f"  connections  {said.count('aucsched: lost ')} lost, {said.count('refuse')} lines of refusals")
-    print(f"  makespan     {makespans[0]:.1f} min without kills, {makespans[1]:.1f} min with them")
-    for line in said.splitlines():
+    lost, refused = done.said.count("aucsched: lost "), done.said.count("refuse")
+    print(f"  connections  {lost} lost, {refused} lines of refusals")
+    print("  makespan     {:.1f} min without kills, {:.1f} min with them".format(*done.makespans_min))
+    for line in done.said.splitlines():
         if "refuse" in line:
             print(f"  {line}")
     return 0

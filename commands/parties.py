@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
     from ..simulation.negotiated.plays import Play
 
 _MIB = 2**20
+#: The longest secret, in bytes: more is another file, or a device without end.
+_SECRET_BYTES = 4096
+#: The bits of a mode that let a group or everybody read or write.
+_OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 
 link_options = in_order(
     (
@@ -127,7 +133,7 @@ def irtsched(workload: str, **options: Any) -> None:
     check_result_options(options)
     play = play_from(workload, options)
     settings = runtime_settings(options)
-    identity = _identity("irtsched", play, options, {})
+    identity = _identity("irtsched", play, options, {}, batch_settings_in)
     notes: dict[str, str] = {}
     with (
         _journal(identity, settings_text(settings), options) as journal,
@@ -139,7 +145,6 @@ def irtsched(workload: str, **options: Any) -> None:
         notes.update(journal.notes if journal is not None else {})
 
         def meet(hello: Hello) -> None:
-            batch_settings_in(hello.notes)
             notes.update(hello.notes)
             if journal is not None:
                 journal.note(hello.notes)
@@ -151,10 +156,18 @@ def irtsched(workload: str, **options: Any) -> None:
 
 
 def _tell(text: str) -> None:
-    click.echo(f"aucsched: {text}", err=True)
+    # Strangers cause remarks: that nobody reads stderr any more must not end the process.
+    with suppress(OSError):
+        click.echo(f"aucsched: {text}", err=True)
 
 
-def _identity(party: PartyName, play: Play, options: dict[str, Any], notes: Mapping[str, str]) -> Identity:
+def _identity(
+    party: PartyName,
+    play: Play,
+    options: dict[str, Any],
+    notes: Mapping[str, str],
+    check_notes: Callable[[Mapping[str, str]], object] | None = None,
+) -> Identity:
     from ..negotiation.remote.handshake import Identity
     from ..simulation.negotiated.party import terms_of
 
@@ -163,19 +176,27 @@ def _identity(party: PartyName, play: Play, options: dict[str, Any], notes: Mapp
         terms=terms_of(play, options["urgent"] or "suspend"),
         notes=dict(notes),
         secret=_secret(options["secret_file"]),
+        check_notes=check_notes,
     )
 
 
 def _secret(path: Path | None) -> bytes | None:
-    """Return the secret in a file, without the end of its line."""
+    """Return the secret in a file, without the end of its line; tell when others may read or change it."""
     if path is None:
         return None
     try:
-        secret = path.read_bytes().rstrip(b"\r\n")
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            secret = file.read(_SECRET_BYTES + 1).rstrip(b"\r\n")
     except OSError as error:
         raise InputError(error.strerror or str(error), file=str(path)) from error
+    if len(secret) > _SECRET_BYTES:
+        raise InputError(f"a secret of more than {_SECRET_BYTES} bytes", file=str(path))
     if not secret:
         raise InputError("the file holds no secret", file=str(path))
+    if mode & _OTHERS:
+        text = f"mode {stat.S_IMODE(mode):04o} lets others read or change the secret (chmod 600 ends that)"
+        _tell(f"{path}: {text}")
     return secret
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,18 +30,17 @@ class CheckedLines:
         owner: who writes such files, as in "sweep".
 
     Raises:
-        InputError: it is no journal, damaged, in use, or cannot be written.
+        InputError: it is no journal, no regular file, damaged, in use, or cannot be written.
     """
 
     def __init__(self, path: Path, *, kind: str, owner: str) -> None:
         self.path = path
         self._kind = kind
         self._waiting: list[bytes] = []
+        self._handle = self._opened()
         try:
-            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise self.error(error.strerror or str(error)) from error
-        try:
+            # Once more: another may have been put there meanwhile.
+            self._check_regular(os.fstat(self._handle).st_mode)
             self._lock(owner)
             self.held = self._read()
             if not self.held:
@@ -84,6 +85,19 @@ class CheckedLines:
     def error(self, message: str) -> InputError:
         """Return an error that names the file."""
         return InputError(message, file=str(self.path))
+
+    def _opened(self) -> int:
+        """Open the file; a device or a FIFO is refused before opening it does anything to it."""
+        try:
+            with suppress(FileNotFoundError):
+                self._check_regular(os.stat(self.path).st_mode)  # noqa: PTH116 - beside the other calls of os
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        except OSError as error:
+            raise self.error(error.strerror or str(error)) from error
+
+    def _check_regular(self, mode: int) -> None:
+        if not stat.S_ISREG(mode):
+            raise self.error(f"it is no regular file, and no {self._kind}")
 
     def _lock(self, owner: str) -> None:
         try:

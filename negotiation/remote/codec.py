@@ -10,7 +10,6 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
-from ...formats.jsontext import decode
 from ...runtime.speedup import curve
 from ..messages import (
     JobReport,
@@ -26,6 +25,7 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
+from .inbound import decoded, one_line
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -41,19 +41,12 @@ def decode_message(text: bytes) -> Message:
     Raises:
         InputError: it is no JSON, no message, or a value cannot be; names the path and the value.
     """
+    message = cast("Message", decoded(text, cast("type[object]", Message)))
     try:
-        message = cast("Message", decode(text, cast("type[object]", Message)))
         check_message(message)
-    except ValueError as error:
-        raise InputError(_one_line(f"not JSON: {error}")) from error
     except InputError as error:
-        raise InputError(_one_line(error.message), path=_one_line(error.path)) from error
+        raise InputError(one_line(error.message), path=one_line(error.path)) from error
     return message
-
-
-def _one_line(text: str) -> str:
-    """Return a text that a name from outside may stand in, its control characters written out."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def check_message(message: Message) -> None:  # noqa: C901 - one case a kind

@@ -18,21 +18,27 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
 from ...cluster.errors import AucschedError, InputError
-from ...formats.jsontext import decode
 from ..messages import PROTOCOL_VERSION
+from .inbound import decoded, glanced, one_line
 
 PartyName = Literal["ibsched", "irtsched"]
 _NONCE_BYTES = 32
+_REFUSAL = b'"REFUSAL"'
 
 
 class RefusedError(AucschedError):
     """This party or the other will not negotiate, and would not if asked again."""
+
+
+class RefusedByOtherError(RefusedError):
+    """The other end has refused: there is nothing left to tell it."""
 
 
 class Refusal(
@@ -88,12 +94,14 @@ class Identity:
         party: what it is.
         terms, notes: see Hello.
         secret: shared with the other, None: none is asked for.
+        check_notes: raises InputError or OptionError at notes of the other that cannot be.
     """
 
     party: PartyName
     terms: dict[str, str]
     notes: dict[str, str]
     secret: bytes | None = None
+    check_notes: Callable[[Mapping[str, str]], object] | None = None
 
     def __repr__(self) -> str:
         return f"Identity({self.party})"
@@ -115,16 +123,18 @@ class Identity:
         """Return the other's hello.
 
         Raises:
-            RefusedError: it is none, of another version, of the same party, or on other terms.
+            RefusedError: it is none, of another version, of the same party, on other terms, or its notes
+                cannot be.
         """
         try:
-            first = decode(text, _Versioned)
+            first = glanced(text, _Versioned)
         except InputError as error:
             raise RefusedError(f"what came is no hello of aucsched: {error}") from error
         if first.version != PROTOCOL_VERSION:
             raise RefusedError(f"version {first.version} is not {PROTOCOL_VERSION}")
         try:
-            hello = decode(text, Hello)
+            glanced(text, Hello)
+            hello = decoded(text, Hello)
         except InputError as error:
             raise RefusedError(f"what came is no hello of aucsched: {error}") from error
         self._check(hello)
@@ -141,7 +151,16 @@ class Identity:
         for name in sorted({*self.terms, *hello.terms}):
             mine, theirs = self.terms.get(name, "none"), hello.terms.get(name, "none")
             if mine != theirs:
-                raise RefusedError(f"{name}: {self.party} has {mine}, {hello.party} has {theirs}")
+                raise RefusedError(one_line(f"{name}: {self.party} has {mine}, {hello.party} has {theirs}"))
+        self._check_notes(hello)
+
+    def _check_notes(self, hello: Hello) -> None:
+        try:
+            if self.check_notes is not None:
+                self.check_notes(hello.notes)
+        except Exception as error:
+            # Whatever its notes do to what reads them, they are a stranger's.
+            raise RefusedError(one_line(f"the notes of {hello.party}: {error}")) from error
 
     def proof(self, mine: bytes, theirs: bytes) -> bytes:
         """Return the proof that follows the two hellos."""
@@ -154,7 +173,8 @@ class Identity:
             RefusedError: the other does not have it.
         """
         try:
-            proof = decode(text, Proof)
+            glanced(text, Proof)
+            proof = decoded(text, Proof)
         except InputError as error:
             raise RefusedError(f"what came is no proof: {error}") from error
         if not hmac.compare_digest(proof.digest.encode(), self._digest(other.party, theirs, mine).encode()):
@@ -167,9 +187,55 @@ class Identity:
         return hmac.new(self.secret, b"\0".join(parts), hashlib.sha256).hexdigest()
 
 
+class Handshake:
+    """One end's part, without a socket: payloads in, payloads out.
+
+    Args:
+        identity: this party's.
+        first: whether this end speaks first, as who connects does.
+
+    Attributes:
+        hello: the other's, None until it has come.
+        is_done: whether the other has proved the secret.
+    """
+
+    def __init__(self, identity: Identity, *, first: bool) -> None:
+        self.hello: Hello | None = None
+        self.is_done = False
+        self._identity, self._first = identity, first
+        self._mine, self._theirs = identity.hello(), b""
+
+    def begin(self) -> bytes | None:
+        """Return what to send before anything comes."""
+        return self._mine if self._first else None
+
+    def heard(self, payload: bytes) -> bytes | None:
+        """Take a payload, and return what to send.
+
+        Raises:
+            RefusedByOtherError: it is a refusal.
+            RefusedError: it is not what may come.
+        """
+        why = refusal_in(payload)
+        if why is not None:
+            raise RefusedByOtherError(f"the other party refuses: {why}")
+        if self.hello is None:
+            self.hello, self._theirs = self._identity.met(payload), payload
+            return self._proof() if self._first else self._mine
+        self._identity.check_proof(payload, self.hello, self._mine, self._theirs)
+        self.is_done = True
+        return None if self._first else self._proof()
+
+    def _proof(self) -> bytes:
+        return self._identity.proof(self._mine, self._theirs)
+
+
 def refusal_in(text: bytes) -> str | None:
-    """Return why the other refuses, None when a frame is no refusal."""
+    """Return why the other refuses, in a line, None when a frame is no refusal."""
+    if _REFUSAL not in text:
+        return None
     try:
-        return decode(text, Refusal).text
+        glanced(text, Refusal)
+        return one_line(decoded(text, Refusal).text)
     except InputError:
         return None

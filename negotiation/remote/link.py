@@ -15,14 +15,18 @@ from typing import Protocol
 
 from ...cluster.errors import AucschedError, OptionError
 from .framing import MESSAGE_BYTES
-from .handshake import Hello, Identity, RefusedError
+from .handshake import Hello, Identity
+from .handshakes import Greeted, Handshakes
+from .remarks import Remarks
 from .socket import SocketTransport
 from .transport import PeerLostError
 
 _UNIX = "unix:"
 _LARGEST_PORT = 2**16 - 1
-#: Somebody who has yet to say who he is keeps others waiting no longer than this.
+#: How long somebody has to say who he is, and then to prove it; nobody else waits for him.
 _HANDSHAKE_S = 10.0
+#: Connections that the kernel keeps while nobody accepts them: more than a burst of strangers.
+_BACKLOG = 1024
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _GONE = {errno.ECONNREFUSED, errno.ENOENT}
 
@@ -89,7 +93,14 @@ class Limits:
 
 
 class Link(Protocol):
-    """Opens connections to the other party, one after another."""
+    """Opens connections to the other party, one after another.
+
+    Attributes:
+        gives_up: whether connections that come to nothing, again and again, end it. A listener cannot choose
+            who connects: it goes on, and the other gives up.
+    """
+
+    gives_up: bool
 
     def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
         """Return a connection on which both have said who they are, and the other's hello.
@@ -108,6 +119,8 @@ class Link(Protocol):
 class Listener:
     """Waits for the other party to connect; strangers are refused, and it goes on waiting.
 
+    While the other party is connected, those who connect wait in the kernel, and cost it nothing.
+
     Args:
         address: where; port 0: any free one, ``address`` says which.
         identity: this party's.
@@ -118,36 +131,46 @@ class Listener:
         OptionError: nobody can listen there, or everybody could connect and no secret is asked for.
     """
 
+    gives_up = False
+
     def __init__(
         self, address: Address, identity: Identity, limits: Limits, tell: Callable[[str], None]
     ) -> None:
         if identity.secret is None and not address.is_local:
             raise OptionError(f"other machines can reach {address}: a shared secret is needed")
         self._identity, self._limits, self._tell = identity, limits, tell
+        self._remarks = Remarks(tell)
         self._socket = _listening(address)
         self.address = _bound(self._socket, address)
 
     def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
         """Return the next connection whose hello and proof are right (see ``Link``)."""
         wait_s = self._limits.wait_s if wait_s is None else wait_s
-        until = monotonic() + wait_s
-        while True:
-            self._socket.settimeout(max(until - monotonic(), 0.001))
+        greeted = self._greeted(wait_s)
+        if greeted is None:
+            raise NobodyError(f"nobody connected to {self.address} within {wait_s:g} s")
+        _without_delay(greeted.connection)
+        transport = SocketTransport(
+            greeted.connection,
+            timeout_s=self._limits.timeout_s,
+            limit=self._limits.message_bytes,
+            frames=greeted.frames,
+        )
+        return transport, greeted.hello
+
+    def _greeted(self, wait_s: float) -> Greeted | None:
+        timeout_s = min(self._limits.timeout_s, _HANDSHAKE_S)
+        try:
+            handshakes = Handshakes(self._socket, self._identity, timeout_s=timeout_s, tell=self._remarks.add)
             try:
-                connection, _ = self._socket.accept()
-            except TimeoutError as error:
-                raise NobodyError(f"nobody connected to {self.address} within {wait_s:g} s") from error
-            except OSError as error:
-                raise NobodyError(f"{self.address}: {error.strerror}") from error
-            transport = _transport(connection, self._limits)
-            try:
-                hello = transport.shake_hands(self._identity, first=False)
-            except (RefusedError, PeerLostError) as error:
-                transport.close()
-                self._tell(f"refused a connection: {error}")
-                continue
-            transport.patience(self._limits.timeout_s)
-            return transport, hello
+                return handshakes.first(wait_s)
+            finally:
+                silent = handshakes.close()
+                self._remarks.flush()
+                if silent:
+                    self._tell(f"closed {silent} connections that had not said who they are")
+        except OSError as error:
+            raise NobodyError(f"{self.address}: {error.strerror}") from error
 
     def close(self) -> None:
         """Stop listening, and remove the socket's file."""
@@ -158,6 +181,8 @@ class Listener:
 
 class Connector:
     """Connects to where the other party listens, again and again until it does."""
+
+    gives_up = True
 
     def __init__(self, address: Address, identity: Identity, limits: Limits) -> None:
         self.address = address
@@ -181,7 +206,7 @@ class Connector:
     def _connected(self) -> tuple[SocketTransport, Hello]:
         transport = _transport(_connection(self.address, _HANDSHAKE_S), self._limits)
         try:
-            hello = transport.shake_hands(self._identity, first=True)
+            hello = transport.shake_hands(self._identity)
         except BaseException:
             transport.close()
             raise
@@ -193,12 +218,17 @@ class Connector:
 
 
 def _transport(connection: socket.socket, limits: Limits) -> SocketTransport:
-    if connection.family != socket.AF_UNIX:
-        # Messages are small and answered one by one: waiting for more to send would cost 40 ms each.
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _without_delay(connection)
     return SocketTransport(
         connection, timeout_s=min(limits.timeout_s, _HANDSHAKE_S), limit=limits.message_bytes
     )
+
+
+def _without_delay(connection: socket.socket) -> None:
+    """Have messages sent at once: they are small and answered one by one, waiting would cost 40 ms."""
+    if connection.family != socket.AF_UNIX:
+        with contextlib.suppress(OSError):  # it is gone already: reading will say so
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _connection(address: Address, timeout_s: float) -> socket.socket:
@@ -225,7 +255,7 @@ def _listening(address: Address) -> socket.socket:
             # A party that was killed and starts again must not wait for the kernel to forget the port.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((address.host, address.port))
-        listening.listen()
+        listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
         raise OptionError(f"cannot listen on {address}: {error.strerror or error}") from error

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from ...cluster.errors import AucschedError, InputError
-from ..events import Send
+from ..events import Event, Send
 from ..messages import Message, NegotiationEnd, NegotiationEndResponse
+from ..protocol import ProtocolError
+from .inbound import one_line
 from .journal import Happening, Journal, digest_of
 
 State = TypeVar("State")
@@ -61,7 +63,7 @@ class Party(Generic[State]):
     def last_words(self) -> str:
         """What the other said when it ended the negotiation, after a colon; empty when it said nothing."""
         last = self._last
-        return f": {last.text}" if isinstance(last, NegotiationEnd) and last.text else ""
+        return f": {one_line(last.text)}" if isinstance(last, NegotiationEnd) and last.text else ""
 
     def take(self, happening: Happening) -> tuple[Message, ...]:
         """Make a transition, note it, and return what is to be sent.
@@ -71,8 +73,7 @@ class Party(Generic[State]):
             InputError: it says what cannot be; nothing has changed.
             JournalError: it cannot be noted; nothing has changed.
         """
-        before = self.state
-        after, sends = self._step(before, happening, "")
+        after, sends = self._stepped(happening)
         if self._journal is not None:
             try:
                 self._journal.add(happening, sends)
@@ -80,6 +81,17 @@ class Party(Generic[State]):
                 raise JournalError(str(error)) from error
         self._passed(happening, after, sends)
         return tuple(send.message for send in sends)
+
+    def _stepped(self, happening: Happening) -> tuple[State, tuple[Send, ...]]:
+        try:
+            return self._step(self.state, happening, "")
+        except AucschedError:
+            raise
+        except Exception as error:
+            if isinstance(happening, Event):
+                raise
+            # Transitions are pure: whatever a message does to one, the state is what it was.
+            raise ProtocolError(f"it leads nowhere: {type(error).__name__}: {error}") from error
 
     def close(self) -> None:
         """Bring to the disk what is still to be noted."""

@@ -18,12 +18,13 @@ from ..parties.irtsched import RuntimeState
 from ..parties.pair import PATIENCE, StuckError
 from ..protocol import Phase, ProtocolError
 from .handshake import Hello
+from .inbound import one_line
 from .link import Link, NobodyError
 from .party import Party
 from .socket import SocketTransport
 from .transport import PeerLostError
 
-#: Connections in a row that come to nothing before a party gives up.
+#: Connections in a row that come to nothing before a party that connects gives up.
 _FRUITLESS = 20
 #: How long a party whose jobs are done looks for the other, to say so.
 _FAREWELL_S = 5.0
@@ -148,7 +149,7 @@ def _serve(
             tell(f"lost {hello.party}: {lost}")
             party.take(Disconnect())
             fruitless = 0 if _progress(party.state) != before else fruitless + 1
-            if fruitless == _FRUITLESS:
+            if link.gives_up and fruitless >= _FRUITLESS:
                 raise NobodyError(f"{fruitless} connections in a row came to nothing: {lost}") from lost
         finally:
             transport.close()
@@ -170,7 +171,8 @@ def _hear(party: Party[Any], transport: SocketTransport) -> None:
         answers = party.take(message)
     except (ProtocolError, InputError) as error:
         transport.refuse(str(error))
-        raise PeerLostError(f"{message.__struct_config__.tag} was refused: {error}") from error
+        why = one_line(str(error))
+        raise PeerLostError(f"{message.__struct_config__.tag} was refused: {why}") from error
     _send(transport, answers)
 
 

@@ -13,13 +13,13 @@ from ...cluster.errors import AucschedError, InputError
 from ..messages import Message
 from .codec import decode_message, encode_message
 from .framing import MESSAGE_BYTES, STRANGER_BYTES, Frames, FramingError, framed
-from .handshake import Hello, Identity, Refusal, RefusedError, refusal_in
+from .handshake import Handshake, Hello, Identity, Refusal, RefusedByOtherError, RefusedError, refusal_in
+from .inbound import one_line
 from .transport import PeerLostError
 
 _CHUNK = 2**16
 #: How long a party that was refused is given to read why, in seconds.
-_LINGER_S = 1.0
-_REFUSAL = b'"REFUSAL"'
+LINGER_S = 1.0
 
 
 class TooLongError(AucschedError):
@@ -33,12 +33,22 @@ class SocketTransport:
         connection: it; owned from now on.
         timeout_s: how long sending may take, and receiving unless told.
         limit: longest message, in bytes.
+        frames: what was read from it already, by whom both parties have proved their secret to.
     """
 
-    def __init__(self, connection: socket.socket, *, timeout_s: float, limit: int = MESSAGE_BYTES) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        *,
+        timeout_s: float,
+        limit: int = MESSAGE_BYTES,
+        frames: Frames | None = None,
+    ) -> None:
         self._socket = connection
         self._timeout_s, self._limit = timeout_s, limit
-        self._frames = Frames(min(limit, STRANGER_BYTES))
+        self._frames = Frames(min(limit, STRANGER_BYTES)) if frames is None else frames
+        if frames is not None:
+            frames.limit = limit
 
     def send(self, message: Message) -> None:
         """Send a message.
@@ -63,7 +73,7 @@ class SocketTransport:
         try:
             return decode_message(payload)
         except InputError as error:
-            why = refusal_in(payload) if _REFUSAL in payload else None
+            why = refusal_in(payload)
             if why is not None:
                 raise PeerLostError(f"the other party refuses: {why}") from error
             self.refuse(f"no message: {error}")
@@ -71,7 +81,12 @@ class SocketTransport:
 
     def is_readable(self) -> bool:
         """Whether anything comes, or the end of all, before half of the other's patience is over."""
-        return self._frames.is_inside or bool(select.select([self._socket], [], [], self._timeout_s / 2)[0])
+        if self._frames.is_inside:
+            return True
+        # Not select.select, which raises at a descriptor from 1024 on.
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(self._timeout_s / 2 * 1000))
 
     def patience(self, timeout_s: float) -> None:
         """Set how long sending may take, and receiving unless told."""
@@ -84,61 +99,44 @@ class SocketTransport:
     def refuse(self, text: str) -> None:
         """Say why, and close; the other end is given a moment to read it."""
         with contextlib.suppress(OSError):
-            self._write(framed(msgspec.json.encode(Refusal(text=text)), STRANGER_BYTES))
+            self._write(refusal_frame(text))
             self._socket.shutdown(socket.SHUT_WR)
             self._drain()
         self.close()
 
-    def shake_hands(self, identity: Identity, *, first: bool) -> Hello:
+    def shake_hands(self, identity: Identity) -> Hello:
         """Say who is there, hear who the other is, and prove the secret; then longer messages may come.
 
-        Args:
-            identity: this party's.
-            first: whether this end speaks first, as who connects does.
+        This is the end that connects; ``Handshakes`` is the one that listens.
 
         Raises:
             RefusedError: either refuses the other; both know why.
             PeerLostError: the other end is gone or silent.
         """
         try:
-            hello = self._hands(identity, first=first)
-        except _RefusedByOtherError as error:
+            hello = self._hands(Handshake(identity, first=True))
+        except RefusedByOtherError as error:
             self.close()
-            raise RefusedError(f"the other party refuses: {error}") from error
+            raise RefusedError(str(error)) from error
         except RefusedError as error:
             self.refuse(str(error))
             raise
         self._frames.limit = self._limit
         return hello
 
-    def _hands(self, identity: Identity, *, first: bool) -> Hello:
-        mine = identity.hello()
-        if first:
-            self._send(framed(mine, STRANGER_BYTES))
-        theirs = self._hand()
-        hello = identity.met(theirs)
-        if not first:
-            self._send(framed(mine, STRANGER_BYTES))
-        proof = framed(identity.proof(mine, theirs), STRANGER_BYTES)
-        if first:
-            self._send(proof)
-        identity.check_proof(self._hand(), hello, mine, theirs)
-        if not first:
-            self._send(proof)
-        return hello
-
-    def _hand(self) -> bytes:
-        payload = self._receive(self._timeout_s)
-        why = refusal_in(payload) if _REFUSAL in payload else None
-        if why is not None:
-            raise _RefusedByOtherError(why)
-        return payload
+    def _hands(self, handshake: Handshake) -> Hello:
+        said = handshake.begin()
+        while not handshake.is_done or handshake.hello is None:
+            if said is not None:
+                self._send(framed(said, STRANGER_BYTES))
+            said = handshake.heard(self._receive(self._timeout_s))
+        return handshake.hello
 
     def _send(self, frame: bytes) -> None:
         try:
             self._write(frame)
         except OSError as error:
-            raise PeerLostError(self._last_words() or f"the other party is gone: {_why(error)}") from error
+            raise PeerLostError(self._last_words() or f"the other party is gone: {reason(error)}") from error
 
     def _write(self, frame: bytes) -> None:
         self._socket.settimeout(self._timeout_s)
@@ -147,7 +145,7 @@ class SocketTransport:
     def _last_words(self) -> str | None:
         """Return what the other end said before it closed, None when it said nothing."""
         try:
-            payload = self._receive(_LINGER_S)
+            payload = self._receive(LINGER_S)
         except AucschedError:
             return None
         why = refusal_in(payload)
@@ -166,7 +164,7 @@ class SocketTransport:
             self.refuse(f"no message came within {timeout_s:g} s")
             raise PeerLostError(f"no message came within {timeout_s:g} s") from error
         except OSError as error:
-            raise PeerLostError(f"the other party is gone: {_why(error)}") from error
+            raise PeerLostError(f"the other party is gone: {reason(error)}") from error
         return payload
 
     def _read_some(self, until: float) -> None:
@@ -183,16 +181,18 @@ class SocketTransport:
 
     def _drain(self) -> None:
         """Read and drop what comes: unread bytes would take the refusal away from the other end."""
-        until = monotonic() + _LINGER_S
+        until = monotonic() + LINGER_S
         while (left := until - monotonic()) > 0:
             self._socket.settimeout(left)
             if not self._socket.recv(_CHUNK):
                 return
 
 
-class _RefusedByOtherError(RefusedError):
-    """The other end has refused: there is nothing left to tell it."""
+def refusal_frame(text: str) -> bytes:
+    """Return the frame that says why this party refuses."""
+    return framed(msgspec.json.encode(Refusal(text=one_line(text))), STRANGER_BYTES)
 
 
-def _why(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Return why a socket failed."""
     return "it does not read" if isinstance(error, TimeoutError) else error.strerror or str(error)

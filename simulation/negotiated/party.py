@@ -47,8 +47,11 @@ def batch_settings_in(notes: Mapping[str, str]) -> BatchSettings:
     """Return the settings that a batch scheduler has told.
 
     Raises:
-        InputError: it has told none, or none that can be.
+        InputError: it has told none, none that can be, or something else.
+        OptionError: one of them is out of its range.
     """
+    if others := sorted(notes.keys() - {_BATCH}):
+        raise InputError(f"unknown note {others[0]!r}")
     if _BATCH not in notes:
         raise InputError("the batch scheduler has not told its settings", path=_BATCH)
     return decode(notes[_BATCH].encode(), BatchSettings)

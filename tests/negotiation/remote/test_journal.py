@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,6 +112,29 @@ def test_what_is_no_journal_of_this_party_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"something else\n")
     with pytest.raises(InputError, match="no journal of a negotiation"):
         Journal(path, WHOSE)
+
+
+@pytest.mark.parametrize("target", ["/dev/null", "/dev/zero", "/dev/full", "fifo", "folder", "socket"])
+def test_what_is_no_regular_file_is_no_journal(target: str, tmp_path: Path) -> None:
+    """Nor is it opened first: that alone rewinds a tape, or waits for the other end of a FIFO."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "journal"
+    path.symlink_to(tmp_path / target)  # joined to what begins with a slash, it is that
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as bound:
+        bound.bind(str(tmp_path / "socket"))
+        with pytest.raises(InputError, match="journal: it is no regular file, and no journal of"):
+            Journal(path, WHOSE)
+
+
+def test_a_journal_may_be_a_link_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "journal"
+    path.symlink_to(tmp_path / "elsewhere" / "journal")
+    Journal(path, WHOSE).close()
+    Journal(path, WHOSE).close()
+    assert path.is_symlink()
+    assert (tmp_path / "elsewhere" / "journal").stat().st_size
 
 
 def test_a_journal_that_this_program_would_not_have_written_is_refused(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_two_processes_give_the_bytes_of_one(mapper: str, workload: Path, tmp_pa
     )  # fmt: skip
     assert alone.returncode == 0, alone.stderr
     (tmp_path / "secret").write_text("open sesame\n")
+    (tmp_path / "secret").chmod(0o600)
     secret: list[str | Path] = ["--secret-file", "secret", "--journal", "journals"]
     runtime: list[str | Path] = [
         "--listen",
@@ -147,6 +148,28 @@ def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -
         (["--connect", "unix:s", "--third-of", "queue", "--decision", "objective"], "--third-of needs"),
     ):
         assert why in refused("ibsched", workload, *options, cwd=tmp_path)
+    (tmp_path / "journals" / "ibsched.journal").unlink()
+    (tmp_path / "journals" / "ibsched.journal").symlink_to("/dev/null")
+    line = refused("ibsched", workload, "--connect", "unix:s", "--journal", "journals", cwd=tmp_path)
+    assert line.endswith("ibsched.journal: it is no regular file, and no journal of a negotiation")
+    why = "/dev/zero: a secret of more than 4096 bytes"
+    assert why in refused("ibsched", workload, "--connect", "unix:s", "--secret-file", "/dev/zero")
     absent = aucsched("ibsched", workload, "--connect", "unix:s", "--wait", "0.1", cwd=tmp_path)
     assert absent.returncode == 1
     assert absent.stderr == "aucsched: NobodyError: unix:s: No such file or directory, for 0.1 s\n"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o602])
+def test_a_secret_that_others_may_read_or_change_draws_a_remark(
+    mode: int, workload: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("open sesame")
+    line: list[str | Path] = [workload, "--connect", "unix:s", "--wait", "0", "--secret-file", secret]
+    secret.chmod(mode)
+    remark, error = aucsched("ibsched", *line, cwd=tmp_path).stderr.splitlines()
+    assert remark.startswith(f"aucsched: {secret}: mode {mode:04o} lets others read or change the secret")
+    assert "sesame" not in remark
+    assert error.startswith("aucsched: NobodyError")
+    secret.chmod(0o600)
+    assert aucsched("ibsched", *line, cwd=tmp_path).stderr.splitlines() == [error]

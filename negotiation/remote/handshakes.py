@@ -1,0 +1,291 @@
+"""Handshakes with all who connect, side by side: no silent, slow or wrong one keeps the others waiting.
+
+A listener cannot tell the other party from strangers before it has proved its secret. So each connection
+gets a bounded time, and there are bounds on how many may be open: of those that have said nothing yet, of
+those that have said a hello, and of those that were refused and may still read why. Where there is no room
+the one that has stood there the longest makes it. Nothing here waits for any one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import selectors
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from time import monotonic, sleep
+
+from .framing import STRANGER_BYTES, Frames, FramingError, framed
+from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
+from .socket import LINGER_S, reason, refusal_frame
+from .transport import PeerLostError
+
+#: Connections of each stage at once: all of them fit below the usual limit of 1024 descriptors.
+MOST_OPEN = 256
+_CHUNK = 2**16
+#: So many are accepted before those that are open are looked at again.
+_ACCEPTED_AT_ONCE = 64
+#: How long frames are looked at before who else connects or says something is.
+_TURN_S = 0.01
+#: How long a process waits that has no descriptor left, nor any to close.
+_PAUSE_S = 0.05
+#: Descriptors or memory are short: whoever stands there the longest makes room.
+_SHORT = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class _Stage(Enum):
+    """How far a connection has come; where all are short of room, those named first make it."""
+
+    REFUSED = "refused"
+    SILENT = "silent"
+    MET = "met"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Stranger:
+    """A connection whose handshake is open.
+
+    Attributes:
+        until_s: when it is dropped, on the monotonic clock.
+        payload: a frame that is whole and still to be looked at.
+        dropped: bytes read since it was refused.
+    """
+
+    connection: socket.socket
+    handshake: Handshake
+    frames: Frames
+    stage: _Stage = _Stage.SILENT
+    until_s: float = 0.0
+    payload: bytes | None = None
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeted:
+    """A connection on which both have proved their secret; ``frames`` has what was read ahead."""
+
+    connection: socket.socket
+    frames: Frames
+    hello: Hello
+
+
+class Handshakes:
+    """All handshakes that are open on a listening socket.
+
+    Args:
+        listening: the socket; from now on it does not block.
+        identity: this party's.
+        timeout_s: how long anybody has for a hello, and then for a proof.
+        tell: is told of those who were refused.
+    """
+
+    def __init__(
+        self, listening: socket.socket, identity: Identity, *, timeout_s: float, tell: Callable[[str], None]
+    ) -> None:
+        self._listening, self._identity = listening, identity
+        self._timeout_s, self._tell = timeout_s, tell
+        # A dictionary keeps its order: who has stood in a stage the longest, and is late first, comes first.
+        self._open: dict[_Stage, dict[_Stranger, None]] = {stage: {} for stage in _Stage}
+        # Frames to be looked at: bytes, a number that orders equal ones, whose.
+        self._whole: list[tuple[int, int, _Stranger]] = []
+        self._numbers = count()
+        self._selector = selectors.DefaultSelector()
+        listening.setblocking(False)
+        self._selector.register(listening, selectors.EVENT_READ)
+
+    def first(self, wait_s: float) -> Greeted | None:
+        """Return the first connection that proves its secret, None when none does in time.
+
+        Raises:
+            OSError: nobody can connect any more.
+        """
+        until_s = monotonic() + wait_s
+        while True:
+            wake_s = 0.0 if self._whole else min(self._next_s(), until_s)
+            for key, _ in self._selector.select(max(wake_s - monotonic(), 0.0)):
+                stranger: _Stranger | None = key.data
+                if stranger is None:
+                    self._accept()
+                elif self._is_open(stranger):  # else it was dropped for another of the same moment
+                    self._read(stranger)
+            greeted = self._looked()
+            if greeted is not None:
+                return greeted
+            self._drop_late()
+            if monotonic() >= until_s:
+                return None
+
+    def close(self) -> int:
+        """Close all that are open; return how many of them had not said who they are."""
+        silent = sum(len(self._open[stage]) for stage in (_Stage.SILENT, _Stage.MET))
+        for strangers in self._open.values():
+            for stranger in list(strangers):
+                self._close(stranger)
+        self._selector.close()
+        return silent
+
+    def _next_s(self) -> float:
+        """Return when somebody is late."""
+        heads = (next(iter(strangers)) for strangers in self._open.values() if strangers)
+        return min((head.until_s for head in heads), default=inf)
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                connection, _address = self._listening.accept()
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno not in _SHORT:
+                    raise
+                self._make_room(reason(error))
+                return
+            self._begin(connection)
+
+    def _begin(self, connection: socket.socket) -> None:
+        stranger = _Stranger(
+            connection=connection,
+            handshake=Handshake(self._identity, first=False),
+            frames=Frames(STRANGER_BYTES),
+        )
+        try:
+            connection.setblocking(False)
+            self._selector.register(connection, selectors.EVENT_READ, stranger)
+        except OSError as error:
+            connection.close()
+            self._make_room(reason(error))
+            return
+        self._enter(stranger, _Stage.SILENT, self._timeout_s)
+
+    def _enter(self, stranger: _Stranger, stage: _Stage, timeout_s: float) -> None:
+        self._open[stranger.stage].pop(stranger, None)
+        stranger.stage, stranger.until_s = stage, monotonic() + timeout_s
+        self._open[stage][stranger] = None
+        if len(self._open[stage]) > MOST_OPEN:
+            self._drop(next(iter(self._open[stage])), "too many others connect")
+
+    def _make_room(self, why: str) -> None:
+        """Drop one where no descriptor or memory is left."""
+        for strangers in self._open.values():
+            if strangers:
+                self._drop(next(iter(strangers)), why)
+                return
+        sleep(_PAUSE_S)
+
+    def _read(self, stranger: _Stranger) -> None:
+        """Read what is there, unless a frame is still to be looked at."""
+        if stranger.payload is not None:
+            return
+        with self._judged(stranger):
+            received = stranger.connection.recv(_CHUNK)
+            if stranger.stage is _Stage.REFUSED:
+                self._ignore(stranger, received)
+                return
+            if not received:
+                where = " inside a message" if stranger.frames.is_inside else ""
+                raise PeerLostError(f"the other party closed the connection{where}")
+            stranger.frames.feed(received)
+            self._cut(stranger)
+
+    def _cut(self, stranger: _Stranger) -> None:
+        """Keep the next frame to be looked at, if it is whole."""
+        stranger.payload = stranger.frames.next()
+        if stranger.payload is not None:
+            heappush(self._whole, (len(stranger.payload), next(self._numbers), stranger))
+
+    def _looked(self) -> Greeted | None:
+        """Look at frames for a moment, the shortest first; return the first that proves the secret.
+
+        Decoding 64 KiB of the worst kind takes some ms; what parties say is short, and comes before it.
+        """
+        until_s = monotonic() + _TURN_S
+        while self._whole and monotonic() < until_s:
+            stranger = heappop(self._whole)[-1]
+            hello = self._heard(stranger) if self._is_open(stranger) else None
+            if hello is not None:
+                self._forget(stranger)
+                return Greeted(connection=stranger.connection, frames=stranger.frames, hello=hello)
+        return None
+
+    def _heard(self, stranger: _Stranger) -> Hello | None:
+        handshake = stranger.handshake
+        payload, stranger.payload = stranger.payload or b"", None
+        with self._judged(stranger):
+            answer = handshake.heard(payload)
+            if answer is not None:
+                self._send(stranger, framed(answer, STRANGER_BYTES))
+            if handshake.is_done:
+                return handshake.hello
+            self._enter(stranger, _Stage.MET, self._timeout_s)
+            self._cut(stranger)
+        return None
+
+    @contextlib.contextmanager
+    def _judged(self, stranger: _Stranger) -> Iterator[None]:
+        """Refuse or drop a connection for what goes wrong with it."""
+        try:
+            yield
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._drop(stranger, f"the other party is gone: {reason(error)}")
+        except (PeerLostError, RefusedByOtherError) as error:
+            self._drop(stranger, str(error))
+        except (RefusedError, FramingError) as error:
+            self._refuse(stranger, str(error))
+
+    def _is_open(self, stranger: _Stranger) -> bool:
+        return stranger in self._open[stranger.stage]
+
+    def _send(self, stranger: _Stranger, frame: bytes) -> None:
+        """Send a frame at once: a new connection has room for it, or is not waited for."""
+        try:
+            sent = stranger.connection.send(frame)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(frame):
+            raise PeerLostError("the other party does not read")
+
+    def _refuse(self, stranger: _Stranger, text: str) -> None:
+        """Say why, and give the other end a moment to read it."""
+        self._tell(f"refused a connection: {text}")
+        with contextlib.suppress(OSError, PeerLostError):
+            self._send(stranger, refusal_frame(text))
+            stranger.connection.shutdown(socket.SHUT_WR)
+        self._enter(stranger, _Stage.REFUSED, LINGER_S)
+
+    def _ignore(self, stranger: _Stranger, received: bytes) -> None:
+        """Drop what comes after a refusal: unread bytes would take the refusal away from the other end."""
+        stranger.dropped += len(received)
+        if not received or stranger.dropped > STRANGER_BYTES:
+            self._close(stranger)
+
+    def _drop_late(self) -> None:
+        now = monotonic()
+        for stage, strangers in self._open.items():
+            while strangers and (late := next(iter(strangers))).until_s <= now:
+                if stage is _Stage.REFUSED:
+                    self._close(late)
+                else:
+                    self._refuse(late, f"no message came within {self._timeout_s:g} s")
+
+    def _drop(self, stranger: _Stranger, why: str) -> None:
+        if stranger.stage is not _Stage.REFUSED:
+            self._tell(f"refused a connection: {why}")
+        self._close(stranger)
+
+    def _close(self, stranger: _Stranger) -> None:
+        self._forget(stranger)
+        with contextlib.suppress(OSError):
+            # What is unread would reset the connection, and take what was sent away from the other end.
+            stranger.connection.recv(_CHUNK)
+        stranger.connection.close()
+
+    def _forget(self, stranger: _Stranger) -> None:
+        self._open[stranger.stage].pop(stranger, None)
+        self._selector.unregister(stranger.connection)
