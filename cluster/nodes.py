@@ -10,6 +10,10 @@ from .checks import at_least, counts, not_empty
 from .errors import InputError
 
 
+#: Kinds and types of gres that a node may have or a job hold on it.
+MAX_GRES = 256
+
+
 class NodeState(StrEnum):
     """Slurm's node states; only ``idle`` and ``mixed`` take jobs."""
 
@@ -47,6 +51,8 @@ class Resources:
         at_least(self.cores, 0, "cores")
         at_least(self.memory_mib, 0, "memory_mib")
         counts(self.gres, 0, "gres")
+        if len(self.gres) > MAX_GRES:
+            raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

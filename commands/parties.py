@@ -166,14 +166,17 @@ def _identity(party: PartyName, play: Play, options: dict[str, Any], notes: Mapp
     )
 
 
+#: A secret is a line of random characters.
+_LONGEST_SECRET = 2**16
+
+
 def _secret(path: Path | None) -> bytes | None:
     """Return the secret in a file, without the end of its line."""
     if path is None:
         return None
-    try:
-        secret = path.read_bytes().rstrip(b"\r\n")
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(path)) from error
+    from ..formats.reading import read_bytes
+
+    secret = read_bytes(path, _LONGEST_SECRET).rstrip(b"\r\n")
     if not secret:
         raise InputError("the file holds no secret", file=str(path))
     return secret

@@ -9,12 +9,14 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import stat
 import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from ..cluster.errors import InputError
+from .reading import bounded
 
 _TORN_HEAD = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?")
 
@@ -40,6 +42,7 @@ class CheckedLines:
         except OSError as error:
             raise self.error(error.strerror or str(error)) from error
         try:
+            self._refuse_devices()
             self._lock(owner)
             self.held = self._read()
             if not self.held:
@@ -85,6 +88,10 @@ class CheckedLines:
         """Return an error that names the file."""
         return InputError(message, file=str(self.path))
 
+    def _refuse_devices(self) -> None:
+        if not stat.S_ISREG(os.fstat(self._handle).st_mode):
+            raise self.error("it is no regular file")
+
     def _lock(self, owner: str) -> None:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +108,10 @@ class CheckedLines:
     def _read(self) -> list[bytes]:
         """Return the texts, and cut off a line that was not finished."""
         with os.fdopen(os.dup(self._handle), "rb") as file:
-            content = file.read()
+            try:
+                content = bounded(file)
+            except InputError as error:
+                raise error.in_file(str(self.path)) from error
         whole = content.rfind(b"\n") + 1
         if not whole and not _TORN_HEAD.fullmatch(content):
             raise self.error(f"it is no {self._kind}")

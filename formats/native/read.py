@@ -26,7 +26,7 @@ from .from_wire import (
 
 
 def load_snapshot(path: str | Path) -> Snapshot:
-    """Read and check a snapshot file; ``-`` reads standard input.
+    """Read and check a snapshot file, plain or gzip; ``-`` reads standard input.
 
     Raises:
         InputError: the file cannot be read or is no valid snapshot; names file, path and value.

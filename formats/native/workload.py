@@ -9,7 +9,7 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..jsontext import decode
-from ..reading import read_document, unpacked
+from ..reading import read_document
 from . import wire, workload_wire
 from .from_wire import build_job, build_license, build_nodes, build_partition, build_switches, each
 from .to_wire import (
@@ -29,7 +29,7 @@ def load_workload(path: str | Path) -> ClusterWorkload:
     Raises:
         InputError: the file cannot be read or is no valid workload; names file, path and value.
     """
-    return read_document(path, lambda content: parse_workload(unpacked(content)))
+    return read_document(path, parse_workload)
 
 
 def parse_workload(text: bytes) -> ClusterWorkload:
