@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-
 #: A path or a message is cut to about so many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
 

@@ -9,7 +9,6 @@ from enum import StrEnum
 from .checks import at_least, counts, not_empty
 from .errors import InputError
 
-
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
 

@@ -81,7 +81,9 @@ def charge(count: int, path: str = "") -> None:
         return
     left[0] -= count
     if left[0] < 0:
-        message = f"the file's hostlists hold more than {MOST_NAMES} names together, each with its gres counted"
+        message = (
+            f"the file's hostlists hold more than {MOST_NAMES} names together, each with its gres counted"
+        )
         raise InputError(message, path=path)
 
 

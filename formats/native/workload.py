@@ -8,6 +8,7 @@ from pathlib import Path
 from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...cluster.workload import ArrivingJob, ClusterWorkload
+from ..hostlist import one_file
 from ..jsontext import decode
 from ..reading import read_document
 from . import wire, workload_wire
@@ -32,6 +33,7 @@ def load_workload(path: str | Path) -> ClusterWorkload:
     return read_document(path, parse_workload)
 
 
+@one_file()
 def parse_workload(text: bytes) -> ClusterWorkload:
     """Return the workload in a workload file's text; errors name the path and the value."""
     document = decode(text, workload_wire.WorkloadWire)

@@ -12,6 +12,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import License, Node, Resources, Switch
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
+from ...formats.hostlist import one_file
 from ...formats.notes import Notes
 from ...formats.reading import text_of
 from .detail import JobDetail, parse_job_detail
@@ -65,6 +66,7 @@ class SlurmSources:
     reservations: SlurmText | None = None
 
 
+@one_file()
 def import_slurm(
     sources: SlurmSources,
     *,

@@ -16,6 +16,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.nodes import Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from ...formats.hostlist import one_file
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.topology_conf import parse_topology
@@ -39,6 +40,7 @@ class _Event:
     options: dict[str, str]
 
 
+@one_file()
 def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Notes]:
     """Return the workload of an event file on the site that a folder's configuration describes.
 

@@ -80,7 +80,7 @@ _SHORT: Mapping[str, str] = {
 }
 _SAME = {"share": "oversubscribe", "workdir": "chdir", "tasks-per-node": "ntasks-per-node"}
 _QUOTING = re.compile(r"[\"'\\]")
-#: A shell's words are made of such pieces. The standard library's shlex takes the square of a long word's time.
+#: Pieces of a shell's words. The standard library's shlex takes time by the square of a long word.
 _PIECE = re.compile(
     r"""(?P<blank>[ \t\r\n]++)|(?P<plain>[^ \t\r\n"'\\]++)|\\(?P<escaped>.)"""
     r"""|'(?P<single>[^']*+)'|"(?P<double>(?:[^"\\]++|\\.)*+)["]""",
