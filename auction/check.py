@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..cluster.errors import AwardError
 from ..cluster.jobs import Job, Request
-from ..cluster.nodes import Node, PartitionState, Resources
+from ..cluster.nodes import Node, PartitionState, Resources, by_resource_name, gres_name
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 
@@ -54,7 +54,7 @@ def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
     used: dict[str, Counter[str]] = {}
     for award in schedule.started:
         for name, use in award.nodes.items():
-            amounts = {"cores": use.cores, "memory": use.memory_mib or 0, **use.gres}
+            amounts = {"cores": use.cores, "memory": use.memory_mib or 0, **by_resource_name(use.gres)}
             used.setdefault(name, Counter()).update(amounts)
     for node in snapshot.nodes:
         for what, amount in used.get(node.name, Counter()).items():
@@ -68,7 +68,7 @@ def _free(node: Node, what: str) -> int | None:
         return node.free.cores
     if what == "memory":
         return node.free.memory_mib
-    return node.free.gres.get(what, 0)
+    return node.free.gres.get(gres_name(what), 0)
 
 
 def _check_licenses(snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.nodes import resource_name
 
 
 class FreeState:
@@ -69,7 +70,7 @@ class FreeState:
         if table.memory is not None:
             yield "memory", (self.free.memory[nodes] < table.memory[entries]) & self._limited[nodes]
         for kind, counts in table.gres.items():
-            yield kind, self.free.gres[kind][nodes] < counts[entries]
+            yield resource_name(kind), self.free.gres[kind][nodes] < counts[entries]
 
 
 class _Room:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..cluster.jobs import Job
+from ..cluster.nodes import by_resource_name, gres_name
 from .columns import BoolArray, Capacity, IntArray
 from .table import BidTable
 
@@ -106,7 +107,7 @@ class Guard:
         counted again. ``places`` spares looking them up again.
         """
         _, counts = places or self.places(table)
-        taken = {"cores": table.cores, **table.gres}
+        taken = {"cores": table.cores, **by_resource_name(table.gres)}
         if table.memory is not None:
             taken["memory"] = table.memory
         for what, amount in taken.items():
@@ -139,14 +140,14 @@ def beyond(amount: IntArray, own: IntArray) -> IntArray:
 def _parts(held: Capacity) -> Iterator[tuple[str, IntArray]]:
     yield "cores", held.cores
     yield "memory", held.memory
-    yield from held.gres.items()
+    yield from by_resource_name(held.gres).items()
 
 
 def part_of(capacity: Capacity, what: str) -> IntArray:
     """Return one resource's amounts: ``cores``, ``memory`` or a gres."""
     if what == "cores":
         return capacity.cores
-    return capacity.memory if what == "memory" else capacity.gres[what]
+    return capacity.memory if what == "memory" else capacity.gres[gres_name(what)]
 
 
 def _joined(one: Capacity, other: Capacity) -> Capacity:

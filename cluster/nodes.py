@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from .checks import at_least, counts, not_empty
 from .errors import InputError
 
+T = TypeVar("T")
+
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
+
+
+#: What resources are called beside gres, in tables of both.
+_NO_GRES = frozenset({"cores", "memory", "memory_mib", "memory_gib"})
+_PREFIX = "gres/"
+
+
+def resource_name(gres: str) -> str:
+    """Return what a gres is called beside cores and memory: ``gres/cores`` where its name is theirs."""
+    return f"{_PREFIX}{gres}" if gres in _NO_GRES or gres.startswith(_PREFIX) else gres
+
+
+def by_resource_name(counts: Mapping[str, T]) -> dict[str, T]:
+    """Return values by gres as values by resource name."""
+    return {resource_name(name): count for name, count in counts.items()}
+
+
+def gres_name(resource: str) -> str:
+    """Return the gres of ``resource_name``."""
+    return resource.removeprefix(_PREFIX)
 
 
 class NodeState(StrEnum):

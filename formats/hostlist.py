@@ -27,6 +27,8 @@ _MOST_GROUPS = 10
 #: So many names one file's hostlists may hold together, repeats counted: a short file can name every node
 #: of a large cluster thousands of times.
 MOST_NAMES = 3_000_000
+#: Of names in ranges: a host has no longer one.
+_LONGEST_NAME = 255
 _LARGEST_SHOWN = 10**18
 _left: ContextVar[list[int] | None] = ContextVar("names that a file's hostlists may still hold", default=None)
 
@@ -113,10 +115,14 @@ def _expand_item(item: str) -> tuple[str, ...]:
 
 def _count(item: str, path: str) -> int:
     total = 1
+    if "[" not in item:
+        return total
     groups = _GROUP.findall(item)
     if len(groups) > _MOST_GROUPS:
         message = f"{_short(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
         raise InputError(message, path=path)
+    if len(_GROUP.sub("", item)) > _LONGEST_NAME:
+        raise InputError(f"{_short(item)} is not a hostlist: its names are too long", path=path)
     for group in groups:
         total *= sum(_length(part, item, path) for part in group.split(","))
     return min(total, _LARGEST_SHOWN)

@@ -127,7 +127,11 @@ def _explained(message: str, text: bytes) -> InputError:
     problem, path = _taken_apart(message)
     got = _GOT.match(problem)
     document = json.loads(text, parse_int=_whole, parse_float=_fraction)
-    value, place = _value_at(document, path.lstrip("."), got["got"] if got else None)
+    try:
+        value, place = _value_at(document, path.lstrip("."), got["got"] if got else None)
+    except (LookupError, TypeError, StopIteration):
+        # Several members stand for the path's [...], and another one was meant.
+        return InputError(problem, path=path.lstrip("."))
     if unknown := re.match(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         return InputError(f"unknown member {unknown[1]!r}", path=place)
     if missing := re.match(r"Object missing required field `(.*)`", problem):

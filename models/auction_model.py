@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.nodes import resource_name
 from .preference import Constants, preference_f
 from .solve.solver import (
     IntegerProgram,
@@ -99,7 +100,7 @@ class AuctionModel:
 
     def _guarded(self, guard: Guard) -> Iterator[tuple[str, IntArray, IntArray]]:
         """Yield each resource, what long bids take of it on reserved nodes, and the room on every node."""
-        kinds = {kind: f"gres{index}" for index, kind in enumerate(self.table.gres)}
+        kinds = {resource_name(kind): f"gres{index}" for index, kind in enumerate(self.table.gres)}
         for what, amounts, room in guard.amounts(self.table):
             yield kinds.get(what, what), amounts, self._room(guard, room)
 

@@ -13,6 +13,7 @@ from ..bidgen.guard import Guard, part_of
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
+from ..cluster.nodes import resource_name
 from ..topology.tree import Topology
 from .auction_model import FloatArray
 from .solve.solver import (
@@ -384,4 +385,4 @@ class Ipsched:
 
 
 def _name(what: str) -> str:
-    return what.removeprefix("gres ")
+    return resource_name(what.removeprefix("gres ")) if what.startswith("gres ") else what

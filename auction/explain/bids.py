@@ -11,6 +11,7 @@ from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
 from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
+from ...cluster.nodes import resource_name
 from ...cluster.schedule import Award, BidClass
 from ...cluster.snapshot import Snapshot
 from ..step import Step
@@ -142,7 +143,7 @@ def _needs(table: BidTable, bid: int, free: Capacity) -> Iterator[tuple[str, Int
     if table.memory is not None:
         yield "memory", table.memory[entries], free.memory
     for kind, counts in table.gres.items():
-        yield kind, counts[entries], free.gres[kind]
+        yield resource_name(kind), counts[entries], free.gres[kind]
 
 
 def _delayed(table: BidTable, bid: int, nodes: IntArray, guard: Guard) -> IntArray:

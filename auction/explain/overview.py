@@ -9,6 +9,7 @@ import numpy as np
 
 from ...bidgen.columns import Capacity, FloatArray, IntArray
 from ...cluster.jobs import Job
+from ...cluster.nodes import gres_name
 from ...cluster.snapshot import Snapshot
 from ..options import StepOptions
 from ..step import Step, take_step
@@ -146,7 +147,7 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
 def _amount(free: Capacity, what: str) -> FloatArray | IntArray:
     if what == "cores":
         return free.cores
-    return free.memory if what == "memory" else free.gres[what]
+    return free.memory if what == "memory" else free.gres[gres_name(what)]
 
 
 def _by_unit(kinds: list[str], prices: list[float]) -> Iterator[tuple[str, float]]:

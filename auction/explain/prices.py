@@ -19,6 +19,7 @@ from ...bidgen.generate import generate_bids
 from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
+from ...cluster.nodes import by_resource_name, gres_name
 from ...cluster.schedule import Award
 from ...models.search.packing import Packing, Part, full_packing, parts_of
 from ...models.search.prices import find_prices
@@ -62,7 +63,7 @@ class Prices:
         """Return what each bid of a table costs, shape (bids,)."""
         if not len(table):
             return np.zeros(0)
-        amounts = {"cores": table.cores, **table.gres}
+        amounts = {"cores": table.cores, **by_resource_name(table.gres)}
         if table.memory is not None:
             amounts["memory"] = table.memory
         paid = _sum(self.of_nodes, amounts, table.node)
@@ -81,7 +82,9 @@ class Prices:
         amounts = {
             "cores": np.array([use.cores for use in uses], np.int64),
             "memory": np.array([use.memory_mib or 0 for use in uses], np.int64),
-            **{kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in kinds},
+            **{
+                kind: np.array([use.gres.get(gres_name(kind), 0) for use in uses], np.int64) for kind in kinds
+            },
         }
         paid = _sum(self.of_nodes, amounts, nodes)
         for guard, prices in self.of_rooms:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...cluster.jobs import Job, JobType
+from ...cluster.nodes import Resources, by_resource_name
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import join
 from ...topology.tree import topology_of
@@ -98,10 +99,15 @@ def _amounts(snapshot: Snapshot) -> dict[str, Amount]:
     total: Counter[str] = Counter()
     free: Counter[str] = Counter()
     for node in snapshot.nodes:
-        total.update({"cores": node.total.cores, "memory_mib": node.total.memory_mib or 0, **node.total.gres})
+        total.update(_by_name(node.total))
         if node.state.takes_jobs:
-            free.update({"cores": node.free.cores, "memory_mib": node.free.memory_mib or 0, **node.free.gres})
+            free.update(_by_name(node.free))
     return {name: Amount(total=count, free=free[name]) for name, count in total.items() if count}
+
+
+def _by_name(amount: Resources) -> dict[str, int]:
+    cores_and_memory = {"cores": amount.cores, "memory_mib": amount.memory_mib or 0}
+    return cores_and_memory | by_resource_name(amount.gres)
 
 
 def _levels(snapshot: Snapshot) -> dict[int, int]:

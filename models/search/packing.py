@@ -14,6 +14,7 @@ import numpy as np
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, FloatArray, IntArray
 from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
+from ...cluster.nodes import resource_name
 from ..solve.solver import IntegerProgram
 
 
@@ -209,7 +210,7 @@ def _on_nodes(table: BidTable, columns: Columns) -> Iterator[Part]:
     free = columns.free
     yield Part(what="cores", row=table.node, amount=table.cores, capacity=free.cores)
     for kind, counts in table.gres.items():
-        yield Part(what=kind, row=table.node, amount=counts, capacity=free.gres[kind])
+        yield Part(what=resource_name(kind), row=table.node, amount=counts, capacity=free.gres[kind])
     if table.memory is not None:
         limited = free.memory[table.node] < UNLIMITED_MIB
         yield Part(what="memory", row=table.node, amount=table.memory * limited, capacity=free.memory)

@@ -14,6 +14,7 @@ from ...auction.forecast import Spot
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, columns_of
 from ...bidgen.demand import Demand, DemandReader
 from ...cluster.errors import AwardError
+from ...cluster.nodes import by_resource_name
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology, topology_of
 
@@ -97,7 +98,7 @@ class Machine:
     def _check(self, holding: Holding) -> None:
         """Raise AwardError when a node gave more than it had."""
         free, nodes = self.columns.free, holding.spot.nodes
-        given = {"cores": free.cores, "memory": free.memory, **free.gres}
+        given = {"cores": free.cores, "memory": free.memory, **by_resource_name(free.gres)}
         for what, counts in given.items():
             if (counts[nodes] < 0).any():
                 name = self.columns.names[int(nodes[np.argmin(counts[nodes])])]
