@@ -24,6 +24,7 @@ _TYPE_NAMES = {
     "null": "null",
 }
 _AT = " - at `"
+_UNKNOWN = "Object contains unknown field `"
 _PATH = re.compile(r"(?:key in )?`?\$?(?P<path>[^`]*)`?")
 _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<length> of length \d+)?(?:, got `(?P<got>[^`]+)`)?")
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
@@ -151,8 +152,9 @@ def _taken_apart(message: str) -> tuple[str, str]:
     """Return what msgspec says is wrong, and where."""
     problem, at, rest = message.rpartition(_AT)
     path = _PATH.fullmatch(rest)
-    # An unknown member's name may hold anything, this mark too.
-    return (problem, path["path"]) if at and path and rest.endswith("`") else (message, "")
+    # An unknown member's name may hold anything, this mark too: then its closing mark is not before this one.
+    apart = at and path and rest.endswith("`") and not (problem.startswith(_UNKNOWN) and problem[-1:] != "`")
+    return (problem, path["path"]) if apart and path else (message, "")
 
 
 def _whole(digits: str) -> int | str:
