@@ -11,6 +11,9 @@
 
 from __future__ import annotations
 
+#: A path or a message is cut to about so many characters when it is printed: an error is one line.
+_LONGEST_PART = 1000
+
 
 class AucschedError(Exception):
     """The root of every error raised on purpose."""
@@ -41,7 +44,15 @@ class InputError(AucschedError):
         return InputError(self.message, path=self.path, file=self.file or file)
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.file, self.path, self.message) if part)
+        return ": ".join(_cut(part) for part in (self.file, self.path, self.message) if part)
+
+
+def _cut(part: str) -> str:
+    """Return a part of an error's line with its middle left out where it is very long."""
+    if len(part) <= _LONGEST_PART:
+        return part
+    half = _LONGEST_PART // 2
+    return f"{part[:half]} … {part[-half:]}"
 
 
 class OptionError(AucschedError):

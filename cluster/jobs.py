@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -120,12 +121,14 @@ class Request:
 
     def _check_gres(self) -> None:
         names = [*self.gres_per_node, *self.gres_total]
+        if not names:
+            return
+        kinds = Counter(name.partition(":")[0] for name in names)
+        times = Counter(names)
         for name in names:
             not_empty(name, "gres_per_node")
             kind = name.partition(":")[0]
-            if sum(other.partition(":")[0] == kind for other in names) > 1 and (
-                kind in names or names.count(name) > 1
-            ):
+            if kinds[kind] > 1 and (kind in times or times[name] > 1):
                 path = f"gres_total.{name}" if name in self.gres_total else f"gres_per_node.{name}"
                 raise InputError(f"the gres {kind!r} is asked for twice", path=path)
 

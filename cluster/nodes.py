@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from .checks import at_least, counts, not_empty
 from .errors import InputError
+
+T = TypeVar("T")
+
+#: Kinds and types of gres that a node may have or a job hold on it.
+MAX_GRES = 256
 
 
 class NodeState(StrEnum):
@@ -47,6 +53,8 @@ class Resources:
         at_least(self.cores, 0, "cores")
         at_least(self.memory_mib, 0, "memory_mib")
         counts(self.gres, 0, "gres")
+        if len(self.gres) > MAX_GRES:
+            raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

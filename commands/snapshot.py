@@ -17,6 +17,8 @@ def snapshot() -> None:
 
 
 _FILE = click.Path(allow_dash=True)
+#: A note is a line: the whole text stands in the file.
+_LONGEST_NOTE = 1000
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
@@ -92,4 +94,5 @@ def parse_time(text: str) -> float:
 def tell(lines: Iterable[str]) -> None:
     """Print notes on stderr, a line each."""
     for line in lines:
-        click.echo(f"note: {' '.join(line.split())}", err=True)
+        text = " ".join(line.split())
+        click.echo(f"note: {text if len(text) <= _LONGEST_NOTE else text[:_LONGEST_NOTE] + '…'}", err=True)

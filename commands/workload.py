@@ -44,11 +44,11 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
     """
     from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
-    from ..formats.reading import read_document, unpacked
+    from ..formats.reading import read_document
     from ..simulation.report import to_json
 
     check_drawing("--plot", plot)
-    content = read_document(workload, unpacked)
+    content = read_document(workload, bytes)
     if content.lstrip().startswith(b"{"):
         figures, text = _described_workload(workload, content, processors, plot)
     else:

@@ -16,20 +16,30 @@ GPU is of one GPU, which a count for the whole node cannot say. So there are two
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job, Request, Span
 from ..cluster.nodes import Node, Resources
 from ..cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from .notes import Notes
-from .reading import read_document, unpacked
+from .reading import read_document
+
+if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
 
 GRES = "gpu_milli"
+#: GPUs of a node or a pod; the trace's largest nodes have 8.
+_MOST_GPUS = 128
 #: Of a whole GPU.
 WHOLE = 1000
 T = TypeVar("T")
@@ -129,10 +139,16 @@ def import_alibaba(
 def _rows(content: bytes, columns: Sequence[str], notes: Notes) -> list[_Row]:
     """Return a CSV file's rows; columns may stand in any order, those not known are noted."""
     try:
-        text = unpacked(content).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
-    lines = csv.reader(text.splitlines())
+    try:
+        return list(_checked_rows(csv.reader(io.StringIO(text, newline="")), columns, notes))
+    except csv.Error as error:
+        raise InputError(f"not CSV: {error}") from error
+
+
+def _checked_rows(lines: CsvReader, columns: Sequence[str], notes: Notes) -> Iterator[_Row]:
     header = [name.strip() for name in next(lines, [])]
     missing = [name for name in columns if name not in header]
     if missing:
@@ -140,14 +156,12 @@ def _rows(content: bytes, columns: Sequence[str], notes: Notes) -> list[_Row]:
     for name in header:
         if name not in columns:
             notes.add("columns", f"the column {name} is not read")
-    rows = []
     for fields in lines:
         if len(fields) != len(header):
             raise InputError(
                 f"{len(fields)} fields where the header has {len(header)}", path=f"line {lines.line_num}"
             )
-        rows.append(_Row(lines.line_num, dict(zip(header, fields, strict=True))))
-    return rows
+        yield _Row(lines.line_num, dict(zip(header, fields, strict=True)))
 
 
 def _nodes(rows: Iterable[_Row], options: AlibabaOptions) -> tuple[Node, ...]:
@@ -159,7 +173,7 @@ def _node(row: _Row, options: AlibabaOptions) -> Node:
     total = Resources(
         cores=row.number("cpu_milli"),
         memory_mib=row.number("memory_mib"),
-        gres=_gres_of_node(row.number("gpu"), options),
+        gres=_gres_of_node(_gpus(row, "gpu"), options),
     )
     return Node(
         name=row.text("sn"),
@@ -169,6 +183,13 @@ def _node(row: _Row, options: AlibabaOptions) -> Node:
         # A pod's alternatives are a list of partitions: features cannot say "one of these".
         partitions=(model,) if model else (),
     )
+
+
+def _gpus(row: _Row, column: str) -> int:
+    count = row.number(column)
+    if count > _MOST_GPUS:
+        raise InputError(f"{count} is above the limit of {_MOST_GPUS}", path=column)
+    return count
 
 
 def _gres_of_node(gpus: int, options: AlibabaOptions) -> dict[str, int]:
@@ -202,7 +223,7 @@ def _jobs(rows: Iterable[_Row], options: AlibabaOptions, notes: Notes) -> tuple[
 
 
 def _pod(row: _Row) -> _Pod:
-    gpus, share = row.number("num_gpu"), row.number("gpu_milli")
+    gpus, share = _gpus(row, "num_gpu"), row.number("gpu_milli")
     if share > WHOLE or bool(gpus) != bool(share):
         raise InputError(f"{share} a GPU with num_gpu {gpus}", path="gpu_milli")
     return _Pod(
@@ -292,22 +313,28 @@ def _note_gpus(options: AlibabaOptions, jobs: Sequence[ArrivingJob], notes: Note
 
 def _note_too_large(nodes: Sequence[Node], jobs: Sequence[ArrivingJob], notes: Notes) -> None:
     """Count the jobs that no node holds even when it is empty; they stay, and never start."""
-    sizes = {
-        (node.total.cores, node.total.memory_mib or 0, sum(node.total.gres.values()), node.partitions)
-        for node in nodes
-    }
+    sizes = _sizes_by_model(nodes)
 
-    def holds(job: Job) -> bool:
-        request, models = job.request, job.partition.split(",") if job.partition else []
-        gres = sum(span.minimum for span in request.gres_per_node.values())
-        return any(
-            cores >= (request.cores or 0)
-            and memory >= (request.memory_mib_per_node or 0)
-            and gpus >= gres
-            and (not models or any(model in models for model in partitions))
-            for cores, memory, gpus, partitions in sizes
-        )
+    @cache
+    def holds(partition: str, *needed: int) -> bool:
+        models = partition.split(",") if partition else [""]
+        return any((sizes[model] >= needed).all(axis=1).any() for model in models if model in sizes)
 
-    too_large = [one.job.id for one in jobs if not holds(one.job)]
+    too_large = [one.job.id for one in jobs if not holds(one.job.partition, *_needed(one.job))]
     if too_large:
         notes.add("too large", f"{len(too_large)} pods (first {too_large[0]}) fit no node: they stay pending")
+
+
+def _sizes_by_model(nodes: Sequence[Node]) -> dict[str, NDArray[np.int64]]:
+    """Return the different sizes of nodes (cores, MiB, GPU shares) by model; under "" those of all."""
+    sizes: dict[str, set[tuple[int, int, int]]] = {"": set()}
+    for node in nodes:
+        size = node.total.cores, node.total.memory_mib or 0, sum(node.total.gres.values())
+        for model in ("", *node.partitions):
+            sizes.setdefault(model, set()).add(size)
+    return {model: np.array(sorted(found), dtype=np.int64).reshape(-1, 3) for model, found in sizes.items()}
+
+
+def _needed(job: Job) -> tuple[int, int, int]:
+    gres = sum(span.minimum for span in job.request.gres_per_node.values())
+    return job.request.cores or 0, job.request.memory_mib_per_node or 0, gres

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from ..cluster.errors import InputError
+from .reading import bounded
 
 _TORN_HEAD = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?")
 
@@ -115,7 +116,10 @@ class CheckedLines:
     def _read(self) -> list[bytes]:
         """Return the texts, and cut off a line that was not finished."""
         with os.fdopen(os.dup(self._handle), "rb") as file:
-            content = file.read()
+            try:
+                content = bounded(file)
+            except InputError as error:
+                raise error.in_file(str(self.path)) from error
         whole = content.rfind(b"\n") + 1
         if not whole and not _TORN_HEAD.fullmatch(content):
             raise self.error(f"it is no {self._kind}")

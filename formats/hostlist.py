@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import groupby
 
@@ -20,7 +22,15 @@ _HOSTLIST = re.compile(rf"{_ITEM}(?:,{_ITEM})*", re.ASCII)
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _DIGITS = re.compile(r"\d+")
-_COMMA = re.compile(r",(?![^\[]*\])")
+#: Slurm itself reads no more groups of ranges in one name.
+_MOST_GROUPS = 10
+#: So many names one file's hostlists may hold together, repeats counted: a short file can name every node
+#: of a large cluster thousands of times.
+MOST_NAMES = 3_000_000
+#: Of names in ranges: a host has no longer one.
+_LONGEST_NAME = 255
+_LARGEST_SHOWN = 10**18
+_left: ContextVar[list[int] | None] = ContextVar("names that a file's hostlists may still hold", default=None)
 
 
 def expand(text: str, path: str = "") -> tuple[str, ...]:
@@ -31,15 +41,17 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
             operators are not), counts backwards, repeats a name or holds more than LIMIT names.
     """
     if _PLAIN.fullmatch(text):
+        charge(1, path)
         return (text,)
     if not text or not _HOSTLIST.fullmatch(text):
         raise InputError(f"{_short(text)} is not a hostlist", path=path)
-    items = _COMMA.split(text)
+    items = _items(text)
     if not all(items):
         raise InputError(f"{_short(text)} has an empty name", path=path)
     count = sum(_count(item, path) for item in items)
     if count > LIMIT:
         raise InputError(f"{_short(text)} holds {count} names, above the limit of {LIMIT}", path=path)
+    charge(count, path)
     try:
         names = tuple(name for item in items for name in _expand_item(item))
     except (NodeSetParseError, AssertionError) as error:  # it asserts that numbers span less than 10⁹
@@ -50,7 +62,51 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
     return names
 
 
-@lru_cache(maxsize=4096)
+@contextmanager
+def one_file() -> Iterator[None]:
+    """Let the hostlists that are expanded inside hold MOST_NAMES names together, as those of one file."""
+    token = _left.set([MOST_NAMES])
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def charge(count: int, path: str = "") -> None:
+    """Count names, or entries made for names, against what one file may hold.
+
+    Raises:
+        InputError: they are too many.
+    """
+    left = _left.get()
+    if left is None:
+        return
+    left[0] -= count
+    if left[0] < 0:
+        message = (
+            f"the file's hostlists hold more than {MOST_NAMES} names together, each with its gres counted"
+        )
+        raise InputError(message, path=path)
+
+
+def _items(text: str) -> list[str]:
+    """Return a hostlist's items: it is cut at the commas that stand in no brackets."""
+    parts = text.split(",")
+    if "[" not in text:
+        return parts
+    items: list[str] = []
+    within: list[str] = []
+    for part in parts:
+        within.append(part)
+        # Brackets are balanced and never nested: the last one tells on which side of it the comma stands.
+        opened, closed = part.rfind("["), part.rfind("]")
+        if closed > opened or (closed == opened and len(within) == 1):
+            items.append(",".join(within))
+            within.clear()
+    return items
+
+
+@lru_cache(maxsize=256)
 def _expand_item(item: str) -> tuple[str, ...]:
     if "[" not in item:
         return (item,)
@@ -59,9 +115,17 @@ def _expand_item(item: str) -> tuple[str, ...]:
 
 def _count(item: str, path: str) -> int:
     total = 1
-    for group in _GROUP.findall(item):
+    if "[" not in item:
+        return total
+    groups = _GROUP.findall(item)
+    if len(groups) > _MOST_GROUPS:
+        message = f"{_short(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
+        raise InputError(message, path=path)
+    if len(_GROUP.sub("", item)) > _LONGEST_NAME:
+        raise InputError(f"{_short(item)} is not a hostlist: its names are too long", path=path)
+    for group in groups:
         total *= sum(_length(part, item, path) for part in group.split(","))
-    return total
+    return min(total, _LARGEST_SHOWN)
 
 
 def _length(part: str, item: str, path: str) -> int:

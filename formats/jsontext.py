@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
-from typing import Any, TypeVar
+from math import isfinite
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -22,7 +23,9 @@ _TYPE_NAMES = {
     "object": "an object",
     "null": "null",
 }
-_AT = re.compile(r" - at `(?:key in )?`?\$?(?P<path>[^`]*)`?$")
+_AT = " - at `"
+_UNKNOWN = "Object contains unknown field `"
+_PATH = re.compile(r"(?:key in )?`?\$?(?P<path>[^`]*)`?")
 _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<length> of length \d+)?(?:, got `(?P<got>[^`]+)`)?")
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
 
@@ -46,9 +49,14 @@ def decode(text: bytes, as_type: type[T]) -> T:
 def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
     try:
         return _explained(str(error), text)
-    except RecursionError as deep:
-        # Lists in lists in lists, where none was expected: it is refused without reading to their ground.
-        return _malformed(text, deep)
+    except (ValueError, RecursionError) as worse:
+        # Behind the wrong type the text is no JSON, or lists in lists in lists that nobody reads to their
+        # ground: the decoder stopped before it came there.
+        return _malformed(text, worse)
+
+
+#: A step of a path: the steps above it, and the member's name or the entry's place.
+_Step: TypeAlias = "tuple[_Step | None, str | int]"
 
 
 class _RepeatError(ValueError):
@@ -58,22 +66,21 @@ class _RepeatError(ValueError):
 def _refuse_repeats(text: bytes) -> None:
     """Refuse an object with a member twice: every decoder would drop one of them in silence."""
     try:
-        json.loads(text, object_pairs_hook=_unique)
+        json.loads(text, object_pairs_hook=_unique, parse_int=len, parse_float=len)
     except _RepeatError as error:
         raise InputError(f"the member {error.args[0]!r} stands twice in one object") from error
     except (ValueError, RecursionError):
         return  # not JSON: the caller's decoder says so
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse a repeat; nothing is kept of the object, which the decoder reads again."""
+    if len(dict(pairs)) < len(pairs):
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
                 raise _RepeatError(name)
             seen.add(name)
-    return members
 
 
 def _malformed(text: bytes, error: Exception) -> InputError:
@@ -85,8 +92,7 @@ def _malformed(text: bytes, error: Exception) -> InputError:
         return InputError(f"not JSON: {str(error).removeprefix('JSON is malformed: ')}")
     if not found:
         return InputError(f"not JSON: {error}")
-    path = _find(loose, "") or ""
-    return InputError(f"{found[0]} is not a finite number", path=path)
+    return InputError(f"{found[0]} is not a finite number", path=_find(loose))
 
 
 class _Constant:
@@ -96,45 +102,70 @@ class _Constant:
         self.name = name
 
 
-def _find(value: Any, path: str) -> str | None:
-    """Return the path of the first _Constant below ``value``."""
-    if isinstance(value, _Constant):
-        return path
-    if isinstance(value, dict):
-        steps = ((child, f"{path}.{name}" if path else name) for name, child in value.items())
-    elif isinstance(value, list):
-        steps = ((child, f"{path}[{index}]") for index, child in enumerate(value))
-    else:
-        return None
-    return next((place for child, step in steps if (place := _find(child, step)) is not None), None)
+def _find(value: Any) -> str:
+    """Return the path of the first _Constant below ``value``, however deep it stands."""
+    waiting: list[tuple[Any, _Step | None]] = [(value, None)]
+    while waiting:
+        here, step = waiting.pop()
+        if isinstance(here, _Constant):
+            return _path_to(step)
+        steps = here.items() if isinstance(here, dict) else enumerate(here) if isinstance(here, list) else ()
+        waiting += reversed([(child, (step, key)) for key, child in steps])
+    return ""
+
+
+def _path_to(step: _Step | None) -> str:
+    """Return the path that ends with a step."""
+    parts: list[str] = []
+    while step is not None:
+        step, key = step
+        parts.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(parts)).lstrip(".")
 
 
 def _explained(message: str, text: bytes) -> InputError:
     """Turn msgspec's message into ours: the value beside what was expected, and its full path."""
-    at = _AT.search(message)
-    problem, path = (message[: at.start()], at["path"]) if at else (message, "")
+    problem, path = _taken_apart(message)
     got = _GOT.match(problem)
-    value, place = _value_at(
-        json.loads(text, parse_int=_whole), path.lstrip("."), got["got"] if got else None
-    )
-    if unknown := re.match(r"Object contains unknown field `(.*)`", problem):
+    document = json.loads(text, parse_int=_whole, parse_float=_fraction)
+    try:
+        value, place = _value_at(document, path.lstrip("."), got["got"] if got else None)
+    except (LookupError, TypeError, StopIteration):
+        # Several members stand for the path's [...], and another one was meant.
+        return InputError(problem, path=path.lstrip("."))
+    if unknown := re.match(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         return InputError(f"unknown member {unknown[1]!r}", path=place)
     if missing := re.match(r"Object missing required field `(.*)`", problem):
         return InputError(f"the member {missing[1]!r} is missing", path=place)
     if got and got["length"]:
         return InputError(
-            f"{_shown(value)} is not a list{got['length'].replace(' length', '')} entries", path=place
+            f"{shown(value)} is not a list{got['length'].replace(' length', '')} entries", path=place
         )
     if got:
         names = [_TYPE_NAMES.get(name.strip(), name.strip()) for name in got["expected"].split("|")]
         wanted = " or ".join(name for name in names if name != "null")
-        return InputError(f"{_shown(value)} is not {wanted}", path=place)
-    return InputError(f"{_shown(value)}: {problem}", path=place)
+        return InputError(f"{shown(value)} is not {wanted}", path=place)
+    return InputError(f"{shown(value)}: {problem}", path=place)
+
+
+def _taken_apart(message: str) -> tuple[str, str]:
+    """Return what msgspec says is wrong, and where."""
+    problem, at, rest = message.rpartition(_AT)
+    path = _PATH.fullmatch(rest)
+    # An unknown member's name may hold anything, this mark too: then its closing mark is not before this one.
+    apart = at and path and rest.endswith("`") and not (problem.startswith(_UNKNOWN) and problem[-1:] != "`")
+    return (problem, path["path"]) if apart and path else (message, "")
 
 
 def _whole(digits: str) -> int | str:
     """Return an integer, or its digits where Python refuses to convert so many."""
     return int(digits) if len(digits) < 4000 else digits  # noqa: PLR2004 - the interpreter's limit is 4300
+
+
+def _fraction(text: str) -> float | str:
+    """Return a number, or its text where a float would be infinite."""
+    number = float(text)
+    return number if isfinite(number) else text
 
 
 def _value_at(value: Any, path: str, got: str | None) -> tuple[Any, str]:
@@ -164,6 +195,10 @@ def _member(members: dict[str, Any], got: str | None) -> tuple[str, Any]:
     return next(iter(members.items()))
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def shown(value: Any) -> str:
+    """Return a decoded value as an error shows it: as JSON, cut where it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return "a value too deep to show"
     return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - an error is one line

@@ -1,46 +1,184 @@
-"""Files in: read whole, unpacked where they are gzip, errors named after them."""
+"""Files in: read within a limit, unpacked where they are gzip, errors named after them.
+
+Every reader of a file or of standard input goes through here, so that neither an endless device nor a small
+file that unpacks to a huge one costs more than the limit.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
+import os
+import re
+import stat
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, OptionError
 
 T = TypeVar("T")
 
 #: How a gzip file begins.
 GZIP = b"\x1f\x8b"
+#: So many bytes a file may hold, unpacked; the variable LIMIT_VARIABLE sets another limit, in MiB.
+MOST_BYTES = 2**30
+LIMIT_VARIABLE = "AUCSCHED_INPUT_LIMIT_MIB"
+#: Logs and workloads shrink to a tenth, Slurm's JSON to a fiftieth: what shrank more is no such file.
+_MOST_RATIO = 100
+#: Whatever its ratio, so many bytes are unpacked of any file.
+_ALWAYS_UNPACKED = 2**26
+_CHUNK = 2**20
+_LARGEST_LIMIT_MIB = 2**30
+_LINE = re.compile(r"\S[^\n]*+")
+_LINE_OF_BYTES = re.compile(rb"\S[^\n]*+")
 
 
 def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
-    """Read a file and return what ``parse`` makes of it; ``-`` reads standard input.
+    """Read a file, plain or gzip, and return what ``parse`` makes of it; ``-`` reads standard input.
 
     Raises:
-        InputError: the file cannot be read, or ``parse`` refuses it; names the file.
+        InputError: the file cannot be read or is too large, or ``parse`` refuses it; names the file.
     """
-    name = str(path)
     try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=name) from error
-    try:
-        return parse(content)
+        return parse(unpacked(read_bytes(path)))
     except InputError as error:
-        raise error.in_file("standard input" if name == "-" else name) from error
+        raise error.in_file(shown_name(path)) from error
+
+
+def shown_name(path: str | Path) -> str:
+    """Return the name that messages call a file by."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+    """Return a file's content as it is; ``-`` reads standard input.
+
+    Args:
+        path: the file.
+        most: the largest content, in bytes; by default the limit of all inputs.
+
+    Raises:
+        InputError: the file cannot be read or holds more; names the file.
+    """
+    try:
+        if str(path) == "-":
+            return bounded(sys.stdin.buffer, most)
+        with Path(path).open("rb") as file:
+            return bounded(file, most)
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=shown_name(path)) from error
+    except InputError as error:
+        raise error.in_file(shown_name(path)) from error
+
+
+class _Readable(Protocol):
+    """A file open for reading bytes."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def fileno(self) -> int: ...
+
+
+def bounded(file: _Readable, most: int | None = None) -> bytes:
+    """Return what an open file holds from here on.
+
+    Raises:
+        InputError: it holds more than ``most`` bytes (by default the limit), or a device never ends.
+    """
+    most = _limit() if most is None else most
+    chunks: list[bytes] = []
+    left = most
+    while chunk := file.read(min(_CHUNK, left + 1)):
+        left -= len(chunk)
+        if left < 0:
+            raise InputError(f"it holds more than {_size(most)}{_how_to_lift(most)}")
+        if chunks and b"\x00" in chunk and _is_device(file):
+            raise InputError("it is a device that gives no text")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _is_device(file: _Readable) -> bool:
+    try:
+        return stat.S_ISCHR(os.fstat(file.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def unpacked(content: bytes) -> bytes:
     """Return a file's content, unpacked where it is gzip (told by its content).
 
     Raises:
-        InputError: it is cut short or damaged.
+        InputError: it is cut short or damaged, unpacks to more than the limit, or to very much more than
+            its own size.
     """
+    if not content.startswith(GZIP):
+        return content
+    most = _limit()
+    if most == MOST_BYTES:
+        most = min(most, max(_ALWAYS_UNPACKED, _MOST_RATIO * len(content)))
     try:
-        return gzip.decompress(content) if content.startswith(GZIP) else content
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            return bounded(file, most)
     except (EOFError, OSError, zlib.error) as error:
         raise InputError("the gzip file is cut short or damaged") from error
+    except InputError as error:
+        message = f"the gzip file unpacks to more than {_size(most)}{_how_to_lift(most)}"
+        raise InputError(message) from error
+
+
+def _limit() -> int:
+    """Return the most bytes that a file may hold."""
+    text = os.environ.get(LIMIT_VARIABLE)
+    if text is None:
+        return MOST_BYTES
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not 1 <= int(text) <= _LARGEST_LIMIT_MIB:
+        raise OptionError(f"{LIMIT_VARIABLE}: {text[:60]!r} is no number of MiB above 0")
+    return int(text) * 2**20
+
+
+def _size(count: int) -> str:
+    mebi = 2**20
+    return f"{count // mebi} MiB" if count >= mebi and not count % mebi else f"{count} bytes"
+
+
+def _how_to_lift(most: int) -> str:
+    return f" ({LIMIT_VARIABLE} sets another limit)" if most >= _ALWAYS_UNPACKED else ""
+
+
+def text_of(content: bytes) -> str:
+    """Return UTF-8 text.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, without blanks before them, and their numbers from 1.
+
+    Lines end as the format's own tools have them end: LF, CRLF or CR. Blank ones cost next to nothing.
+    """
+    plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    number, counted = 1, 0
+    for match in _LINE.finditer(plain):
+        number += plain.count("\n", counted, match.start())
+        counted = match.start()
+        yield number, match[0]
+
+
+def numbered_lines_of_bytes(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of bytes that are not blank, as ``numbered_lines`` does."""
+    plain = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in content else content
+    number, counted = 1, 0
+    for match in _LINE_OF_BYTES.finditer(plain):
+        number += plain.count(b"\n", counted, match.start())
+        counted = match.start()
+        yield number, match[0]

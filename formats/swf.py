@@ -20,15 +20,17 @@ from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from .binary import write_bytes
-from .reading import read_document, unpacked
+from .reading import numbered_lines_of_bytes, read_document, unpacked
 
 #: Fields of a row.
 WIDTH = 18
 #: A log may leave out the fields after the requested time, if it does so in every row.
 NARROWEST = 9
-_HEADER = re.compile(r"^\s*([A-Za-z][\w ]*?)\s*:\s*(.*?)\s*$")
+_LABEL = re.compile(r"[A-Za-z][\w ]*")
 #: ``1,024`` too: headers are written by people.
-_LEADING_INTEGER = re.compile(r"^\s*([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
+_LEADING_INTEGER = re.compile(r"\s*+([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
+#: No count has more digits.
+_MOST_DIGITS = 18
 _SHOWN = 30
 
 
@@ -75,15 +77,23 @@ class SwfLog:
     def header(self, label: str) -> str | None:
         """Return the first value of a header such as ``Computer``, None where the log has none."""
         for comment in self.comments:
-            match = _HEADER.match(comment)
-            if match and match[1].casefold() == label.casefold():
-                return match[2]
+            name, colon, value = comment.partition(":")
+            name = name.strip()
+            if colon and name.casefold() == label.casefold() and _LABEL.fullmatch(name):
+                return value.strip()
         return None
 
     def header_count(self, label: str) -> int | None:
-        """Return a header's leading integer when it is above 0, else None (logs write −1 or words)."""
+        """Return a header's leading integer when it is above 0, else None (logs write −1 or words).
+
+        Raises:
+            InputError: it has more digits than any count.
+        """
         match = _LEADING_INTEGER.match(self.header(label) or "")
-        count = int(match[1].replace(",", "")) if match else 0
+        digits = match[1].replace(",", "") if match else "0"
+        if len(digits) > _MOST_DIGITS:
+            raise InputError(f"{digits[:_SHOWN]}… is no count", path=label)
+        count = int(digits)
         return count if count > 0 else None
 
 
@@ -93,7 +103,7 @@ def read_swf(path: str | Path) -> SwfLog:
     Raises:
         InputError: the file cannot be read, is cut short or is no SWF; names the file and the line.
     """
-    return read_document(path, unpack_swf)
+    return read_document(path, parse_swf)
 
 
 def unpack_swf(content: bytes) -> SwfLog:
@@ -114,10 +124,8 @@ def parse_swf(content: bytes) -> SwfLog:
     comments: list[str] = []
     values = array("d")
     width = 0
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in numbered_lines_of_bytes(content):
         fields = line.split()
-        if not fields:
-            continue
         if fields[0].startswith(b";"):
             comments.append(line.strip().decode("utf-8", "replace").removeprefix(";"))
             continue

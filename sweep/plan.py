@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,6 +13,7 @@ import msgspec
 
 from ..cluster.errors import InputError, OptionError
 from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
+from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value, shown
 from .kinds import Kind
 from .snapshot_runs import SNAPSHOT
@@ -93,11 +93,12 @@ def read_subject(path: str) -> Subject:
     Raises:
         InputError: it cannot be read.
     """
+    content = read_bytes(path)
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=path) from error
-    return Subject(name=Path(path).name, kind=_kind_of(content), content=content)
+        kind = _kind_of(unpacked(content))
+    except InputError as error:
+        raise error.in_file(path) from error
+    return Subject(name=Path(path).name, kind=kind, content=content)
 
 
 class _Head(msgspec.Struct):

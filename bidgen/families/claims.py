@@ -37,7 +37,8 @@ class Resource(NamedTuple):
         """The name for people and files; a gres that is called like another resource is ``gres/cores``."""
         if not self.name:
             return self.family
-        return f"{self.family}/{self.name}" if self.name in _NO_GRES else self.name
+        is_taken = self.name in _NO_GRES or self.name.startswith(f"{self.family}/")
+        return f"{self.family}/{self.name}" if is_taken else self.name
 
 
 class Cell(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -16,7 +17,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, JobKind, Request, Span, exact_priority
 from ...cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources, Switch
 from ...cluster.snapshot import check_free, free_resources
-from ..hostlist import expand
+from ..hostlist import charge, expand
 from . import wire
 
 E = TypeVar("E", bound=StrEnum)
@@ -79,25 +80,50 @@ def build_nodes(entries: list[wire.NodeWire], held: Mapping[str, Resources]) -> 
     entry_of: dict[str, int] = {}
     for index, entry in enumerate(entries):
         with below(f"nodes[{index}]"):
-            for name in expand(entry.name, "name"):
+            kind = _kind(entry)
+            names = expand(entry.name, "name")
+            charge(len(names) * len(entry.gres), "name")
+            for name in names:
                 if entry_of.setdefault(name, index) != index:
                     raise InputError(f"{name!r} stands at nodes[{entry_of[name]}] already", path="name")
-                nodes[name] = _node(name, entry, held.get(name))
+                nodes[name] = _node(name, kind, held.get(name))
     return tuple(nodes.values())
 
 
-def _node(name: str, entry: wire.NodeWire, held: Resources | None) -> Node:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """What an entry says of each of its nodes, made once for all of them."""
+
+    entry: wire.NodeWire
+    total: Resources
+    state: NodeState
+    features: frozenset[str]
+    partitions: tuple[str, ...]
+
+
+def _kind(entry: wire.NodeWire) -> _Kind:
     with _renamed("gres", "gres"):
         total = Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres)
+    return _Kind(
+        entry=entry,
+        total=total,
+        state=_choice(entry.state, NodeState, "state"),
+        features=frozenset(entry.features),
+        partitions=tuple(entry.partitions),
+    )
+
+
+def _node(name: str, kind: _Kind, held: Resources | None) -> Node:
+    total = kind.total
     capped = _capped(held, total)
     left = free_resources(total, capped)
     node = Node(
         name=name,
         total=total,
-        free=_free(entry, left),
-        state=_choice(entry.state, NodeState, "state"),
-        features=frozenset(entry.features),
-        partitions=tuple(entry.partitions),
+        free=_free(kind.entry, left),
+        state=kind.state,
+        features=kind.features,
+        partitions=kind.partitions,
     )
     # A running job that does not fit is the greater error: Snapshot names it.
     if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):

@@ -8,7 +8,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Reservation, Resources
 from ...cluster.snapshot import Snapshot, held_resources
-from ..hostlist import expand
+from ..hostlist import charge, expand, one_file
 from ..jsontext import decode
 from ..reading import read_document
 from . import wire
@@ -26,7 +26,7 @@ from .from_wire import (
 
 
 def load_snapshot(path: str | Path) -> Snapshot:
-    """Read and check a snapshot file; ``-`` reads standard input.
+    """Read and check a snapshot file, plain or gzip; ``-`` reads standard input.
 
     Raises:
         InputError: the file cannot be read or is no valid snapshot; names file, path and value.
@@ -34,6 +34,7 @@ def load_snapshot(path: str | Path) -> Snapshot:
     return read_document(path, parse_snapshot)
 
 
+@one_file()
 def parse_snapshot(text: bytes) -> Snapshot:
     """Return the snapshot in a snapshot file's text; errors name the path and the value."""
     document = decode(text, wire.SnapshotWire)
@@ -68,7 +69,9 @@ def _running_job(entry: wire.RunningWire) -> RunningJob:
         path = f"nodes.{names}"
         with below(path):
             amount = Resources(cores=use.cores, memory_mib=use.memory_mib, gres=use.gres)
-        for name in expand(names, "nodes"):
+        expanded = expand(names, "nodes")
+        charge(len(expanded) * len(use.gres), path)
+        for name in expanded:
             if name in nodes:
                 raise InputError(f"node {name!r} stands twice", path=path)
             nodes[name] = amount

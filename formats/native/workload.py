@@ -8,8 +8,9 @@ from pathlib import Path
 from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...cluster.workload import ArrivingJob, ClusterWorkload
+from ..hostlist import one_file
 from ..jsontext import decode
-from ..reading import read_document, unpacked
+from ..reading import read_document
 from . import wire, workload_wire
 from .from_wire import build_job, build_license, build_nodes, build_partition, build_switches, each
 from .to_wire import (
@@ -29,9 +30,10 @@ def load_workload(path: str | Path) -> ClusterWorkload:
     Raises:
         InputError: the file cannot be read or is no valid workload; names file, path and value.
     """
-    return read_document(path, lambda content: parse_workload(unpacked(content)))
+    return read_document(path, parse_workload)
 
 
+@one_file()
 def parse_workload(text: bytes) -> ClusterWorkload:
     """Return the workload in a workload file's text; errors name the path and the value."""
     document = decode(text, workload_wire.WorkloadWire)

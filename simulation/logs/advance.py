@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...cluster.errors import InputError, OptionError
+from ...formats.reading import numbered_lines, read_document, text_of
 from ..requests import LARGEST_TIME_S
 
 _FORM = "START,DURATION,PROCESSORS"
@@ -85,12 +86,8 @@ def read_advance(texts: Iterable[str]) -> tuple[Advance, ...]:
 
 def _read_file(path: Path) -> list[Advance]:
     found = []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", file=str(path)) from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.startswith("#"):
+    for number, line in numbered_lines(read_document(path, text_of)):
+        if line.startswith("#"):
             continue
         try:
             found.append(Advance.from_text(line.strip()))

@@ -7,6 +7,7 @@ lists and a core's state as a list of words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from .gres import parse_gres
 from .nodes import NodeFigures
 from .record import Record
 
+_PLACE = re.compile(r"[0-9]{1,9}")
 #: A core's states, lower case: ``unassigned`` is allocated and in no step's use.
 _HELD = ("allocated", "unassigned", "in_use")
 _FREE = ("unallocated",)
@@ -73,7 +75,7 @@ def _by_place(resources: Record) -> Iterator[_NodeUse]:
     allocated = resources.child("allocated_nodes")
     for place in allocated.members if allocated else ():
         entry = allocated.child(place) if allocated else None
-        if entry is None or not place.isdecimal() or int(place) >= len(names):
+        if entry is None or not _PLACE.fullmatch(place) or int(place) >= len(names):
             raise InputError(f"{place!r} is no place in nodes", path=resources.place("allocated_nodes"))
         yield _NodeUse(
             name=names[int(place)], cores=0, cpus=entry.count("cpus"), memory_mib=entry.number("memory")

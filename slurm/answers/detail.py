@@ -16,14 +16,20 @@ from .gres import parse_gres
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
 _ID = re.compile(r"JobId=(\d{1,18})\b")
-_NAME = re.compile(r"\sJobName=(.*?)\s+(?:HetJobIdSet|UserId)=", re.DOTALL)
+_NAME = re.compile(r"\sJobName=")
+_BEHIND_NAME = re.compile(r"(?<=\s)(?:HetJobIdSet|UserId)=")
 # What users write freely could look like a field: it is cut out before fields are looked for.
-_FREE = re.compile(r"\sJobName=.*?(?=\s+UserId=)|\sCommand=.*?(?=\s+WorkDir=)|\sComment=[^\n]*", re.DOTALL)
+_FREE = re.compile(r"\s(JobName|Command|Comment)=")
+_BEHIND_FREE = {
+    "JobName": re.compile(r"(?<=\s)UserId="),
+    "Command": re.compile(r"(?<=\s)WorkDir="),
+    "Comment": re.compile(r"\n|\Z"),
+}
 _SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
 _CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
 _TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-_USE = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=(\d{1,18}) GRES=(\S*)")
+_USE = re.compile(r"\sNodes=(\S++) CPU_IDs=(\S*+) Mem=(\d{1,18}) GRES=(\S*+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +72,40 @@ def parse_job_detail(text: str) -> dict[int, JobDetail]:
 
 
 def _detail(record: str, path: str) -> JobDetail:
-    name = _NAME.search(record)
-    fields = _FREE.sub("", record)
+    fields = _without_free(record)
     return JobDetail(
-        name=name[1] if name else "",
+        name=_name(record),
         # Switches=0 is how Slurm says that none were asked for.
         max_switches=_number(_SWITCHES, fields) or None,
         cpus_per_task=_number(_CPUS_PER_TASK, fields),
         tasks_per_gres=_number(_TASKS_PER_GRES, fields) or None,
         use=_use(fields, path),
     )
+
+
+def _name(record: str) -> str:
+    """Return the job's name, empty where nothing follows it that does in every record."""
+    begin = _NAME.search(record)
+    end = _BEHIND_NAME.search(record, begin.end()) if begin else None
+    return record[begin.end() : end.start()].rstrip() if begin and end else ""
+
+
+def _without_free(record: str) -> str:
+    """Cut out what users write; a text whose end is missing stays, and so do all others of its kind."""
+    kept: list[str] = []
+    place, endless = 0, set[str]()
+    for begin in _FREE.finditer(record):
+        if begin.start() < place or begin[1] in endless:
+            continue
+        end = _BEHIND_FREE[begin[1]].search(record, begin.end())
+        if end is None:
+            endless.add(begin[1])
+            continue
+        kept.append(record[place : begin.start()])
+        place = end.start()
+        while begin[1] != "Comment" and place > begin.end() and record[place - 1].isspace():
+            place -= 1
+    return "".join([*kept, record[place:]])
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

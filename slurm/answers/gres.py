@@ -15,6 +15,8 @@ _REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 #: No type's name is longer; a longer one is a count beyond all bounds.
 _LONGEST = 60
+#: Parts of one text; the commas of a socket list (``S:0,2``) count too.
+_MOST_PARTS = 1000
 _NOTHING = {"", "N/A", "null", "none"}
 
 
@@ -25,6 +27,7 @@ def parse_gres(text: str, path: str) -> dict[str, int]:
         InputError: a part is no gres as Slurm writes them.
     """
     counts: Counter[str] = Counter()
+    _check_number(text, path)
     for item in _DETAIL.sub("", text).split(","):
         if item.strip() not in _NOTHING:
             name, count = _item(item.strip(), path)
@@ -36,6 +39,7 @@ def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
     """Return a request's gres counts (``gres:gpu:2``, ``gres/gpu:a100=1``) and the parts that are no gres."""
     counts: dict[str, int] = {}
     others: list[str] = []
+    _check_number(text, path)
     for item in filter(None, text.split(",")):
         if match := _REQUEST.fullmatch(item):
             name, count = _item(match["what"].replace("=", ":"), path)
@@ -43,6 +47,12 @@ def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
         else:
             others.append(item)
     return counts, others
+
+
+def _check_number(text: str, path: str) -> None:
+    """Refuse more parts than a node has kinds of resources: they are compared with each other."""
+    if (parts := text.count(",") + 1) > _MOST_PARTS:
+        raise InputError(f"{text[:60]!r} has {parts} parts, more than {_MOST_PARTS}", path=path)
 
 
 def _item(item: str, path: str) -> tuple[str, int]:

@@ -6,12 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
+from ...formats.reading import read_document, shown_name
 from .snapshot import SlurmSources, SlurmText
 
 Command = tuple[str, ...]
@@ -91,12 +90,7 @@ def collect(files: SlurmFiles) -> tuple[SlurmSources, Notes]:
 
 
 def _file(name: str) -> SlurmText:
-    shown = "standard input" if name == "-" else name
-    try:
-        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=shown) from error
-    return SlurmText(name=shown, content=content)
+    return SlurmText(name=shown_name(name), content=read_document(name, bytes))
 
 
 def _ask(command: Command) -> SlurmText:

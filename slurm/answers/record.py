@@ -6,7 +6,6 @@ or a list of texts. A member whose shape is none of these raises InputError with
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
-from ...formats.jsontext import decode
+from ...formats.jsontext import decode, shown
 
 #: What a number member says when Slurm's value is INFINITE; 22.05 writes null for it.
 INFINITE = math.inf
@@ -131,7 +130,7 @@ class Record:
         for index, item in enumerate(value or ()):
             place = f"{self.place(name)}[{index}]"
             if not isinstance(item, dict):
-                raise InputError(f"{_shown(item)} is not an object", path=place)
+                raise InputError(f"{shown(item)} is not an object", path=place)
             yield Record(item, place)
 
     def entries(self, name: str) -> Iterator[Record]:
@@ -147,7 +146,7 @@ class Record:
 
     def unknown(self, name: str, wanted: str) -> InputError:
         """Return the error for a member whose shape no Slurm version is known to write."""
-        return InputError(f"{_shown(self.members.get(name))} is not {wanted}", path=self.place(name))
+        return InputError(f"{shown(self.members.get(name))} is not {wanted}", path=self.place(name))
 
 
 def is_json(content: bytes) -> bool:
@@ -166,8 +165,3 @@ def read_document(text: bytes) -> Record:
         what = error.text("error") or error.text("description") or "unnamed"
         raise InputError(f"Slurm reports an error: {what}", path=error.path)
     return document
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - an error is one line

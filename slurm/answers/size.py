@@ -9,6 +9,7 @@ and in node= of ``tres_req_str`` (the minimum). What Slurm 22.05 then allocates 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -132,10 +133,10 @@ def with_cpus_per_gres(size: Size, per_tres: str, gres: Mapping[str, int], path:
     Slurm counts those CPUs only when it allocates; ``gres`` is what the job asks for on each node.
     """
     counts, others = parse_request(per_tres, path)
-    least = 0
-    for name, cpus in counts.items():
-        kind = name.partition(":")[0]
-        least += cpus * sum(count for other, count in gres.items() if other.partition(":")[0] == kind)
+    of_kind: Counter[str] = Counter()
+    for name, count in gres.items():
+        of_kind[name.partition(":")[0]] += count
+    least = sum(cpus * of_kind[name.partition(":")[0]] for name, cpus in counts.items())
     nodes = size.nodes or (Span.exactly(1) if size.tasks == 1 else None)
     if others or not least or nodes is None or size.tasks * size.cores_per_task > least * nodes.minimum:
         return None

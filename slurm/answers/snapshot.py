@@ -12,7 +12,9 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import License, Node, Resources, Switch
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
+from ...formats.hostlist import one_file
 from ...formats.notes import Notes
+from ...formats.reading import text_of
 from .detail import JobDetail, parse_job_detail
 from .jobs import Queue, job_id, read_jobs
 from .licenses import read_licenses
@@ -64,6 +66,7 @@ class SlurmSources:
     reservations: SlurmText | None = None
 
 
+@one_file()
 def import_slurm(
     sources: SlurmSources,
     *,
@@ -170,13 +173,6 @@ def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T
     return otherwise if source is None else _read(source, parse)
 
 
-def _text(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
-
-
 def _records(document: Record) -> tuple[Record, ...]:
     if "jobs" not in document.members:
         raise InputError("the member 'jobs' is missing")
@@ -215,14 +211,14 @@ def _topology(
 ) -> tuple[Switch, ...] | None:
     if source is None:
         return None
-    return _read(source, lambda content: parse_topology(_text(content), nodes, notes))
+    return _read(source, lambda content: parse_topology(text_of(content), nodes, notes))
 
 
 def _details(source: SlurmText | None) -> Mapping[int, JobDetail] | None:
     """Return scontrol's details by job id, None when they are not given."""
     if source is None:
         return None
-    return _read(source, lambda content: parse_job_detail(_text(content)))
+    return _read(source, lambda content: parse_job_detail(text_of(content)))
 
 
 def _note_detail(records: Iterable[Record], details: Mapping[int, JobDetail] | None, notes: Notes) -> None:

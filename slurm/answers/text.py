@@ -10,7 +10,8 @@ from datetime import datetime
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 
-_PAIR = re.compile(r"(?P<key>[A-Za-z][\w/]*)=(?P<value>.*?)(?=\s+[A-Za-z][\w/]*=|\s*\Z)", re.DOTALL)
+#: A key stands at a record's beginning or behind a blank; all up to the next one is its value.
+_KEY = re.compile(r"(?<!\S)([A-Za-z][\w/]*+)=")
 _NOTHING = {"", "(null)", "N/A", "n/a", "NONE"}
 _NO_LIMIT = {"UNLIMITED", "INFINITE"}
 #: 30, 30:00 (minutes first), 1:30:00; and with days 1-12, 1-12:30, 1-12:30:00 (hours first).
@@ -96,7 +97,13 @@ def paragraphs(text: str, first: str) -> Iterator[Paragraph]:
     if head.strip() and not head.strip().startswith("No "):
         raise InputError(f"{head.strip()[:60]!r} is not what scontrol shows of a {first}", path="line 1")
     for index, record in enumerate(records):
-        pairs = {match["key"]: match["value"] for match in _PAIR.finditer(record)}
+        pairs = _pairs(record)
         if not pairs.get(first):
             raise InputError("the name is empty", path=f"{first}[{index}]")
         yield Paragraph(pairs, f"{first}={pairs[first]}")
+
+
+def _pairs(record: str) -> dict[str, str]:
+    keys = list(_KEY.finditer(record))
+    ends = [*(key.start() for key in keys[1:]), len(record)]
+    return {key[1]: record[key.end() : end].rstrip() for key, end in zip(keys, ends, strict=True)}

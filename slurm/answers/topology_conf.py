@@ -9,13 +9,15 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Switch
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
+from .lines import joined_lines
 from .topology_lines import SwitchLine
 from .topology_yaml import is_yaml, yaml_lines
 
 #: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
 UNCONNECTED = "unconnected"
 
-_PAIR = re.compile(r"(\w+)\s*=\s*([^\s=]+)")
+_PAIR = re.compile(r"(?<!\w)(\w++)\s*+=\s*+([^\s=]++)")
+_COMMENT = re.compile(r"#.*")
 _KNOWN = {"switchname", "switches", "nodes", "linkspeed", "level"}
 
 
@@ -28,6 +30,7 @@ def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Swi
     Raises:
         InputError: a line is no switch, a hostlist is wrong, or a switch or a node stands twice.
     """
+    nodes = dict.fromkeys(nodes)
     lines = yaml_lines(text, notes) if is_yaml(text) else list(_lines(text, notes))
     if not lines:
         notes.add("topology", "the topology names no switches: taken as linear")
@@ -57,15 +60,8 @@ def _free_name(lines: list[SwitchLine]) -> str:
 
 def _lines(text: str, notes: Notes) -> Iterator[SwitchLine]:
     """Yield the switches; comments are dropped, a backslash at a line's end joins the next one."""
-    start, pending = 0, ""
-    for number, raw in enumerate([*text.splitlines(), ""], 1):
-        line = raw.partition("#")[0].strip()
-        start = start if pending else number
-        if line.endswith("\\"):
-            pending += line[:-1] + " "
-            continue
-        line, pending = (pending + line).strip(), ""
-        if line and (switch := _line(line, f"line {start}", notes)):
+    for number, line in joined_lines(text, _COMMENT):
+        if switch := _line(line, f"line {number}", notes):
             yield switch
 
 
@@ -98,14 +94,29 @@ def _check_repeats(lines: list[SwitchLine]) -> None:
         for child in line.switches:
             if (first := parents.setdefault(child, line.name)) != line.name:
                 raise InputError(f"switch {child!r} stands below {first!r} already", path=line.path)
+    _check_loops(lines, parents)
+
+
+def _check_loops(lines: list[SwitchLine], parents: dict[str, str]) -> None:
+    """Refuse a loop at the first of its lines; a way upwards that was gone once is not gone again."""
+    safe: set[str] = set()
+    looping: set[str] = set()
     for line in lines:
-        trail = [line.name]
-        above = parents.get(line.name)
-        while above is not None and above not in trail:
-            trail.append(above)
-            above = parents.get(above)
-        if above == line.name:
-            raise InputError(f"the switches form a loop: {' below '.join([*trail, above])}", path=line.path)
+        trail: dict[str, None] = {}
+        name: str | None = line.name
+        while name is not None and name not in safe and name not in trail:
+            trail[name] = None
+            name = parents.get(name)
+        if name is not None and name in trail:
+            way = list(trail)
+            looping.update(way[way.index(name) :])
+        safe.update(trail)
+    for line in lines:
+        if line.name in looping:
+            loop = [line.name]
+            while (above := parents[loop[-1]]) != line.name:
+                loop.append(above)
+            raise InputError(f"the switches form a loop: {' below '.join([*loop, above])}", path=line.path)
 
 
 def _with_known_nodes(line: SwitchLine, nodes: Collection[str], notes: Notes) -> SwitchLine:
@@ -120,17 +131,20 @@ def _with_known_nodes(line: SwitchLine, nodes: Collection[str], notes: Notes) ->
 def _without_empty(lines: list[SwitchLine], notes: Notes) -> list[Switch]:
     """Drop switches with nothing below them, from the leaves upwards, and names of switches unknown."""
     left = {line.name: line for line in lines}
-    while True:
-        empty = [
-            line
-            for line in left.values()
-            if not line.nodes and not any(name in left for name in line.switches)
-        ]
-        if not empty:
-            break
-        for line in empty:
-            notes.add("topology", f"switch {line.name} has no node of the cluster below it and is dropped")
-            del left[line.name]
+    order = {line.name: place for place, line in enumerate(lines)}
+    below = {line.name: sum(name in left for name in line.switches) for line in lines}
+    parent = {child: line.name for line in lines for child in line.switches}
+    empty = [line.name for line in lines if not line.nodes and not below[line.name]]
+    while empty:
+        emptied: dict[str, None] = {}
+        for name in empty:
+            notes.add("topology", f"switch {name} has no node of the cluster below it and is dropped")
+            del left[name]
+            if (above := parent.get(name)) is not None:
+                below[above] -= 1
+                if not below[above] and not left[above].nodes:
+                    emptied[above] = None
+        empty = sorted(emptied, key=order.__getitem__)
     _note_unknown(lines, notes)
     return [
         Switch(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
 from ...cluster.errors import InputError
 from ...formats.notes import Notes
+from ...formats.reading import numbered_lines
 from .topology_lines import SwitchLine, names
+from .yaml_text import yaml_value
 
 _KINDS = ("tree", "block", "flat")
 #: Beyond this no topology file is one: the reader would take minutes over it.
@@ -18,8 +18,8 @@ _LONGEST = 16_000_000
 
 def is_yaml(text: str) -> bool:
     """Whether a topology is topology.yaml: a list, where topology.conf has ``Key=Value`` lines."""
-    lines = (line.strip() for line in text.splitlines())
-    first = next((line for line in lines if line and not line.startswith(("#", "%"))), "")
+    lines = (line for _, line in numbered_lines(text))
+    first = next((line for line in lines if not line.startswith(("#", "%"))), "")
     return first.startswith(("-", "["))
 
 
@@ -45,10 +45,7 @@ def yaml_lines(text: str, notes: Notes) -> list[SwitchLine]:
 def _load(text: str) -> list[dict[str, Any]]:
     if len(text) > _LONGEST:
         raise InputError(f"{len(text)} characters are above the limit of {_LONGEST}")
-    try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"not YAML: {' '.join(str(error).split())[:200]}") from error
+    document = yaml_value(text)
     if not isinstance(document, list) or not document:
         raise InputError("it is no list of topologies")
     for place, entry in enumerate(document):
@@ -90,10 +87,9 @@ def _switch(switch: Any, path: str, notes: Notes) -> SwitchLine:
         notes.add("topology", f"{path}: {key!r} is not read")
     texts = {key: switch.get(key) for key in ("switch", "children", "nodes")}
     for key, value in texts.items():
-        # YAML reads an unquoted number, a name of digits, as an integer.
-        if value is not None and (not isinstance(value, (str, int)) or isinstance(value, bool)):
+        if value is not None and not isinstance(value, str):
             raise InputError(f"{str(value)[:60]!r} is not a hostlist", path=f"{path}.{key}")
-    name, children, nodes = ("" if value is None else str(value) for value in texts.values())
+    name, children, nodes = (value or "" for value in texts.values())
     if not name or not (children or nodes):
         raise InputError("it is not switch with children or nodes", path=path)
     return SwitchLine(

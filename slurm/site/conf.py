@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 
 from ...cluster.errors import InputError
 from ...cluster.nodes import License, Node, NodeState, Resources
-from ...formats.hostlist import expand
+from ...formats.hostlist import charge, expand
 from ...formats.notes import Notes
 from ..answers.gres import parse_gres
+from ..answers.lines import joined_lines
 from ..answers.nodes import THREADS_NOTE
 from ..answers.partitions import PartitionFigures, partition_of, settle_partitions
 from ..answers.text import Paragraph
 
-_PAIR = re.compile(r'([A-Za-z][\w/]*)\s*=\s*("[^"]*"|[^\s"]*)')
+_PAIR = re.compile(r'(?<![\w/])([A-Za-z][\w/]*+)\s*+=\s*+("[^"]*"|[^\s"]*+)')
+#: No line of a site has more settings; each is copied to every line that a DEFAULT line is for.
+_MOST_PAIRS = 100
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _LICENSE = re.compile(r"([^:*,]+)(?:[:*](\d{1,12}))?")
 #: Slurm's spellings of one key.
@@ -146,7 +149,8 @@ def _lines(text: str, notes: Notes) -> _Read:
     """Sort the lines; ``DEFAULT`` lines change those after them."""
     read = _Read()
     defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
-    for path, content in _joined(text):
+    for number, content in joined_lines(text, _COMMENT):
+        path = f"line {number}"
         if content.lower().startswith("include"):
             notes.add("slurm.conf", f"{path}: {content[:60]!r}: included files are not read")
             continue
@@ -165,25 +169,14 @@ def _lines(text: str, notes: Notes) -> _Read:
     return read
 
 
-def _joined(text: str) -> Iterator[tuple[str, str]]:
-    """Yield lines and their places; comments are dropped, a backslash at a line's end joins the next one."""
-    start, pending = 0, ""
-    for number, raw in enumerate([*text.splitlines(), ""], 1):
-        line = _COMMENT.sub("", raw).strip()
-        start = start if pending else number
-        if line.endswith("\\"):
-            pending += line[:-1] + " "
-            continue
-        line, pending = (pending + line).strip(), ""
-        if line:
-            yield f"line {start}", line
-
-
 def _pairs(content: str, path: str) -> dict[str, str]:
     if not _PAIR.match(content) or _PAIR.sub("", content).strip():
         raise InputError(f"{content[:60]!r} is not Key=Value", path=path)
     found = ((key.lower(), value.strip('"')) for key, value in _PAIR.findall(content))
-    return {_SAME_KEY.get(key, key): value for key, value in found}
+    pairs = {_SAME_KEY.get(key, key): value for key, value in found}
+    if len(pairs) > _MOST_PAIRS:
+        raise InputError(f"{len(pairs)} settings are above the limit of {_MOST_PAIRS} a line", path=path)
+    return pairs
 
 
 def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
@@ -198,7 +191,9 @@ def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
         gres=parse_gres(line.pairs.get("gres", ""), f"{line.path} gres"),
     )
     features = frozenset(filter(None, line.pairs.get("feature", "").split(",")))
-    for name in expand(line.pairs["nodename"], f"{line.path} nodename"):
+    names = expand(line.pairs["nodename"], f"{line.path} nodename")
+    charge(len(names) * len(amount.gres), line.path)
+    for name in names:
         yield Node(name=name, total=amount, free=amount, state=_STATES[state], features=features)
 
 
@@ -303,7 +298,8 @@ def fit_gres(conf: SlurmConf, text: str, notes: Notes) -> SlurmConf:
         InputError: a line is none of gres.conf's.
     """
     counts: dict[str, Counter[str]] = {}
-    for path, content in _joined(text):
+    for number, content in joined_lines(text, _COMMENT):
+        path = f"line {number}"
         line = _Line(_pairs(content, path), path)
         if "name" in line.pairs:
             count = line.count("count", _files(line))
@@ -322,7 +318,10 @@ def _files(line: _Line) -> int:
 
 def _with_less(node: Node, counts: Mapping[str, int], notes: Notes) -> Node:
     gres = dict(node.total.gres)
-    for kind, count in counts.items():
+    for kind in dict.fromkeys(name.partition(":")[0] for name in gres):
+        if kind not in counts:
+            continue
+        count = counts[kind]
         names = [name for name in gres if name.partition(":")[0] == kind]
         surplus = sum(gres[name] for name in names) - count
         if names and surplus > 0:

@@ -16,8 +16,9 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.nodes import Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from ...formats.hostlist import one_file
 from ...formats.notes import Notes
-from ...formats.reading import read_document, unpacked
+from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.topology_conf import parse_topology
 from .conf import SlurmConf, fit_gres, parse_slurm_conf
 from .sbatch import parse_sbatch, words_of
@@ -39,6 +40,7 @@ class _Event:
     options: dict[str, str]
 
 
+@one_file()
 def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Notes]:
     """Return the workload of an event file on the site that a folder's configuration describes.
 
@@ -50,11 +52,11 @@ def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Note
         InputError: a file cannot be read or is malformed; names file, line and value.
     """
     notes = Notes()
-    site = read_document(conf / "slurm.conf", lambda content: parse_slurm_conf(_text(content), notes))
+    site = read_document(conf / "slurm.conf", lambda content: parse_slurm_conf(text_of(content), notes))
     if (conf / "gres.conf").exists():
-        site = read_document(conf / "gres.conf", lambda content: fit_gres(site, _text(content), notes))
+        site = read_document(conf / "gres.conf", lambda content: fit_gres(site, text_of(content), notes))
     switches = _switches(conf / "topology.conf", site, notes)
-    jobs = read_document(events, lambda content: _jobs(_text(unpacked(content)), site, notes))
+    jobs = read_document(events, lambda content: _jobs(text_of(content), site, notes))
     notes.add("priorities", f"priorities go by order of submission: the first job's is {basic_priority(0)}")
     workload = ClusterWorkload(
         name=Path(events).name,
@@ -68,19 +70,12 @@ def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Note
     return workload, notes
 
 
-def _text(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
-
-
 def _switches(path: Path, site: SlurmConf, notes: Notes) -> tuple[Switch, ...] | None:
     if not path.exists():
         notes.add("topology", "there is no topology.conf: the topology is linear")
         return None
-    names = [node.name for node in site.nodes]
-    return read_document(path, lambda content: parse_topology(_text(content), names, notes))
+    names = dict.fromkeys(node.name for node in site.nodes)
+    return read_document(path, lambda content: parse_topology(text_of(content), names, notes))
 
 
 def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
@@ -119,8 +114,8 @@ def _ids(events: list[_Event], notes: Notes) -> list[str]:
 
 def _events(text: str, notes: Notes) -> Iterator[_Event]:
     others: Counter[str] = Counter()
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
+    for number, line in numbered_lines(text):
+        if line.startswith("#"):
             continue
         path = f"line {number}"
         head, bar, rest = line.partition("|")
@@ -160,7 +155,11 @@ def _seconds(text: str, path: str) -> float:
 
 
 def _note_unsupported(jobs: list[Job], notes: Notes) -> None:
-    counts = Counter(part for job in jobs for part in job.unsupported)
+    first: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for job in jobs:
+        for part in job.unsupported:
+            first.setdefault(part, job.id)
+            counts[part] += 1
     for part, count in counts.items():
-        first = next(job.id for job in jobs if part in job.unsupported)
-        notes.add("not expressible", f"{count} jobs, the first {first}, never start: {part}")
+        notes.add("not expressible", f"{count} jobs, the first {first[part]}, never start: {part}")

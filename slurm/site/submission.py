@@ -32,9 +32,13 @@ class SubmissionReader:
     remarks: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
+    exclusive: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.names = frozenset(node.name for node in self.conf.nodes)
+        self.exclusive = frozenset(
+            figures.partition.name for figures in self.conf.partitions if figures.exclusive
+        )
 
     def read(self, options: Mapping[str, str], job_id: str, priority: int, path: str) -> Job:
         """Return the job; what has no native member goes to its ``unsupported``.
@@ -173,8 +177,7 @@ class _Submission:
         )
 
     def _exclusive(self, partition: str) -> bool:
-        names = set(partition.split(","))
-        if any(entry.exclusive and entry.partition.name in names for entry in self.reader.conf.partitions):
+        if not self.reader.exclusive.isdisjoint(partition.split(",")):
             return True
         within = self.options.get("exclusive")
         if within:
