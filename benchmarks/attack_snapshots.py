@@ -75,7 +75,9 @@ def _odd_gres(rng: random.Random, document: Members) -> None:
 def _ranges_from_zero(rng: random.Random, document: Members) -> None:
     for _ in range(rng.randint(1, 4)):
         gres = {rng.choice(["gpu", "fpga", "none"]): [0, rng.choice([1, 2, 4, HUGE])]}
-        size = rng.choice([{"cores": 4}, {"nodes": [1, 4], "cores": 4}, {"nodes": 1, "cores_per_node": 2}])
+        size: Members = rng.choice(
+            [{"cores": 4}, {"nodes": [1, 4], "cores": 4}, {"nodes": 1, "cores_per_node": 2}]
+        )
         _add(rng, document, {**size, rng.choice(["gres_per_node", "gres_total"]): gres})
 
 
