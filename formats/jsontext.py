@@ -46,9 +46,10 @@ def decode(text: bytes, as_type: type[T]) -> T:
 def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
     try:
         return _explained(str(error), text)
-    except RecursionError as deep:
-        # Lists in lists in lists, where none was expected: it is refused without reading to their ground.
-        return _malformed(text, deep)
+    except (ValueError, RecursionError) as worse:
+        # Behind the wrong type the text is no JSON, or lists in lists in lists that nobody reads to their
+        # ground: the decoder stopped before it came there.
+        return _malformed(text, worse)
 
 
 class _RepeatError(ValueError):
@@ -117,7 +118,7 @@ def _explained(message: str, text: bytes) -> InputError:
     value, place = _value_at(
         json.loads(text, parse_int=_whole), path.lstrip("."), got["got"] if got else None
     )
-    if unknown := re.match(r"Object contains unknown field `(.*)`", problem):
+    if unknown := re.match(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         return InputError(f"unknown member {unknown[1]!r}", path=place)
     if missing := re.match(r"Object missing required field `(.*)`", problem):
         return InputError(f"the member {missing[1]!r} is missing", path=place)
