@@ -1,4 +1,4 @@
-"""Attack the whole system: mutated files, command lines, snapshots × models × options.
+"""Attack the whole system: mutants of every file, command lines, snapshots × models × options.
 
     python benchmarks/attack.py                        every section with its full count
     python benchmarks/attack.py --only steps --count 500 --seed 1000
@@ -17,10 +17,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import attack_readers
 import attack_steps
 from attack_cases import Outcome, Section, Tally, attack, progress
 
-SECTIONS: tuple[Section, ...] = (attack_steps.section(),)
+SECTIONS: tuple[Section, ...] = (*attack_readers.sections(), attack_steps.section())
 
 
 def main() -> int:
@@ -29,7 +30,7 @@ def main() -> int:
     failed = 0
     with tempfile.TemporaryDirectory() as place:
         for section in SECTIONS:
-            if arguments.only and section.name not in arguments.only:
+            if arguments.only and not {section.name, section.name.partition(":")[0]} & {*arguments.only}:
                 continue
             failed += _run(section, arguments, Path(place) / section.name)
     print(f"{failed} failures" if failed else "no failures")
@@ -41,7 +42,10 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [section.name for section in SECTIONS]
-    parser.add_argument("--only", action="append", choices=names, help="a section; may be repeated")
+    groups = sorted({name.partition(":")[0] for name in names if ":" in name})
+    chosen = [*groups, *names]
+    what = f"a section: {', '.join(chosen)}"
+    parser.add_argument("--only", action="append", choices=chosen, metavar="NAME", help=what)
     parser.add_argument("--count", type=int, help="cases of each section (its own count)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="at most, for each section")
     parser.add_argument("--seed", type=int, default=0, help="of the first case (0)")

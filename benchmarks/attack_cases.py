@@ -22,8 +22,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-#: A case that has not ended after so many seconds of wall time hangs: its child is killed.
-HANGS_AFTER_S = 60.0
 #: What a child may map beyond what it has when it begins; resident memory is what a section judges.
 _ADDRESS_SPACE = 3 << 30
 #: A child ends after so many cases, so that what one leaves behind does not weigh on the next.
@@ -72,12 +70,14 @@ class Section:
         count: how many cases make it whole.
         run: a case.
         describe: what a seed reads, by file, without running it: saved when the case took its child down.
+        hangs_after_s: wall time after which a case that has not ended is given up and its child killed.
     """
 
     name: str
     count: int
     run: Case
-    describe: Callable[[int, Path], Outcome] | None = None
+    describe: Case | None = None
+    hangs_after_s: float = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,8 +158,9 @@ class Child:
         theirs.close()
         self.cases = 0
 
-    def run(self, seed: int, hangs_after_s: float) -> Outcome:
+    def run(self, seed: int) -> Outcome:
         """Run a case; a child that died or hangs gives an outcome that says so."""
+        hangs_after_s = self._section.hangs_after_s
         self.cases += 1
         self._ours.send(seed)
         if not self._ours.poll(hangs_after_s):
@@ -255,7 +256,7 @@ def attack(
                 child.stop()
                 child = None
             child = child or Child(section, folder)
-            outcome = child.run(seed, HANGS_AFTER_S)
+            outcome = child.run(seed)
             tally.add(seed, outcome)
             tell(tally, seed, outcome)
     finally:
