@@ -17,11 +17,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import attack_lines
 import attack_readers
 import attack_steps
 from attack_cases import Outcome, Section, Tally, attack, progress
 
-SECTIONS: tuple[Section, ...] = (*attack_readers.sections(), attack_steps.section())
+SECTIONS: tuple[Section, ...] = (*attack_readers.sections(), attack_lines.section(), attack_steps.section())
 
 
 def main() -> int:

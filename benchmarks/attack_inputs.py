@@ -105,7 +105,7 @@ def _workload(seed: int) -> Files:
     for license_ in document.get("licenses", {}).values():
         license_.pop("free", None)
     for place, job in enumerate(document["jobs"]):
-        job |= {"arrival_s": 9.5 * (place // 3), "run_time_s": rng.choice([0, 1, 60.25, 900])}
+        job |= {"arrival_s": 9.5 * (place // 3), "run_time_s": rng.choice([0.5, 1, 60.25, 900])}
         if rng.random() < 0.2:
             job["gres_run_time_factor"] = rng.choice([0.5, 0.75])
     return {"workload.json": _json({**document, "format": "aucsched-workload/1", "name": "attacked"})}
