@@ -70,6 +70,7 @@ class Section:
         count: how many cases make it whole.
         run: a case.
         describe: what a seed reads, by file, without running it: saved when the case took its child down.
+        prepare: makes what all cases share, once, before any child is forked.
         hangs_after_s: wall time after which a case that has not ended is given up and its child killed.
     """
 
@@ -77,6 +78,7 @@ class Section:
     count: int
     run: Case
     describe: Case | None = None
+    prepare: Callable[[], object] = int
     hangs_after_s: float = 60.0
 
 
@@ -246,6 +248,7 @@ def attack(
 ) -> Tally:
     """Run a section's seeds, or as many as ``seconds`` allow; ``tell`` hears of each case."""
     tally = Tally(section=section.name, first_seed=seeds.start)
+    section.prepare()
     began = time.perf_counter()
     child: Child | None = None
     try:

@@ -133,7 +133,7 @@ class Checker:
                 amounts["memory", ""] += use.get("memory_mib") or 0
                 amounts.update({("gres", kind): count for kind, count in use.get("gres", {}).items()})
         for name, amounts in used.items():
-            free = self._free(name)
+            free = self._free(name) if name in self._nodes else {}
             for what, amount in amounts.items():
                 if what in free and amount > free[what]:
                     yield f"{amount} of {what} are awarded on {name}, {free[what]} are free"

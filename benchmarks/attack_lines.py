@@ -192,4 +192,6 @@ def _targets(place: Path) -> bool:
 
 def section() -> Section:
     """Return the section."""
-    return Section(name="lines", count=1000, run=run_case, describe=described, hangs_after_s=30.0)
+    return Section(
+        name="lines", count=1000, run=run_case, describe=described, prepare=_files, hangs_after_s=30.0
+    )

@@ -131,6 +131,7 @@ def sections() -> tuple[Section, ...]:
             count=10_000,
             run=partial(run_case, reader),
             describe=partial(described, reader),
+            prepare=partial(reader.files, 0),
             hangs_after_s=20.0,
         )
         for reader in READERS
