@@ -67,7 +67,7 @@ class Section:
     """A part of the attack.
 
     Attributes:
-        count: how many cases make it whole.
+        count: how many cases make it whole; quick: how many a few seconds are enough for.
         run: a case.
         describe: what a seed reads, by file, without running it: saved when the case took its child down.
         prepare: makes what all cases share, once, before any child is forked.
@@ -76,6 +76,7 @@ class Section:
 
     name: str
     count: int
+    quick: int
     run: Case
     describe: Case | None = None
     prepare: Callable[[], object] = int

@@ -193,5 +193,11 @@ def _targets(place: Path) -> bool:
 def section() -> Section:
     """Return the section."""
     return Section(
-        name="lines", count=1000, run=run_case, describe=described, prepare=_files, hangs_after_s=30.0
+        name="lines",
+        count=1000,
+        quick=120,
+        run=run_case,
+        describe=described,
+        prepare=_files,
+        hangs_after_s=30.0,
     )

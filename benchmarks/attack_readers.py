@@ -129,6 +129,7 @@ def sections() -> tuple[Section, ...]:
         Section(
             name=f"readers:{reader.name}",
             count=10_000,
+            quick=60,
             run=partial(run_case, reader),
             describe=partial(described, reader),
             prepare=partial(reader.files, 0),

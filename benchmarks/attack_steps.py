@@ -194,4 +194,4 @@ def _judge_proof(
 
 def section() -> Section:
     """Return the section."""
-    return Section(name="steps", count=5000, run=run_case, describe=described)
+    return Section(name="steps", count=5000, quick=150, run=run_case, describe=described)

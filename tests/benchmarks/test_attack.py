@@ -171,7 +171,7 @@ def _case(seed: int, folder: Path) -> Outcome:
 
 
 def test_crashes_hangs_errors_and_memory_are_failures_of_their_case_only(tmp_path: Path) -> None:
-    section = Section(name="mine", count=7, run=_case, hangs_after_s=2.0)
+    section = Section(name="mine", count=7, quick=7, run=_case, hangs_after_s=2.0)
     told: list[int] = []
 
     def tell(tally: Tally, seed: int, outcome: Outcome) -> None:
