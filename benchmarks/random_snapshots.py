@@ -30,16 +30,16 @@ def random_snapshot(seed: int) -> Snapshot:
     return parse_snapshot(msgspec.json.encode(random_document(seed)))
 
 
-def random_document(seed: int) -> dict[str, Any]:
+def random_document(seed: int, most_nodes: int = 24, most_jobs: int = 12) -> dict[str, Any]:
     """Return the content of its file."""
     rng = random.Random(seed)  # noqa: S311 - not a secret
-    names = [f"n{place:02d}" for place in range(rng.randint(1, 24))]
+    names = [f"n{place:02d}" for place in range(rng.randint(1, most_nodes))]
     nodes = [_node(rng, name) for name in names]
     document: dict[str, Any] = {
         "format": "aucsched-snapshot/1",
         "time": "2026-11-20T09:30:00Z",
         "nodes": nodes,
-        "jobs": [_job(rng, place, names) for place in range(rng.randint(0, 12))],
+        "jobs": [_job(rng, place, names) for place in range(rng.randint(0, most_jobs))],
         "licenses": {"matlab": {"total": 5, "free": rng.randint(0, 5)}},
     }
     if rng.random() < 0.7:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeVar
 
 from .checks import at_least, counts, not_empty
 from .errors import InputError
 
-T = TypeVar("T")
 
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
