@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
-from .checks import at_least, counts, not_empty
+from .checks import all_plain, at_least, counts, named, plain
 from .errors import InputError
 from .nodes import Resources
 
@@ -94,6 +94,7 @@ class Request:
         at_least(self.memory_mib_per_node, 0, "memory_mib_per_node")
         at_least(self.memory_mib_per_core, 0, "memory_mib_per_core")
         counts(self.licenses, 1, "licenses")
+        all_plain(self.features, "features")
         self._check_size()
         self._check_gres()
         self._check_tasks()
@@ -121,7 +122,7 @@ class Request:
     def _check_gres(self) -> None:
         names = [*self.gres_per_node, *self.gres_total]
         for name in names:
-            not_empty(name, "gres_per_node")
+            named(name, "gres_per_node" if name in self.gres_per_node else "gres_total")
             kind = name.partition(":")[0]
             if sum(other.partition(":")[0] == kind for other in names) > 1 and (
                 kind in names or names.count(name) > 1
@@ -219,7 +220,9 @@ class Job:
     speedup: object = None
 
     def __post_init__(self) -> None:
-        not_empty(self.id, "id")
+        named(self.id, "id")
+        for name in ("user", "group", "account", "qos", "partition", "hold"):
+            plain(getattr(self, name), name)
         if not isinstance(self.priority, (int, Fraction)) or isinstance(self.priority, bool):
             raise InputError(f"{self.priority!r} is not an exact number", path="priority")
         if self.priority < 0:
@@ -257,6 +260,6 @@ class RunningJob:
     end_time: float | None = None
 
     def __post_init__(self) -> None:
-        not_empty(self.id, "id")
+        named(self.id, "id")
         if not self.nodes:
             raise InputError("the job runs on no node", path="nodes")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from ..cluster.errors import OptionError
+from .outputs import note
 
 
 @click.group()
@@ -17,6 +18,8 @@ def snapshot() -> None:
 
 
 _FILE = click.Path(allow_dash=True)
+#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
+_YEAR_10000 = 253_402_300_800
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
@@ -75,7 +78,7 @@ def parse_time(text: str) -> float:
     """Return ``--time`` in seconds since the epoch; an ISO 8601 time without a zone is UTC.
 
     Raises:
-        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time.
+        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time from 1970 to 9999.
     """
     try:
         if _SECONDS.fullmatch(text):
@@ -84,12 +87,12 @@ def parse_time(text: str) -> float:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         seconds = -1.0
-    if seconds < 0:
-        raise OptionError(f"--time: {text!r} is neither ISO 8601 nor seconds since the epoch")
+    if not 0 <= seconds < _YEAR_10000:
+        raise OptionError(f"--time: {text!r} is neither ISO 8601, from 1970 on, nor seconds since the epoch")
     return seconds
 
 
 def tell(lines: Iterable[str]) -> None:
     """Print notes on stderr, a line each."""
     for line in lines:
-        click.echo(f"note: {' '.join(line.split())}", err=True)
+        note(line)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..cluster.errors import InputError, OptionError
+from ..cluster.text import one_line
 from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
 from .axes import AXES, Row, Value, shown
 from .kinds import Kind
@@ -97,7 +98,7 @@ def read_subject(path: str) -> Subject:
         content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
         raise InputError(error.strerror or str(error), file=path) from error
-    return Subject(name=Path(path).name, kind=_kind_of(content), content=content)
+    return Subject(name=one_line(Path(path).name), kind=_kind_of(content), content=content)
 
 
 class _Head(msgspec.Struct):

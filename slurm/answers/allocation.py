@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
@@ -45,10 +46,13 @@ def read_allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[st
     use: dict[str, Resources] = {}
     for index, entry in enumerate(_uses(record)):
         threads = nodes[entry.name].threads if entry.name in nodes else 1
+        place = record.place(f"gres_detail[{index}]")
+        held = parse_gres(gres[index], place) if index < len(gres) else {}
+        all_plain(held, place)
         use[entry.name] = Resources(
             cores=entry.cores * threads if entry.cpus is None else entry.cpus,
             memory_mib=entry.memory_mib or None,
-            gres=parse_gres(gres[index], record.place(f"gres_detail[{index}]")) if index < len(gres) else {},
+            gres=held,
         )
     return use
 
@@ -73,7 +77,7 @@ def _by_place(resources: Record) -> Iterator[_NodeUse]:
     allocated = resources.child("allocated_nodes")
     for place in allocated.members if allocated else ():
         entry = allocated.child(place) if allocated else None
-        if entry is None or not place.isdecimal() or int(place) >= len(names):
+        if entry is None or not (place.isdecimal() and place.isascii()) or int(place) >= len(names):
             raise InputError(f"{place!r} is no place in nodes", path=resources.place("allocated_nodes"))
         yield _NodeUse(
             name=names[int(place)], cores=0, cpus=entry.count("cpus"), memory_mib=entry.number("memory")
