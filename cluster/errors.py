@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from .text import one_line
+
 
 class AucschedError(Exception):
     """The root of every error raised on purpose."""
@@ -41,7 +43,7 @@ class InputError(AucschedError):
         return InputError(self.message, path=self.path, file=self.file or file)
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.file, self.path, self.message) if part)
+        return one_line(": ".join(part for part in (self.file, self.path, self.message) if part))
 
 
 class OptionError(AucschedError):

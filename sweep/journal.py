@@ -7,6 +7,7 @@ says which sweep it is.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,8 @@ FORMAT = "aucsched-sweep/1"
 #: Columns of a result that hold texts.
 _TEXTS = frozenset({"status", "error", *versions()})
 _LARGEST = 2**63
+#: Halves of surrogate pairs, which JSON may hold and no file.
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Journal:
@@ -134,7 +137,7 @@ class Journal:
 def _is_result(name: str, value: Any) -> bool:
     """Whether a result's column may hold a value: a text in a few, a number of 64 bits in all others."""
     if name in _TEXTS:
-        return value is None or (isinstance(value, str) and not hidden_in(value))
+        return value is None or (isinstance(value, str) and not _HALVES.search(value))
     return value is None or type(value) is float or (type(value) is int and abs(value) < _LARGEST)
 
 

@@ -20,9 +20,9 @@ _ID = re.compile(r"JobId=(\d{1,18})\b", re.ASCII)
 _NAME = re.compile(r"\sJobName=(.*?)\s+(?:HetJobIdSet|UserId)=", re.DOTALL)
 # What users write freely could look like a field: it is cut out before fields are looked for.
 _FREE = re.compile(r"\sJobName=.*?(?=\s+UserId=)|\sCommand=.*?(?=\s+WorkDir=)|\sComment=[^\n]*", re.DOTALL)
-_SWITCHES = re.compile(r"\sSwitches=(\d{1,18})", re.ASCII)
-_CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})", re.ASCII)
-_TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})", re.ASCII)
+_SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
+_CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
+_TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _USE = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=(\d{1,18}) GRES=(\S*)")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ...cluster.errors import InputError
 
 _DETAIL = re.compile(r"\([^()]*\)")
-_COUNT = re.compile(r"(\d{1,12})([KMGTP]?)", re.IGNORECASE | re.ASCII)
+_COUNT = re.compile(r"(\d{1,12})([KMGTP]?)", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}

@@ -19,7 +19,7 @@ from .record import Record
 from .request import Site, read_request
 from .states import BY_HAND, Phase, hold_of, phase_of
 
-_TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?", re.ASCII)
+_TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _CUT = "..."
 
 

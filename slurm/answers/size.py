@@ -17,7 +17,7 @@ from .detail import JobDetail
 from .gres import parse_request
 from .record import Record
 
-_NODES = re.compile(r"(?:^|,)node=(\d{1,18})", re.ASCII)
+_NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
 _CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}
 
 
