@@ -57,13 +57,18 @@ def _fill(number: int) -> None:
 
 
 def _writer(before: TextIO | None, raw: io.FileIO) -> TextIO:
-    is_terminal = raw.isatty()
-    return io.TextIOWrapper(
-        io.BufferedWriter(raw),
-        encoding=before.encoding if before is not None else "utf-8",
-        errors=_ERRORS,
-        line_buffering=is_terminal or raw.fileno() == _STDERR,
-    )
+    encoding = before.encoding if before is not None else "utf-8"
+    kind = _Ascii if codecs.lookup(encoding).name == "ascii" else io.TextIOWrapper
+    by_line = raw.isatty() or raw.fileno() == _STDERR
+    return kind(io.BufferedWriter(raw), encoding=encoding, errors=_ERRORS, line_buffering=by_line)
+
+
+class _Ascii(io.TextIOWrapper):
+    """A stream of ASCII that does not say so: past one that does click writes UTF-8."""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "ascii with escapes"
 
 
 class _Output(io.FileIO):

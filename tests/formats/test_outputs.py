@@ -64,7 +64,9 @@ def test_a_file_whose_owner_cannot_be_kept_is_refused(
     path.write_text("before")
     real = os.fstat
     monkeypatch.setattr(os, "fchown", refuse)
-    monkeypatch.setattr(os, "fstat", lambda handle: os.stat_result((*real(handle)[:4], 4321, *real(handle)[5:])))
+    monkeypatch.setattr(
+        os, "fstat", lambda handle: os.stat_result((*real(handle)[:4], 4321, *real(handle)[5:]))
+    )
     with pytest.raises(InputError, match=r"plan\.json: its owner \(user \d+, group \d+\) cannot be kept"):
         write_bytes(path, b"after")
     monkeypatch.undo()
@@ -123,7 +125,9 @@ def test_process_substitutions_are_written_to(tmp_path: Path) -> None:
 
 def test_an_open_descriptor_is_appended_to(tmp_path: Path) -> None:
     """``-o /dev/stdout >> log``: what stands in the log stays, and nothing is renamed under the shell."""
-    script = f"echo first > log; {sys.executable} -m aucsched schema plan -o /dev/stdout >> log; echo last >> log"
+    script = (
+        f"echo first > log; {sys.executable} -m aucsched schema plan -o /dev/stdout >> log; echo last >> log"
+    )
     subprocess.run(["bash", "-c", script], check=True, cwd=tmp_path)
     assert (tmp_path / "log").read_text() == f"first\n{SCHEMA}last\n"
     assert [file.name for file in tmp_path.iterdir()] == ["log"]
@@ -133,10 +137,10 @@ def test_a_device_is_written_to() -> None:
     """A terminal, as it is the one device that anybody may make: nothing can be renamed over it."""
     ours, theirs = os.openpty()
     name = os.ttyname(theirs)
-    before = os.stat(name)
+    before = Path(name).stat()
     write_bytes(name, b"to the terminal\n")
     assert os.read(ours, 100) == b"to the terminal\r\n"
-    assert os.stat(name).st_rdev == before.st_rdev
+    assert Path(name).stat().st_rdev == before.st_rdev
     os.close(ours)
     os.close(theirs)
 
