@@ -8,6 +8,7 @@ import json
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from aucsched.slurm.answers.text import Paragraph
 
 MATHTEXT = "$\\frac{$"
 HIDDEN = "\x1b[31m\x00\x9b1m\u202e\u2066"
-SNAPSHOT = {
+SNAPSHOT: dict[str, Any] = {
     "format": "aucsched-snapshot/1",
     "time": "2026-11-20T09:30:00Z",
     "nodes": [{"name": "n[1-4]", "cores": 4, "gres": {"gpu:[/x]": 2}, "partitions": ["[/p]"]}],
@@ -40,7 +41,7 @@ SNAPSHOT = {
     "licenses": {"[/m]": {"total": 1, "free": 0}},
     "notes": [f"[/n] {HIDDEN}"],
 }
-WORKLOAD = {
+WORKLOAD: dict[str, Any] = {
     "format": "aucsched-workload/1",
     "name": MATHTEXT,
     "nodes": [{"name": "n[1-4]", "cores": 4}],
