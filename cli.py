@@ -14,6 +14,8 @@ import click
 
 from . import __version__
 from .cluster.errors import AucschedError, InputError, OptionError
+from .commands.outputs import say
+from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
 
 #: Command name -> (module below this package, attribute, one line for --help).
 COMMANDS = {
@@ -100,8 +102,15 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code."""
-    sys.exit(run(arguments))
+    """Run the command line and exit with its code; 1, and no word, where standard output takes nothing."""
+    prepare_streams()
+    try:
+        code = run(arguments)
+        finish_output()
+    except OutputLostError:
+        give_up_output()
+        code = 1
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -110,13 +119,9 @@ def run(arguments: list[str] | None = None) -> int:
         result: Any = cli.main(args=arguments, prog_name="aucsched", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except BrokenPipeError:
-        # The reader went away (`| head`): nobody is left to tell, and the interpreter must not try.
-        sys.stdout = None
-        return 1
     except (click.exceptions.Abort, click.ClickException, AucschedError) as error:
         message, code = _explained(error)
-        click.echo(" ".join(message.split()), err=True)
+        say(message)
         return code
     return result if isinstance(result, int) else 0
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from .errors import InputError
+from .text import hidden_in
 
 #: Numbers beyond this are no count of anything a cluster has, and would overflow 64-bit sums.
 LARGEST_COUNT = 10**12
@@ -27,13 +28,39 @@ def counts(values: Mapping[str, int], minimum: int, path: str) -> None:
     for name, value in values.items():
         if not name:
             raise InputError("a name is empty", path=path)
+        plain(name, path)
         at_least(value, minimum, f"{path}.{name}")
 
 
-def not_empty(text: str, path: str) -> None:
-    """Raise InputError when ``text`` is empty."""
+def named(text: str, path: str) -> None:
+    """Raise InputError when a name is empty or holds what no name may (``plain``)."""
     if not text:
         raise InputError("'' is empty", path=path)
+    plain(text, path)
+
+
+def plain(text: str | None, path: str) -> None:
+    """Raise InputError when a name that is given holds a control character, or another that is not seen.
+
+    Names stand in scripts, tables and on terminals: a line break or an escape sequence would say there
+    what the name does not.
+    """
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise InputError(f"{text!r} is not a text", path=path)
+    if found := hidden_in(text):
+        raise InputError(f"{_short(text)} holds the control character U+{ord(found):04X}", path=path)
+
+
+def all_plain(texts: Iterable[str], path: str) -> None:
+    """Check each name of several (``plain``)."""
+    for text in texts:
+        plain(text, path)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004 - an error is one line
 
 
 def known(name: str, names: Collection[str], what: str, path: str) -> None:

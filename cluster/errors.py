@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from .text import one_line
+
 #: A path or a message is cut to about so many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
 
@@ -44,7 +46,7 @@ class InputError(AucschedError):
         return InputError(self.message, path=self.path, file=self.file or file)
 
     def __str__(self) -> str:
-        return ": ".join(_cut(part) for part in (self.file, self.path, self.message) if part)
+        return one_line(": ".join(_cut(part) for part in (self.file, self.path, self.message) if part))
 
 
 def _cut(part: str) -> str:

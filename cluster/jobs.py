@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
-from .checks import at_least, counts, not_empty
+from .checks import all_plain, at_least, counts, named, plain
 from .errors import InputError
 from .nodes import Resources
 
@@ -95,6 +95,7 @@ class Request:
         at_least(self.memory_mib_per_node, 0, "memory_mib_per_node")
         at_least(self.memory_mib_per_core, 0, "memory_mib_per_core")
         counts(self.licenses, 1, "licenses")
+        all_plain(self.features, "features")
         self._check_size()
         self._check_gres()
         self._check_tasks()
@@ -126,7 +127,7 @@ class Request:
         kinds = Counter(name.partition(":")[0] for name in names)
         times = Counter(names)
         for name in names:
-            not_empty(name, "gres_per_node")
+            named(name, "gres_per_node" if name in self.gres_per_node else "gres_total")
             kind = name.partition(":")[0]
             if kinds[kind] > 1 and (kind in times or times[name] > 1):
                 path = f"gres_total.{name}" if name in self.gres_total else f"gres_per_node.{name}"
@@ -222,7 +223,9 @@ class Job:
     speedup: object = None
 
     def __post_init__(self) -> None:
-        not_empty(self.id, "id")
+        named(self.id, "id")
+        for name in ("user", "group", "account", "qos", "partition", "hold"):
+            plain(getattr(self, name), name)
         if not isinstance(self.priority, (int, Fraction)) or isinstance(self.priority, bool):
             raise InputError(f"{self.priority!r} is not an exact number", path="priority")
         if self.priority < 0:
@@ -260,6 +263,6 @@ class RunningJob:
     end_time: float | None = None
 
     def __post_init__(self) -> None:
-        not_empty(self.id, "id")
+        named(self.id, "id")
         if not self.nodes:
             raise InputError("the job runs on no node", path="nodes")

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .checks import at_least, counts, not_empty
+from .checks import all_plain, at_least, counts, named
 from .errors import InputError
-
 
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
@@ -70,7 +69,9 @@ class Node:
     partitions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        not_empty(self.name, "name")
+        named(self.name, "name")
+        all_plain(self.features, "features")
+        all_plain(self.partitions, "partitions")
         at_least(self.total.cores, 1, "cores")
         if self.free.cores > self.total.cores:
             raise InputError(f"{self.free.cores} is above the node's {self.total.cores}", path="free_cores")
@@ -99,7 +100,7 @@ class Switch:
     switches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        not_empty(self.name, "name")
+        named(self.name, "name")
         if bool(self.nodes) == bool(self.switches):
             raise InputError(f"switch {self.name!r} needs either nodes or switches", path="")
 
@@ -138,7 +139,7 @@ class Partition:
     state: PartitionState = PartitionState.UP
 
     def __post_init__(self) -> None:
-        not_empty(self.name, "name")
+        named(self.name, "name")
         at_least(self.max_nodes, 1, "max_nodes")
         at_least(self.max_time_limit_s, 1, "max_time_limit_s")
 
@@ -157,6 +158,7 @@ class Reservation:
     users: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        not_empty(self.name, "name")
+        named(self.name, "name")
+        all_plain(self.users, "users")
         if self.end <= self.start:
             raise InputError("the end is not after the start", path="end")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .checks import known
+from .checks import known, plain
 from .errors import InputError
 from .jobs import Job, RunningJob
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
@@ -50,6 +50,8 @@ class Snapshot:
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:
             raise InputError("a snapshot needs at least one node", path="nodes")
+        for name in self.licenses:
+            plain(name, "licenses")
         names = {node.name: index for index, node in enumerate(self.nodes)}
         _unique((node.name for node in self.nodes), "nodes", "name")
         _unique((job.id for job in self.jobs), "jobs", "id")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from .checks import LARGEST_COUNT
+from .checks import LARGEST_COUNT, plain
 from .errors import InputError
 from .jobs import Job
 from .nodes import License, Node, Partition, Switch
@@ -85,6 +85,7 @@ class ClusterWorkload:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        plain(self.name, "name")
         before = 0.0
         for index, arriving in enumerate(self.jobs):
             if arriving.arrival_s < before:

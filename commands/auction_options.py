@@ -109,17 +109,16 @@ def step_options(given: Mapping[str, Any]) -> StepOptions:
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:
     """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
-    from rich.console import Console
-
-    from ..auction.render.text import PLAIN_WIDTH
+    from ..auction.render.console import PLAIN_WIDTH, LiteralConsole
     from ..formats.native.write import write_text
 
     if output == "-" and sys.stdout.isatty():
-        render(Console())
+        render(LiteralConsole())
         return
     text = io.StringIO()
-    render(Console(file=text, width=PLAIN_WIDTH))
-    write_text(output, "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
+    render(LiteralConsole(file=text, width=PLAIN_WIDTH))
+    lines = text.getvalue().removesuffix("\n").split("\n")
+    write_text(output, "".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def write_json(output: str, document: Any) -> None:

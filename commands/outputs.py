@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..cluster.errors import InputError
+from ..cluster.text import one_line
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
@@ -28,7 +29,7 @@ output_option = click.option("-o", "--output", type=OUTPUT, default="-", help="I
 
 def shown(path: str) -> str:
     """Return the name that messages call a file by."""
-    return "standard input" if path == "-" else path
+    return "standard input" if path == "-" else one_line(path)
 
 
 def read_log(path: str) -> SwfLog:
@@ -49,8 +50,18 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
     except InputError as error:
         raise error.in_file(shown(path)) from error
     if any(jobs.dropped.values()):
-        click.echo(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}", err=True)
+        say(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}")
     return jobs
+
+
+def say(text: str) -> None:
+    """Print one line on stderr, whatever a text from outside holds."""
+    click.echo(one_line(text), err=True)
+
+
+def note(text: str) -> None:
+    """Print a note on stderr, as one line."""
+    say(f"note: {text}")
 
 
 @contextmanager

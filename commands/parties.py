@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError
+from ..cluster.text import one_line
 from .negotiate_options import (
     batch_options,
     batch_settings,
@@ -24,7 +25,7 @@ from .negotiate_options import (
     runtime_settings,
     write_result,
 )
-from .outputs import OUTPUT, progress_over
+from .outputs import OUTPUT, progress_over, say
 
 if TYPE_CHECKING:
     from ..negotiation.remote.handshake import Hello, Identity, PartyName
@@ -109,7 +110,7 @@ def ibsched(workload: str, **options: Any) -> None:
     done = party.state.done
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], jobs_csv(play, done))
-    click.echo(f"{play.name}: {len(done)} of {len(play.arrivals)} jobs are done")
+    write_text("-", f"{one_line(play.name)}: {len(done)} of {len(play.arrivals)} jobs are done\n")
 
 
 @click.command(short_help="Be the runtime scheduler of a negotiation with an ibsched process.")
@@ -158,7 +159,7 @@ def irtsched(workload: str, **options: Any) -> None:
 def _tell(text: str) -> None:
     # Strangers cause remarks: that nobody reads stderr any more must not end the process.
     with suppress(OSError):
-        click.echo(f"aucsched: {text}", err=True)
+        say(f"aucsched: {text}")
 
 
 def _identity(

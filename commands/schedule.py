@@ -14,13 +14,15 @@ from .auction_options import auction_options, snapshot_argument
 
 def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     """Write the commands that place the started jobs; tell on stderr which none can place."""
-    from ..formats.native.write import write_text
+    from ..formats.binary import write_bytes
     from ..slurm.place import placement
+    from .outputs import note
 
     placed = placement(snapshot, result)
-    write_text(output, placed.text)
+    # In UTF-8 whatever the terminal's encoding is: an escape in its place would be another argument.
+    write_bytes(output, placed.text.encode())
     for problem in placed.problems:
-        click.echo(f"note: {problem}", err=True)
+        note(problem)
 
 
 @click.command()
@@ -55,6 +57,7 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
     from .auction_options import step_options, write_rich
+    from .outputs import note
 
     check_drawing("--plot", plot)
     checked = step_options(options)
@@ -64,9 +67,9 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
     except InputError as error:
         raise error.in_file(snapshot) from error
     if checked.export and not result.attempts:
-        click.echo(f"note: no job takes part, {checked.export} is not written", err=True)
+        note(f"no job takes part, {checked.export} is not written")
     elif checked.export.endswith(".mps"):
-        click.echo(f"note: {checked.export} minimises the negated objective", err=True)
+        note(f"{checked.export} minimises the negated objective")
     if plot is not None:
         draw_machine(loaded, result, plot)
     if form == "json":

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from ..cluster.errors import OptionError
+from .outputs import note
 
 
 @click.group()
@@ -19,6 +20,8 @@ def snapshot() -> None:
 _FILE = click.Path(allow_dash=True)
 #: A note is a line: the whole text stands in the file.
 _LONGEST_NOTE = 1000
+#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
+_YEAR_10000 = 253_402_300_800
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
@@ -77,7 +80,7 @@ def parse_time(text: str) -> float:
     """Return ``--time`` in seconds since the epoch; an ISO 8601 time without a zone is UTC.
 
     Raises:
-        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time.
+        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time from 1970 to 9999.
     """
     try:
         if _SECONDS.fullmatch(text):
@@ -86,13 +89,12 @@ def parse_time(text: str) -> float:
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         seconds = -1.0
-    if seconds < 0:
-        raise OptionError(f"--time: {text!r} is neither ISO 8601 nor seconds since the epoch")
+    if not 0 <= seconds < _YEAR_10000:
+        raise OptionError(f"--time: {text!r} is neither ISO 8601, from 1970 on, nor seconds since the epoch")
     return seconds
 
 
 def tell(lines: Iterable[str]) -> None:
     """Print notes on stderr, a line each."""
     for line in lines:
-        text = " ".join(line.split())
-        click.echo(f"note: {text if len(text) <= _LONGEST_NOTE else text[:_LONGEST_NOTE] + '…'}", err=True)
+        note(line if len(line) <= _LONGEST_NOTE else f"{line[:_LONGEST_NOTE]}…")

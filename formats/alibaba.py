@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cluster.checks import plain
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job, Request, Span
 from ..cluster.nodes import Node, Resources
+from ..cluster.text import one_line
 from ..cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from .notes import Notes
 from .reading import read_document
@@ -48,7 +50,7 @@ _POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase"),
     *("creation_time", "deletion_time", "scheduled_time"),
 )
-_NUMBER = re.compile(r"\d{1,12}")
+_NUMBER = re.compile(r"\d{1,12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,9 @@ class _Row:
 
     def text(self, column: str) -> str:
         """Return a field without blanks around it."""
-        return self._values[column].strip()
+        text = self._values[column].strip()
+        plain(text, column)
+        return text
 
     def number(self, column: str) -> int:
         """Return a whole number; an empty field is 0."""
@@ -130,7 +134,8 @@ def import_alibaba(
     notes.add("cores", "cores count in 1/1000 of a core, and a pod's all stand on one node")
     notes.add("priorities", f"priorities go by order of creation: the first job's is {basic_priority(0)}")
     try:
-        workload = ClusterWorkload(name=Path(pods).name, nodes=machines, jobs=jobs, notes=notes.texts())
+        name = one_line(Path(pods).name)
+        workload = ClusterWorkload(name=name, nodes=machines, jobs=jobs, notes=notes.texts())
     except InputError as error:
         raise error.in_file(str(nodes if error.path.startswith("nodes") else pods)) from error
     return workload, notes

@@ -5,12 +5,14 @@ matplotlib comes with the extra ``plot``; nothing here imports it before a pictu
 
 from __future__ import annotations
 
+import warnings
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..cluster.errors import OptionError
+from ..cluster.text import escaped
 from .binary import write_bytes
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ def check_drawing(option: str, path: Path | None) -> None:
         raise OptionError(f"{option} needs matplotlib: pip install 'aucsched[plot]'")
 
 
+def literal(text: str) -> str:
+    """Return a name as matplotlib draws it letter for letter: a pair of dollars would be a formula."""
+    return escaped(text).replace("$", r"\$")
+
+
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure whole or not at all, in the form its name's suffix says.
 
@@ -46,5 +53,8 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     content = BytesIO()
     suffix = path.suffix.lower()
-    figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
+    with warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
+        figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
     write_bytes(path, content.getvalue())

@@ -145,7 +145,8 @@ def fold(names: Sequence[str]) -> list[str]:
 
 def _fold_alike(names: list[str]) -> list[str]:
     """Fold names that differ in numbers only; they stay as they are where that would change their order."""
-    if len(names) < 2:  # noqa: PLR2004 - a pair is the least that folds
+    # Of names that no hostlist can hold (the Python API's), none is folded; a pair is the least that folds.
+    if len(names) < 2 or not all(map(_PLAIN.fullmatch, names)):  # noqa: PLR2004
         return names
     folded = str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
     return [folded] if expand(folded) == tuple(names) else names

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..cluster.text import one_line
+
 #: So many notes of one kind are printed; the rest are counted, and stand in the file's notes.
 SHOWN = 3
 
@@ -16,8 +18,8 @@ class Notes:
     entries: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def add(self, kind: str, text: str) -> None:
-        """Note ``text``; one said before is not repeated."""
-        self.entries[kind, text] = None
+        """Note ``text`` as one line; one said before is not repeated."""
+        self.entries[kind, one_line(text)] = None
 
     def texts(self) -> tuple[str, ...]:
         """Return every note, for the snapshot file."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
+from ..cluster.text import escaped
 from .binary import write_bytes
 from .reading import numbered_lines_of_bytes, read_document, unpacked
 
@@ -181,7 +182,7 @@ def write_swf(path: str | Path, log: SwfLog) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    content = swf_text(log).encode()
+    content = escaped(swf_text(log)).encode()
     # mtime 0: the same log gives the same bytes.
     write_bytes(path, gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content)
 

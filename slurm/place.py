@@ -3,7 +3,8 @@
 What each command does was tried on Slurm 22.05. The same cores on every node: ``NumNodes``, ``ReqNodeList``
 and ``MinCPUsNode`` of a held job fix them. Different cores: a reservation of exactly those cores, which
 Slurm removes by itself once it is idle. A line's commands stop at the first that fails, so that no job is
-released without its place.
+released without its place. Every word is quoted for the shell; a name that scontrol would read as something
+else, several names for one, is refused.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from ..cluster.jobs import Job, Request
 from ..cluster.nodes import Node, Resources
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
+from ..cluster.text import one_line
 from ..formats.hostlist import join
 from .answers.nodes import THREADS_NOTE
 
-_SLURM_ID = re.compile(r"[1-9]\d{0,9}(?:_\d{1,9})?")
+_SLURM_ID = re.compile(r"[1-9]\d{0,9}(?:_\d{1,9})?", re.ASCII)
+#: What scontrol reads as one name: no comma, which begins the next, no sign in front, which adds or removes.
+_ONE_NAME = re.compile(r"[^,+-][^,]*")
+_HOST = re.compile(r"[\w.-]+", re.ASCII)
 _MINUTE_S = 60
 #: A reservation must outlast its job, which starts some seconds after it is made (minutes).
 _MARGIN = 10
@@ -62,7 +67,7 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
             line = " && ".join(_commands(_Place(snapshot, jobs[award.job], award, nodes, threads)))
         except _CannotPlaceError as error:
             name = award.job if _SLURM_ID.fullmatch(award.job) else repr(award.job)
-            problems.append(f"job {name} cannot be placed: {error}")
+            problems.append(one_line(f"job {name} cannot be placed: {error}"))
             line = f"# {problems[-1]}"
         lines.append(line + "\n")
     total = len(schedule.started)
@@ -93,6 +98,9 @@ def _commands(place: _Place) -> Iterator[str]:
     name = place.award.job
     if not _SLURM_ID.fullmatch(name):
         raise _CannotPlaceError("its id is no job id of Slurm")
+    for node in place.award.nodes:
+        if not _HOST.fullmatch(node):
+            raise _CannotPlaceError(f"{node!r} is no node name of Slurm")
     hosts = join(place.award.nodes)
     gres = _gres(place)
     # Twice: one number alone leaves the most nodes of a job's own range as they are.
@@ -120,6 +128,13 @@ def _scontrol(*words: str) -> str:
     return shlex.join(("scontrol", *words))
 
 
+def _one_name(text: str, what: str) -> str:
+    """Return a name that stands in a list of scontrol's; refuse one that it would read as another."""
+    if not _ONE_NAME.fullmatch(text):
+        raise _CannotPlaceError(f"{text!r} is no {what} that scontrol reads as one name")
+    return text
+
+
 def _reserve(place: _Place, name: str, hosts: str, cores: list[int]) -> str:
     """Return the command for a reservation of so many cores on each node, in the nodes' order."""
     if place.threads:
@@ -134,7 +149,7 @@ def _reserve(place: _Place, name: str, hosts: str, cores: list[int]) -> str:
         f"CoreCnt={','.join(map(str, cores))}",
         "StartTime=now",
         f"Duration={duration}",
-        f"Users={place.job.user or 'root'}",
+        f"Users={_one_name(place.job.user or 'root', 'user')}",
         f"Flags={_PURGE}",
     ]
     if partition := _partition(place):
@@ -162,6 +177,8 @@ def _gres(place: _Place) -> list[str]:
             f"{node} {_listed(counts)}" for node, counts in zip(place.award.nodes, held, strict=True)
         )
         raise _CannotPlaceError(f"Slurm gives the same gres on each node, the award does not ({shown})")
+    for name in held[0]:
+        _one_name(name, "gres")
     return [f"Gres={_listed(held[0])}" if held[0] else "TresPerNode="]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
+from ..commands.outputs import note
 from .axes import AXES
 
 if TYPE_CHECKING:
@@ -93,12 +94,12 @@ def _say_begun(begun: Begun) -> None:
     from .run import versions
 
     if begun.done:
-        click.echo(f"note: {begun.done} of {begun.runs} runs are done already", err=True)
+        note(f"{begun.done} of {begun.runs} runs are done already")
     now = versions()
     then = {name: value for name, value in begun.begun_with.items() if value != now.get(name)}
     if then:
         named = ", ".join(f"{name} {value} (now {now.get(name)})" for name, value in then.items())
-        click.echo(f"note: they were begun with {named}", err=True)
+        note(f"they were begun with {named}")
 
 
 def _say_failed(rows: list[Row]) -> None:
@@ -107,9 +108,7 @@ def _say_failed(rows: list[Row]) -> None:
     failed = [row for row in rows if row["status"] == FAILED]
     if failed:
         first = failed[0]
-        click.echo(
-            f"note: {len(failed)} of {len(rows)} runs failed; run {first['run']}: {first['error']}", err=True
-        )
+        note(f"{len(failed)} of {len(rows)} runs failed; run {first['run']}: {first['error']}")
 
 
 @contextmanager
@@ -118,5 +117,5 @@ def _resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("note: the same command goes on where this one stopped", err=True)
+        note("the same command goes on where this one stopped")
         raise click.Abort from None

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 from typing import Any
 
 from ..cluster.errors import InputError
+from ..formats.binary import is_stream, remove_leftovers
 from .axes import Row
 from .journal import Journal
 from .plan import Plan, Run, Subject
@@ -93,7 +93,7 @@ def _journal(plan: Plan, outputs: Sequence[Path]) -> Journal:
         if not path.exists() and output.exists() and output.stat().st_size:
             message = f"there is no {path.name} to go on from: remove the file, or give another -o"
             raise InputError(message, file=str(output))
-    return Journal(path, plan.identity(), versions())
+    return Journal(path, plan.identity(), [run.options for run in plan.runs], versions())
 
 
 class _Tables:
@@ -104,20 +104,21 @@ class _Tables:
         self._source: Row = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
         self._not_before = 0.0
         for output in outputs:
-            # What a kill in the middle of a write left behind.
-            for leftover in output.parent.glob(f".{escape(output.name)}.????????"):
-                leftover.unlink(missing_ok=True)
+            remove_leftovers(output)
 
     def refresh(self, rows: Mapping[int, Row]) -> None:
         """Write the rows there are, unless that would take too much of the time."""
         if time.monotonic() >= self._not_before:
-            self.write(rows)
+            self._write(rows, [output for output in self._outputs if not is_stream(output)])
 
     def write(self, rows: Mapping[int, Row]) -> list[Row]:
-        """Write the rows there are, and return them."""
+        """Write the rows there are, and return them; what reads a pipe gets them here, once."""
+        return self._write(rows, self._outputs)
+
+    def _write(self, rows: Mapping[int, Row], outputs: Sequence[Path]) -> list[Row]:
         began = time.monotonic()
         ordered = [{"run": number, **self._source, **rows[number]} for number in sorted(rows)]
-        for output in self._outputs:
+        for output in outputs:
             write_table(output, ordered)
         ended = time.monotonic()
         self._not_before = ended + (ended - began) / _SHARE_FOR_TABLES

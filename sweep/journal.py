@@ -7,27 +7,49 @@ says which sweep it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ..cluster.errors import InputError
+from ..cluster.text import hidden_in
 from ..formats.checked_lines import CheckedLines
 from .axes import Row
+from .run import FAILED, versions
 
 FORMAT = "aucsched-sweep/1"
+
+#: Columns of a result that hold texts.
+_TEXTS = frozenset({"status", "error", *versions()})
+_LARGEST = 2**63
+#: Halves of surrogate pairs, which JSON may hold and no file.
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class Journal:
     """An open journal; ``rows`` are those it held when it was opened, by number.
 
+    Args:
+        path: the file.
+        identity: what makes this sweep the one it is, in words for people.
+        told: what each run is told, by number: a row of the journal must say the same.
+        versions: what computes the rows.
+
     Raises:
         InputError: it is another sweep's, damaged, in use, or cannot be written.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, str], versions: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        identity: Mapping[str, str],
+        told: Sequence[Row],
+        versions: Mapping[str, Any],
+    ) -> None:
         self.path = path
+        self._told = told
         self.rows: dict[int, Row] = {}
         self._lines = CheckedLines(path, kind="journal of a sweep", owner="sweep")
         try:
@@ -63,16 +85,46 @@ class Journal:
         if not self._lines.held:
             return None
         first, *others = self._lines.held
-        versions = self._checked_head(json.loads(first), identity)
-        for line in others:
-            row: Row = json.loads(line)["row"]
+        versions = self._checked_head(self._decoded(first, 1), identity)
+        for number, line in enumerate(others, start=2):
+            row = self._checked_row(self._decoded(line, number), number)
             self.rows[int(str(row["run"]))] = row
         return versions
 
-    def _checked_head(self, head: Any, identity: Mapping[str, str]) -> Mapping[str, Any]:
+    def _decoded(self, line: bytes, number: int) -> dict[str, Any]:
+        """Return a line's object; a good checksum only says that nobody damaged it by accident."""
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        if not isinstance(entry, dict):
+            raise self._error(f"line {number} is no JSON object")
+        return entry
+
+    def _checked_row(self, entry: Mapping[str, Any], number: int) -> Row:
+        """Return the row of a line that is one of this sweep's runs, told what that run is told."""
+        row = entry.get("row")
+        if entry.keys() != {"row"} or not isinstance(row, dict):
+            raise self._error(f"line {number} is no row of a sweep")
+        run = row.get("run")
+        if type(run) is not int or not 0 <= run < len(self._told):
+            raise self._error(f"line {number}: run {run!r} is none of this sweep's {len(self._told)}")
+        for name, value in self._told[run].items():
+            if name not in row or row[name] != value:
+                raise self._error(f"line {number}: run {run} has {name} {value}, not {_short(row.get(name))}")
+        for name in row.keys() - self._told[run].keys():
+            if hidden_in(name) or not _is_result(name, row[name]):
+                raise self._error(f"line {number}: {_short(row[name])} is no value of {_short(name)}")
+        if not row.get("status") or (row["status"] == FAILED and not row.get("error")):
+            raise self._error(f"line {number}: run {run} does not say how it ended")
+        return row
+
+    def _checked_head(self, head: Mapping[str, Any], identity: Mapping[str, str]) -> Mapping[str, Any]:
         """Return the versions that the sweep began with; refuse another sweep's journal."""
         if head.get("format") != FORMAT:
             raise self._error(f"{head.get('format')!r} is not {FORMAT!r}")
+        if not all(_is_table_of_texts(head.get(name)) for name in ("sweep", "versions")):
+            raise self._error("line 1 does not say which sweep it is")
         for name in {**head["sweep"], **identity}:
             then, now = head["sweep"].get(name), identity.get(name)
             if then != now:
@@ -82,11 +134,27 @@ class Journal:
         return versions
 
 
+def _is_result(name: str, value: Any) -> bool:
+    """Whether a result's column may hold a value: a text in a few, a number of 64 bits in all others."""
+    if name in _TEXTS:
+        return value is None or (isinstance(value, str) and not _HALVES.search(value))
+    return value is None or type(value) is float or (type(value) is int and abs(value) < _LARGEST)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - an error is one line
+
+
+def _is_table_of_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
 def _said(name: str, value: str | None) -> str:
     """Return one part of a sweep's identity as a person reads it."""
     if value is None:
         return f"no {name}"
     if name == "input":
-        kind, digest = value.split()
+        kind, _, digest = value.partition(" ")
         return f"as input a {kind} of SHA-256 {digest[:12]}…"
     return f"{name} {value}"

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ..cluster.errors import InputError, OptionError
+from ..cluster.text import one_line
 from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
 from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value, shown
@@ -98,7 +99,7 @@ def read_subject(path: str) -> Subject:
         kind = _kind_of(unpacked(content))
     except InputError as error:
         raise error.in_file(path) from error
-    return Subject(name=Path(path).name, kind=kind, content=content)
+    return Subject(name=one_line(Path(path).name), kind=kind, content=content)
 
 
 class _Head(msgspec.Struct):

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .. import __version__
+from ..cluster.text import one_line
 from .axes import Row
 from .plan import KINDS, Run
 
@@ -39,7 +40,7 @@ def run_row(kind: str, loaded: Any, run: Run) -> Row:
 
 def failure(message: str) -> Row:
     """Return the columns of a run that failed."""
-    return {"status": FAILED, "error": " ".join(message.split())}
+    return {"status": FAILED, "error": one_line(message)}
 
 
 def lost_row(run: Run) -> Row:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...bidgen.columns import FloatArray
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
-from ...formats.drawing import save_figure
+from ...formats.drawing import literal, save_figure
 from .boxes import NAME, Boxes, boxes_of, corners, gpus, place_of_number
 from .layout import LABEL_SIZE, LARGEST_LABEL_PT, LETTER, Layout, layout_of
 
@@ -112,7 +112,7 @@ def _write_labels(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
     if size < _LEAST_PT:
         return
     for x, y, text in layout.labels:
-        axes.text(x, y + 0.5, text, ha="right", va="center", fontsize=size, color=_INK)
+        axes.text(x, y + 0.5, literal(text), ha="right", va="center", fontsize=size, color=_INK)
 
 
 def _write_names(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
@@ -121,7 +121,7 @@ def _write_names(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
     size = min(LARGEST_LABEL_PT, 0.8 * NAME * _cell_pt(layout), 0.95 * _cell_pt(layout) / (LETTER * longest))
     for place, node in enumerate(snapshot.nodes):
         x, y = layout.x[place] + 0.5, layout.y[place] + NAME
-        axes.text(x, y, node.name, ha="center", va="bottom", fontsize=size, color=_INK)
+        axes.text(x, y, literal(node.name), ha="center", va="bottom", fontsize=size, color=_INK)
 
 
 def _add(axes: Axes, boxes: FloatArray, face: str, edge: str = "none", line: float = 0.0) -> Any:
@@ -164,7 +164,7 @@ def _write_jobs(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Lay
         axes.text(
             left + width / 2,
             top + height / 2,
-            job,
+            literal(job),
             ha="center",
             va="center_baseline",
             fontsize=size,
@@ -222,7 +222,10 @@ def _legend_entries(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, 
 def _described(award: Award) -> str:
     held = sum(gpus(use.gres) for use in award.nodes.values())
     parts = [_counted(len(award.nodes), "node"), _counted(_cores(award), "core")]
-    return f"{award.job}: {', '.join([*parts, *([_counted(held, 'GPU')] if held else [])])}"
+    parts += [_counted(held, "GPU")] if held else []
+    # What begins with _ matplotlib leaves out of a legend.
+    name = literal(award.job)
+    return f"{' ' * name.startswith('_')}{name}: {', '.join(parts)}"
 
 
 def _counted(count: int, thing: str) -> str:

@@ -15,8 +15,6 @@ from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import join
 from ..baseline import Baseline
 
-#: Width of text that goes to a file or a pipe (characters).
-PLAIN_WIDTH = 150
 #: More jobs than this outside the window are counted, not listed.
 _WINDOW_ROWS = 10
 

@@ -56,9 +56,12 @@ def seconds(value: wire.TimeWire | None, path: str) -> float | None:
         return value
     try:
         moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise InputError(f"{value!r} is not an ISO 8601 time", path=path) from None
+        raise InputError(f"{value[:60]!r} is not an ISO 8601 time", path=path) from None
+    if not 0 <= since < _YEAR_10000:
+        raise InputError(f"{value[:60]!r} is no time from 1970 to 9999", path=path)
+    return since
 
 
 def needed_seconds(value: wire.TimeWire, path: str) -> float:

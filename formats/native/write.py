@@ -11,6 +11,7 @@ import msgspec
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Reservation
 from ...cluster.snapshot import Snapshot, held_resources
+from ...cluster.text import escaped
 from ..binary import write_bytes
 from ..hostlist import fold, join
 from . import wire
@@ -27,15 +28,24 @@ from .to_wire import (
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a file whole: to a temporary file beside it, then renamed; ``-`` is standard output.
+    """Write a text as ``write_bytes`` does, in UTF-8 and with its hidden characters as escapes.
 
     Raises:
         InputError: the file cannot be written; nothing is left behind.
     """
+    shown = escaped(text)
     if str(path) == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(shown)
     else:
-        write_bytes(path, text.encode())
+        write_bytes(path, shown.encode())
+
+
+def csv_field(text: str) -> str:
+    """Return a text as a field of CSV (RFC 4180), in quotes where it needs them."""
+    if not any(mark in text for mark in ',"\r\n'):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ...formats.drawing import literal
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
@@ -117,7 +119,7 @@ def _draw_names(axes: Axes, boxes: Boxes, names: Sequence[str], colors: NDArray[
         written.add(job)
         middle = ((boxes.start[box] + boxes.end[box]) / 2, (boxes.first[box] + boxes.last[box]) / 2)
         color = "white" if colors[job][:3].mean() < _DARK else "#20242a"
-        axes.annotate(text, middle, ha="center", va="center", fontsize=5, color=color)
+        axes.annotate(literal(text), middle, ha="center", va="center", fontsize=5, color=color)
 
 
 def _draw_image(

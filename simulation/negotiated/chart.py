@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...formats.drawing import save_figure
+from ...formats.drawing import literal, save_figure
 from ...runtime.machine import places
 from ..charts.chart import GREY, ORANGE, count_axis, new_figure, styled, time_unit
 from .run import Negotiated
@@ -121,4 +121,4 @@ def _write_names(axes: Axes, shapes: dict[str, list[_Box]], looks: dict[str, str
         if width >= _LETTER_PT * (len(job) + 0.5) and height >= _LINE_PT:
             color = "white" if looks[job] in {_GREW, "urgent"} else "#20242a"
             middle = ((box.start + box.end) / 2 / seconds, (box.first + box.last) / 2)
-            axes.annotate(job, middle, ha="center", va="center", fontsize=4.5, color=color)
+            axes.annotate(literal(job), middle, ha="center", va="center", fontsize=4.5, color=color)

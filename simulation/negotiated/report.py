@@ -7,6 +7,8 @@ from dataclasses import asdict
 from math import fsum
 from typing import Any
 
+from ...cluster.text import one_line
+from ...formats.native.write import csv_field
 from ...runtime.records import JobReport
 from ..report import to_json
 from .plays import Play
@@ -134,7 +136,8 @@ def negotiated_text(result: Negotiated) -> str:
     """Return the metrics for people."""
     metrics = negotiated_metrics(result)
     play = result.play
-    title = f"{play.name}: {len(play.arrivals)} jobs, {len(play.nodes)} nodes, mapper {result.batch.mapper}"
+    machine = f"{len(play.arrivals)} jobs, {len(play.nodes)} nodes, mapper {result.batch.mapper}"
+    title = f"{one_line(play.name)}: {machine}"
     rows = [*_SHOWN, *(_SHOWN_URGENT if result.urgent else ())]
     lines = [f"  {label:<16}{_shown(metrics[name], form, unit)}" for label, name, form, unit in rows]
     return "\n".join([title, *lines]) + "\n"
@@ -150,7 +153,7 @@ def jobs_csv(play: Play, finished: Mapping[str, JobReport]) -> str:
     for arrival in play.arrivals:
         entry, done = arrival.job, finished[arrival.job.job]
         values = (
-            entry.job,
+            csv_field(entry.job),
             entry.type.value,
             entry.min_nodes,
             entry.max_nodes,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 
 import msgspec
 
 from ...cluster.errors import AucschedError, InputError
+from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.messages import (
@@ -34,6 +36,8 @@ from .plays import Play
 from .run import Negotiated, negotiate
 
 FORMAT = "aucsched-negotiation-trace/1"
+#: What Mermaid takes for a comment or for HTML.
+_MARKS = re.compile(r"[%<>&\"\\{}]")
 #: Names shown of a list before it is cut.
 _SHOWN = 8
 
@@ -132,7 +136,7 @@ def _arrow(sent: Sent) -> str:
 
 def described(sent: Sent) -> str:
     """Return what a message says, in one line."""
-    return f"{sent.message.__struct_config__.tag}{_said(sent)}"
+    return one_line(f"{sent.message.__struct_config__.tag}{_said(sent)}")
 
 
 def _said(sent: Sent) -> str:  # noqa: PLR0911 - one line for each kind of message
@@ -248,5 +252,10 @@ def _transaction(sent: Sent) -> int:
 
 
 def _plain(text: str) -> str:
-    """Return a text without what Mermaid reads as its own: ``;`` ends a statement, ``#`` begins an entity."""
-    return text.replace(";", " ·").replace("#", "no. ")
+    """Return a line without what Mermaid reads as its own.
+
+    ``;`` ends a statement, ``%%`` begins a comment, and the rest begins an entity or a piece of HTML: these
+    stand as Mermaid's entities.
+    """
+    plain = text.replace(";", " ·").replace("#", "no. ")
+    return _MARKS.sub(lambda mark: f"#{ord(mark[0])};", plain)

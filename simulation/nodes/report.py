@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...formats.hostlist import fold
+from ...formats.native.write import csv_field
 from ...formats.swf import number_text
 from ..report import COLUMNS, JOB_COLUMNS, ROWS, document_of, text_of
 from .metrics import node_metrics
@@ -72,9 +73,9 @@ def node_jobs_csv(result: NodeResult) -> str:
             lines.append(rows[number])
         else:
             limit = arriving.job.time_limit_s
-            cells = [arriving.job.id, number_text(arriving.arrival_s - first), *([""] * 5)]
+            cells = [csv_field(arriving.job.id), number_text(arriving.arrival_s - first), *([""] * 5)]
             cells += [number_text(arriving.run_time_s), "" if limit is None else str(limit)]
-            lines.append(",".join([*cells, arriving.job.user, "", "", "", ""]))
+            lines.append(",".join([*cells, csv_field(arriving.job.user), "", "", "", ""]))
     return "\n".join(lines) + "\n"
 
 
@@ -86,14 +87,14 @@ def _row(result: NodeResult, place: int) -> str:
     level = "" if result.topology.is_linear else str(result.level[place])
     return ",".join(
         [
-            job.id,
+            csv_field(job.id),
             *(number_text(value) for value in (float(submit), start, start + one.run_s)),
             str(int(held.cores.sum())),
             f'"{names}"',
             number_text(start - float(submit)),
             number_text(one.run_s),
             "" if job.time_limit_s is None else str(job.time_limit_s),
-            job.user,
+            csv_field(job.user),
             f"{gpus},{level},{result.span[place]},{result.blocks[place]}",
         ]
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...cluster.jobs import JobType, Request
+from ...cluster.text import one_line
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from .describe import FORMAT, distribution, distribution_lines
 
@@ -123,7 +124,7 @@ def cluster_text(description: Mapping[str, Any], name: str) -> str:
     load = "-" if description["offered_load"] is None else f"{description['offered_load']:.3f}"
     lines = [
         f"{name}: {description['jobs']} jobs on {machine}",
-        *(f"  {note}" for note in description["notes"]),
+        *(f"  {one_line(note)}" for note in description["notes"]),
         f"{description['users']} users, {hours['span_s']:.2f} h of submissions",
         f"theoretical run time {hours['theoretical_s']:.2f} h, offered load {load}",
     ]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
@@ -47,10 +48,13 @@ def read_allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[st
     use: dict[str, Resources] = {}
     for index, entry in enumerate(_uses(record)):
         threads = nodes[entry.name].threads if entry.name in nodes else 1
+        place = record.place(f"gres_detail[{index}]")
+        held = parse_gres(gres[index], place) if index < len(gres) else {}
+        all_plain(held, place)
         use[entry.name] = Resources(
             cores=entry.cores * threads if entry.cpus is None else entry.cpus,
             memory_mib=entry.memory_mib or None,
-            gres=parse_gres(gres[index], record.place(f"gres_detail[{index}]")) if index < len(gres) else {},
+            gres=held,
         )
     return use
 

@@ -9,13 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
 from .gres import parse_gres
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
-_ID = re.compile(r"JobId=(\d{1,18})\b")
+_ID = re.compile(r"JobId=(\d{1,18})\b", re.ASCII)
 _NAME = re.compile(r"\sJobName=")
 _BEHIND_NAME = re.compile(r"(?<=\s)(?:HetJobIdSet|UserId)=")
 # What users write freely could look like a field: it is cut out before fields are looked for.
@@ -28,7 +29,7 @@ _BEHIND_FREE = {
 _SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
 _CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
 _TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
-_CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+_CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _USE = re.compile(r"\sNodes=(\S++) CPU_IDs=(\S*+) Mem=(\d{1,18}) GRES=(\S*+)")
 
 
@@ -116,10 +117,12 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 def _use(fields: str, path: str) -> dict[str, Resources]:
     use: dict[str, Resources] = {}
     for nodes, cpus, memory, gres in _USE.findall(fields):
+        held = parse_gres(gres, f"{path} GRES")
+        all_plain(held, f"{path} GRES")
         amount = Resources(
             cores=_cpu_count(cpus, path),
             memory_mib=int(memory) or None,
-            gres=parse_gres(gres, f"{path} GRES"),
+            gres=held,
         )
         use.update(dict.fromkeys(expand(nodes, f"{path} Nodes"), amount))
     return use

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.snapshot import MAX_JOBS
@@ -98,6 +99,8 @@ def _job(record: Record, queue: Queue, notes: Notes) -> Job:
     for text in unsupported:
         notes.add("not expressible", f"{label}: not expressible: {text}")
     note_preferences(record, notes, label)
+    for member in ("user_name", "group_name", "account", "qos", "partition"):
+        plain(record.text(member), record.place(member))
     return Job(
         id=job_id(record),
         priority=priority,

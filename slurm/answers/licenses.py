@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...formats.notes import Notes
@@ -21,6 +22,7 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
     """
     licenses: dict[str, License] = {}
     for name, total, free, reserved, path in _json(content) if is_json(content) else _text(content):
+        plain(name, path)
         if name in licenses:
             raise InputError(f"the licence {name!r} stands twice", path=path)
         if reserved:

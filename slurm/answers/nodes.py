@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import NodeState, Resources
 from ...formats.hostlist import expand
@@ -89,7 +90,7 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
         free=free,
         state=_state(record, name, notes),
         features=frozenset(_features(record)),
-        partitions=record.texts("partitions"),
+        partitions=_partitions(record),
         threads=_threads(record),
     )
 
@@ -106,6 +107,7 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
     if "no_consume" in record.text("gres"):
         notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
     gres = parse_gres(record.text("gres"), record.place("gres"))
+    all_plain(gres, record.place("gres"))
     held, lost = settle(parse_gres(record.text("gres_used"), record.place("gres_used")), gres)
     for kind, count in lost.items():
         notes.add(
@@ -130,7 +132,15 @@ def _memory(record: Record) -> int | None:
 def _features(record: Record) -> list[str]:
     """Return the features that count now: the active ones where the record has them."""
     member = "active_features" if "active_features" in record.members else "features"
-    return [name for text in record.texts(member) for name in text.split(",") if name]
+    names = [name for text in record.texts(member) for name in text.split(",") if name]
+    all_plain(names, record.place(member))
+    return names
+
+
+def _partitions(record: Record) -> tuple[str, ...]:
+    names = record.texts("partitions")
+    all_plain(names, record.place("partitions"))
+    return names
 
 
 def _threads(record: Record) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Partition, PartitionState
 from ...formats.hostlist import expand
@@ -84,6 +85,7 @@ def _made(
     except ValueError as error:
         wanted = ", ".join(known.value for known in PartitionState)
         raise InputError(f"{state!r} is not one of {wanted}", path=f"{path} state") from error
+    plain(name, path)
     if 0 in (max_nodes, max_time_s) and state_known is PartitionState.UP:
         state_known = PartitionState.INACTIVE
     return Partition(

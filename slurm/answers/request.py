@@ -13,6 +13,7 @@ from typing import Any
 from ...cluster.errors import InputError
 from ...cluster.jobs import Request, Span
 from ...cluster.nodes import License
+from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .detail import JobDetail
@@ -44,7 +45,7 @@ _NEEDED = (
 )
 _MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}
 _FEATURES = re.compile(r"[\w.:+-]+(?:&[\w.:+-]+)*")
-_LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>\d{1,12}))?")
+_LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>[0-9]{1,12}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,8 @@ def read_request(
     except InputError as error:
         job.unsupported.append(f"the parts of the request contradict each other: {error}")
         request = Request(cores=members["cores"] or 1)
-    return request, tuple(job.unsupported)
+    # Users write some of it freely: it is kept as one line that shows all it holds.
+    return request, tuple(map(one_line, job.unsupported))
 
 
 def _members(job: _Reading) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
 from ...formats.hostlist import expand
@@ -97,6 +98,7 @@ def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
     """
     found: dict[str, ReservationFigures] = {}
     for entry in _json(content) if is_json(content) else _text(content):
+        all_plain((entry.name, *entry.users), entry.path)
         if entry.name in found:
             raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)
         if entry.end <= entry.start:

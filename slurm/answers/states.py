@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from ...cluster.text import one_line
 from .record import Record
 
 
@@ -78,4 +79,4 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
         if now is not None and begin > now:
             return "BeginTime"
         return reason if reason in BY_HAND else "JobHeldUser"
-    return None if reason in _STARTABLE else reason
+    return None if reason in _STARTABLE else one_line(reason)

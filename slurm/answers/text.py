@@ -15,8 +15,10 @@ _KEY = re.compile(r"(?<!\S)([A-Za-z][\w/]*+)=")
 _NOTHING = {"", "(null)", "N/A", "n/a", "NONE"}
 _NO_LIMIT = {"UNLIMITED", "INFINITE"}
 #: 30, 30:00 (minutes first), 1:30:00; and with days 1-12, 1-12:30, 1-12:30:00 (hours first).
-_TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})")
-_EPOCH = re.compile(r"\d{1,11}")
+_TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})", re.ASCII)
+_EPOCH = re.compile(r"\d{1,11}", re.ASCII)
+#: Seconds since the epoch at which years get a fifth digit.
+_YEAR_10000 = 253_402_300_800
 
 
 def duration_s(text: str) -> int | None:
@@ -53,7 +55,7 @@ class Paragraph:
         value = self.text(key)
         if not value or value in _NO_LIMIT:
             return None
-        if not re.fullmatch(r"\d{1,13}", value) or int(value) > LARGEST_COUNT:
+        if not re.fullmatch(r"[0-9]{1,13}", value) or int(value) > LARGEST_COUNT:
             raise self.unknown(key, "a number as Slurm writes it")
         return int(value)
 
@@ -73,9 +75,12 @@ class Paragraph:
         if _EPOCH.fullmatch(value):
             return float(value)
         try:
-            return datetime.fromisoformat(value).timestamp()
+            since = datetime.fromisoformat(value).timestamp()
         except (ValueError, OverflowError) as error:
             raise self.unknown(key, "a time as Slurm writes it") from error
+        if not 0 <= since < _YEAR_10000:
+            raise self.unknown(key, "a time from 1970 to 9999")
+        return since
 
     def unknown(self, key: str, wanted: str) -> InputError:
         """Return the error for a value that no Slurm version is known to write."""

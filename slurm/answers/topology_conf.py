@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Switch
 from ...formats.hostlist import expand
@@ -84,10 +85,11 @@ def _line(line: str, path: str, notes: Notes) -> SwitchLine | None:
 
 
 def _check_repeats(lines: list[SwitchLine]) -> None:
-    """Refuse a switch or a node that stands twice and a loop, while the line number is still known."""
+    """Refuse what no name may hold, a switch or a node that stands twice and a loop, by its line."""
     seen: dict[str, str] = {}
     parents: dict[str, str] = {}
     for line in lines:
+        plain(line.name, line.path)
         for what, name in [("switch", line.name), *(("node", node) for node in line.nodes)]:
             if (first := seen.setdefault(f"{what} {name!r}", line.path)) != line.path:
                 raise InputError(f"{what} {name!r} stands at {first} already", path=line.path)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from ...cluster.checks import all_plain, plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
@@ -21,7 +22,7 @@ _PAIR = re.compile(r'(?<![\w/])([A-Za-z][\w/]*+)\s*+=\s*+("[^"]*"|[^\s"]*+)')
 #: No line of a site has more settings; each is copied to every line that a DEFAULT line is for.
 _MOST_PAIRS = 100
 _COMMENT = re.compile(r"(?<!\\)#.*")
-_LICENSE = re.compile(r"([^:*,]+)(?:[:*](\d{1,12}))?")
+_LICENSE = re.compile(r"([^:*,]+)(?:[:*]([0-9]{1,12}))?")
 #: Slurm's spellings of one key.
 _SAME_KEY = {"features": "feature", "procs": "cpus", "shared": "oversubscribe", "priority": "prioritytier"}
 _NODE_KEYS = {
@@ -100,7 +101,7 @@ class _Line:
         value = self.pairs.get(key)
         if value is None:
             return otherwise
-        if not re.fullmatch(r"\d{1,12}", value):
+        if not re.fullmatch(r"[0-9]{1,12}", value):
             raise InputError(f"{value[:60]!r} is not a number", path=f"{self.path} {key}")
         return int(value)
 
@@ -185,12 +186,10 @@ def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
     state = line.pairs.get("state", "UNKNOWN").lower()
     if state not in _STATES:
         raise InputError(f"{state!r} is not one of {', '.join(_STATES)}", path=f"{line.path} state")
-    amount = Resources(
-        cores=_cpus(line, notes),
-        memory_mib=_memory(line),
-        gres=parse_gres(line.pairs.get("gres", ""), f"{line.path} gres"),
-    )
+    gres = parse_gres(line.pairs.get("gres", ""), f"{line.path} gres")
     features = frozenset(filter(None, line.pairs.get("feature", "").split(",")))
+    all_plain((*gres, *features), line.path)
+    amount = Resources(cores=_cpus(line, notes), memory_mib=_memory(line), gres=gres)
     names = expand(line.pairs["nodename"], f"{line.path} nodename")
     charge(len(names) * len(amount.gres), line.path)
     for name in names:
@@ -284,6 +283,7 @@ def _licenses(text: str) -> dict[str, License]:
         if match is None:
             raise InputError(f"{item[:60]!r} is not a licence", path="Licenses")
         total = int(match[2] or 1)
+        plain(match[1], "Licenses")
         found[match[1]] = License(total=total, free=total)
     return found
 

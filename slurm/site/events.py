@@ -15,6 +15,7 @@ from pathlib import Path
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.nodes import Switch
+from ...cluster.text import hidden_in, one_line
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.hostlist import one_file
 from ...formats.notes import Notes
@@ -25,7 +26,7 @@ from .sbatch import parse_sbatch, words_of
 from .submission import SubmissionReader
 
 _SUBMIT = "submit_batch_job"
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 #: Slurm counts whole seconds; what ended within its first one ran that long.
 _SHORTEST_S = 1.0
 
@@ -59,7 +60,7 @@ def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Note
     jobs = read_document(events, lambda content: _jobs(text_of(content), site, notes))
     notes.add("priorities", f"priorities go by order of submission: the first job's is {basic_priority(0)}")
     workload = ClusterWorkload(
-        name=Path(events).name,
+        name=one_line(Path(events).name),
         nodes=site.nodes,
         switches=switches,
         partitions=tuple(figures.partition for figures in site.partitions),
@@ -106,9 +107,10 @@ def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
 def _ids(events: list[_Event], notes: Notes) -> list[str]:
     """Return the jobs' names where each has one of its own, else their places in order of submission."""
     names = [event.options.get("job-name", "") for event in events]
-    if all(names) and len(set(names)) == len(names):
+    if all(names) and len(set(names)) == len(names) and not any(map(hidden_in, names)):
         return names
-    notes.add("ids", "job names are missing or repeat: ids are numbers in order of submission")
+    why = "are missing, repeat or hold control characters"
+    notes.add("ids", f"job names {why}: ids are numbers in order of submission")
     return [str(place) for place in range(1, len(names) + 1)]
 
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
+from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ..answers.gres import parse_gres
 from ..answers.request import plain_features, plain_licenses
@@ -17,8 +19,8 @@ from ..answers.text import duration_s
 from .conf import Defaults, SlurmConf
 from .sbatch import HARMLESS, PREFERENCES, READ
 
-_NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-_MEMORY = re.compile(r"(\d{1,15})([KMGT]?)B?", re.IGNORECASE)
+_NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_MEMORY = re.compile(r"(\d{1,15})([KMGT]?)B?", re.IGNORECASE | re.ASCII)
 _MINUTE_S = 60
 _KIB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30}
 _NO_LIMIT = {"0", "UNLIMITED", "INFINITE", "-1"}
@@ -69,6 +71,8 @@ class _Submission:
         for name in sorted(self.options.keys() - READ - HARMLESS):
             self._leave_out(name)
         request = self._request(partition)
+        for name in ("uid", "gid", "account", "qos", "partition"):
+            plain(self.options.get(name), f"{self.path} --{name}")
         return Job(
             id=self.job_id,
             priority=priority,
@@ -80,7 +84,7 @@ class _Submission:
             partition=partition,
             time_limit_s=self._time_limit_s(partition),
             hold="--hold" if "hold" in self.options else None,
-            unsupported=tuple(self.unsupported),
+            unsupported=tuple(map(one_line, self.unsupported)),
         )
 
     def _leave_out(self, name: str) -> None:
@@ -122,7 +126,7 @@ class _Submission:
         text = self.options.get(name)
         if text is None:
             return None
-        if not re.fullmatch(r"\d{1,9}", text) or int(text) == 0:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) == 0:
             raise InputError(f"{text[:60]!r} is no number above 0", path=f"{self.path} --{name}")
         return int(text)
 
@@ -191,7 +195,7 @@ class _Submission:
         if text is None:
             return None
         count, at, _ = text.partition("@")
-        if not re.fullmatch(r"[1-9]\d{0,8}", count):
+        if not re.fullmatch(r"[1-9][0-9]{0,8}", count):
             raise InputError(f"{text[:60]!r} is no number of switches", path=f"{self.path} --switches")
         if at:
             self._remark("the time that --switches waits at most is not looked at")

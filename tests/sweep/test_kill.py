@@ -20,11 +20,14 @@ from support.run import aucsched
 from support.sweeps import GRID, RUNS, lasting, rows_of, small
 
 from aucsched.cluster.errors import AucschedError, InputError
+from aucsched.sweep.axes import Row
 from aucsched.sweep.journal import Journal
 from aucsched.sweep.plan import Run, Subject
 from aucsched.sweep.workers import TRIES, run_locally
 
 IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}
+#: What each of its runs is told: nothing, here.
+TOLD: list[Row] = [{} for _ in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +153,18 @@ def test_stopped_by_ctrl_c_it_says_so(tmp_path: Path) -> None:
     assert lines(journal) >= 1
 
 
+def row(number: int) -> Row:
+    error = 'ünï "quoted"\nlines'
+    return {"run": number, "status": "failed", "error": error, "priority": 0.1 * number, "gap": None}
+
+
 def test_two_sweeps_never_write_one_file(tmp_path: Path) -> None:
     with (
-        Journal(tmp_path / "j", IDENTITY, {}),
+        Journal(tmp_path / "j", IDENTITY, TOLD, {}),
         pytest.raises(InputError, match="another sweep is writing it"),
     ):
-        Journal(tmp_path / "j", IDENTITY, {})
-    Journal(tmp_path / "j", IDENTITY, {}).__exit__(None, None, None)
+        Journal(tmp_path / "j", IDENTITY, TOLD, {})
+    Journal(tmp_path / "j", IDENTITY, TOLD, {}).__exit__(None, None, None)
 
 
 @settings(max_examples=60, deadline=None)
@@ -167,21 +175,19 @@ def test_a_journal_cut_anywhere_holds_every_row_before_the_cut(
     path = tmp_path_factory.getbasetemp() / "cut.journal"
     path.unlink(missing_ok=True)
     sizes = []
-    with Journal(path, IDENTITY, {"python": "3"}) as journal:
+    with Journal(path, IDENTITY, TOLD, {"python": "3"}) as journal:
         sizes.append(path.stat().st_size)
         for number in range(4):
-            journal.add(
-                {"run": number, "error": 'ünï "quoted"\nlines', "priority": 0.1 * number, "gap": None}
-            )
+            journal.add(row(number))
             sizes.append(path.stat().st_size)
     whole = path.read_bytes()
     cut = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:cut])
-    with Journal(path, IDENTITY, {"python": "3"}) as again:
+    with Journal(path, IDENTITY, TOLD, {"python": "3"}) as again:
         kept = max((place for place, size in enumerate(sizes) if size <= cut), default=0)
         assert sorted(again.rows) == list(range(kept))
         for number in range(kept, 4):
-            again.add({"run": number, "error": 'ünï "quoted"\nlines', "priority": 0.1 * number, "gap": None})
+            again.add(row(number))
     assert path.read_bytes() == whole
 
 
@@ -192,15 +198,15 @@ def test_a_damaged_journal_is_never_taken_for_a_whole_one(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged.journal"
     path.unlink(missing_ok=True)
-    with Journal(path, IDENTITY, {}) as journal:
+    with Journal(path, IDENTITY, TOLD, {}) as journal:
         for number in range(3):
-            journal.add({"run": number})
+            journal.add(row(number))
     whole = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(whole) - 2))
     whole[place] ^= 1 << data.draw(st.integers(0, 6))
     path.write_bytes(whole)
     with pytest.raises(InputError, match=r"is damaged|no journal of a sweep"):
-        Journal(path, IDENTITY, {})
+        Journal(path, IDENTITY, TOLD, {})
 
 
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
@@ -208,7 +214,7 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
     for content in (b"some notes\n", b"some notes", b'00000000 {"format":1}\n'):
         path.write_bytes(content)
         with pytest.raises(InputError, match="it is no journal of a sweep"):
-            Journal(path, IDENTITY, {})
+            Journal(path, IDENTITY, TOLD, {})
         assert path.read_bytes() == content
 
 

@@ -1,0 +1,57 @@
+r"""Which characters a text shows, and how one with others is shown all the same.
+
+Hidden are those that a terminal obeys or that change how their neighbours look: controls (Unicode's Cc),
+format characters such as the bidirectional overrides (Cf), halves of surrogate pairs (Cs), separators of
+lines and paragraphs (Zl, Zp). They are written as JSON escapes them, ``\u001b``: a JSON document says the
+same before and after.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Cc, Cf, Cs, Zl and Zp of Unicode 16, as ranges of code points.
+_RANGES = (
+    *((0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD)),
+    *((0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0x180E, 0x180E), (0x200B, 0x200F)),
+    *((0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB)),
+    *((0x110BD, 0x110BD), (0x110CD, 0x110CD), (0x13430, 0x1343F), (0x1BCA0, 0x1BCA3)),
+    *((0x1D173, 0x1D17A), (0xE0001, 0xE0001), (0xE0020, 0xE007F)),
+)
+_CLASS = "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in _RANGES) + "]"
+_HIDDEN = re.compile(_CLASS)
+_FIRST_PAIR, _UNITS = 0x10000, 0x400
+
+
+def hidden_in(text: str) -> str:
+    """Return a text's first hidden character, empty where it has none."""
+    if text.isprintable():
+        return ""
+    found = _HIDDEN.search(text)
+    return found[0] if found else ""
+
+
+def escaped(text: str) -> str:
+    """Return a text of several lines with its hidden characters, but line feeds and tabs, as escapes."""
+    return "\n".join(map(_escaped_line, text.split("\n")))
+
+
+def _escaped_line(line: str) -> str:
+    if line.isprintable():  # far faster than the pattern
+        return line
+    return _HIDDEN.sub(lambda found: found[0] if found[0] == "\t" else escape(found[0]), line)
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line: white space as single blanks, hidden characters as escapes."""
+    words = " ".join(text.split())
+    return _escaped_line(words)
+
+
+def escape(character: str) -> str:
+    r"""Return a character as JSON escapes it: ``\u202e``, two of them above U+FFFF."""
+    code = ord(character)
+    if code < _FIRST_PAIR:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - _FIRST_PAIR, _UNITS)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

@@ -1,0 +1,97 @@
+"""Standard input, output and error as the command uses them: also closed, full, or of a narrow encoding."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+from typing import Any, TextIO
+
+from ..cluster.text import escape
+
+#: What an encoding cannot say stands as JSON escapes it.
+_ERRORS = "aucsched.escape"
+_STDIN, _STDOUT, _STDERR = range(3)
+
+
+class OutputLostError(Exception):
+    """Standard output cannot be written: its reader has gone, its disk is full, or it is closed."""
+
+
+def prepare_streams() -> None:
+    """Make the standard streams such that no text and no missing stream ends in a traceback.
+
+    Raises OutputLostError, later, from whatever writes to a standard output that takes nothing.
+    """
+    codecs.register_error(_ERRORS, _escaped)
+    for number in (_STDIN, _STDOUT, _STDERR):
+        _fill(number)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(_STDIN, "r", closefd=False)))
+    sys.stdout = _writer(sys.stdout, _Output(_STDOUT, "w", closefd=False))
+    sys.stderr = _writer(sys.stderr, _Remarks(_STDERR, "w", closefd=False))
+
+
+def finish_output() -> None:
+    """Write what is held back; raises OutputLostError."""
+    sys.stdout.flush()
+
+
+def give_up_output() -> None:
+    """Drop what is held back: nobody is left to tell, and the interpreter must not try at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STDOUT)
+    os.close(nowhere)
+
+
+def _fill(number: int) -> None:
+    """Let a closed stream's number be one that fails when it is used, so that no other file takes it."""
+    try:
+        os.fstat(number)
+    except OSError:
+        handle = os.open(os.devnull, os.O_WRONLY if number == _STDIN else os.O_RDONLY)
+        if handle != number:
+            os.dup2(handle, number)
+            os.close(handle)
+
+
+def _writer(before: TextIO | None, raw: io.FileIO) -> TextIO:
+    encoding = before.encoding if before is not None else "utf-8"
+    kind = _Ascii if codecs.lookup(encoding).name == "ascii" else io.TextIOWrapper
+    by_line = raw.isatty() or raw.fileno() == _STDERR
+    return kind(io.BufferedWriter(raw), encoding=encoding, errors=_ERRORS, line_buffering=by_line)
+
+
+class _Ascii(io.TextIOWrapper):
+    """A stream of ASCII that does not say so: past one that does click writes UTF-8."""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "ascii with escapes"
+
+
+class _Output(io.FileIO):
+    """Standard output: what goes wrong with it is no file's error."""
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content) or 0
+        except OSError as error:
+            raise OutputLostError(error.strerror) from error
+
+
+class _Remarks(io.FileIO):
+    """Standard error: what cannot be told there cannot be told."""
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content) or 0
+        except OSError:
+            return len(content)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(escape, error.object[error.start : error.end])), error.end
