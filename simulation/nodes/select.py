@@ -8,11 +8,11 @@ total of some gres are looked for window by window (bidgen); all others node by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...auction.forecast import Spot, spot_of_placement
+from ...auction.forecast import Spot, place_alone, spot_of_placement
 from ...bidgen.columns import Capacity, Columns, IntArray
 from ...bidgen.demand import Demand, Variant
 from ...bidgen.fields import Field, GresChoice, field_of, gres_choices, units_of, usable
@@ -21,6 +21,10 @@ from ...bidgen.guard import Guard, capped_by
 from ...bidgen.required import required_sets
 from ...bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 from ...topology.tree import Topology
+from .machine import is_empty
+
+#: More nodes than any machine has.
+_ANY_COUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -46,12 +50,20 @@ class Candidates:
         """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
         span, count = demand.node_counts, len(self.nodes)
         most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
+        most = min(most, most_by_units(demand))
         fewest = 1 if span is None else span.minimum
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
             return False
         if not demand.contiguous:
             return True
         return bool(((self.run_nodes >= fewest) & (self.run_units >= (demand.units or 0))).any())
+
+
+def most_by_units(demand: Demand) -> int:
+    """Return on how many nodes a job's units can stand at most: each holds the least of them."""
+    if demand.units is None or demand.exclusive:
+        return _ANY_COUNT
+    return demand.units // max(demand.least, 1)
 
 
 class View:
@@ -147,7 +159,17 @@ class Selector:
         self._rules = Rules(topology=topology, use_switches=False)
 
     def spot(self, demand: Demand, view: View) -> Spot | None:
-        """Return where a job starts, None when it does not fit."""
+        """Return where a job starts, None when it does not fit.
+
+        Where all its nodes are empty it starts wherever the auctions would let it: a habit that misses the
+        only place there is must not let the job wait for ever.
+        """
+        spot = self._by_habit(demand, view)
+        if spot is None and is_idle(demand, view):
+            return place_alone(demand, replace(view.columns, free=view.free), self.topology)
+        return spot
+
+    def _by_habit(self, demand: Demand, view: View) -> Spot | None:
         for found in view.candidates(demand):
             if not found.could_hold(demand):
                 continue
@@ -248,14 +270,22 @@ class NextFit(Selector):
         return nodes
 
 
+def is_idle(demand: Demand, view: View) -> bool:
+    """Return whether nothing is in use or kept on any node that a job may use; nodes that are down apart."""
+    columns = view.columns
+    empty = is_empty(columns.total, view.free) | ~columns.takes_jobs
+    return all(bool(empty[variant.eligible].all()) for variant in demand.variants)
+
+
 def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArray | None:
-    """Return the first of ``order`` that hold the job, None when they do not."""
-    most = min(len(order), found.variant.max_nodes)
+    """Return the first of ``order`` that hold the job, else its richest, None when neither do."""
     if demand.node_counts is None:
-        sums = np.cumsum(found.units[order])
-        count = int(np.searchsorted(sums, demand.units or 0)) + 1
-        fits = count <= most and (demand.exclusive or count * demand.least <= (demand.units or 0))
-        return order[:count] if fits else None
+        most = min(len(order), found.variant.max_nodes, most_by_units(demand))
+        for nodes in (order, order[np.argsort(-found.units[order], kind="stable")]):
+            count = int(np.searchsorted(np.cumsum(found.units[nodes]), demand.units or 0)) + 1
+            if count <= most:
+                return nodes[:count]
+        return None
     for count in node_counts(demand, found.variant, len(order)):
         nodes = order[:count]
         if demand.units is None or int(found.units[nodes].sum()) >= demand.units:
