@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...auction.forecast import place_alone
 from ...bidgen.demand import Demand
 from ...cluster.jobs import Job
 from ...cluster.workload import ClusterWorkload
-from .machine import Machine
+from ...formats.hostlist import join
+from .machine import Machine, is_empty
+
+#: Characters of a hostlist in a reason.
+_LONGEST = 60
 
 
 def why_never(
@@ -34,7 +39,15 @@ def _read(job: Job, number: int, machine: Machine, known: dict[object, bool]) ->
     for name, count in job.request.licenses.items():
         if count > machine.licenses[name]:
             return f"it asks for {count} licences {name}, there are {machine.licenses[name]}"
-    key = (
+    key = _asked(demand)
+    if key not in known:
+        known[key] = place_alone(demand, machine.columns, machine.topology) is not None
+    return demand if known[key] else "it fits nowhere on the empty machine"
+
+
+def _asked(demand: Demand) -> object:
+    """Return what decides whether a job fits: the same for all that ask alike."""
+    return (
         demand.variants,
         demand.units,
         demand.units_per_node,
@@ -48,9 +61,48 @@ def _read(job: Job, number: int, machine: Machine, known: dict[object, bool]) ->
         demand.required.tobytes(),
         demand.unit,
     )
-    if key not in known:
-        known[key] = place_alone(demand, machine.columns, machine.topology) is not None
-    return demand if known[key] else "it fits nowhere on the empty machine"
+
+
+class Remaining:
+    """A machine some of whose nodes never come back: what could still start on it.
+
+    Args:
+        machine: whose nodes.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._gone: list[int] = []
+        self._known: dict[object, bool] = {}
+        self._columns = machine.columns
+
+    def without(self, node: int) -> None:
+        """Take note that a node never comes back."""
+        self._gone = sorted([*self._gone, node])
+        columns = self._machine.columns
+        free = columns.total.copy()
+        for counts in (free.cores, free.memory, *free.gres.values()):
+            counts[self._gone] = 0
+        licenses = {name: entry.total for name, entry in self._machine.snapshot.licenses.items()}
+        self._columns = replace(columns, free=free, is_empty=is_empty(columns.total, free), licenses=licenses)
+        self._known.clear()
+
+    def why_not(self, demand: Demand) -> str:
+        """Return why a job can never start again, empty where it could."""
+        if not self._gone:
+            return ""
+        key = _asked(demand)
+        if key not in self._known:
+            self._known[key] = place_alone(demand, self._columns, self._machine.topology) is not None
+        if self._known[key]:
+            return ""
+        names = join(self._columns.names[node] for node in self._gone)
+        return f"it fits nowhere without {shortened(names)}, down for good"
+
+
+def shortened(names: str) -> str:
+    """Return a hostlist that leaves a message one line."""
+    return names if len(names) <= _LONGEST else f"{names[: _LONGEST - 3]}..."
 
 
 def _refused(job: Job) -> str:
