@@ -417,8 +417,9 @@ def main() -> int:
         print(one)
     print(
         f"{figures.simulations} simulations under {len(SETTINGS)} settings: "
-        f"{figures.failures} failures of nodes, {figures.requeues} requeues; of {figures.jobs} jobs {figures.done} done, {figures.lost} lost, "
-        f"{figures.never} unable to start; {len(figures.violations)} violations; {figures.seconds:.0f} s"
+        f"{figures.failures} failures of nodes, {figures.requeues} requeues; "
+        f"of {figures.jobs} jobs {figures.done} done, {figures.lost} lost, {figures.never} unable to start; "
+        f"{len(figures.violations)} violations; {figures.seconds:.0f} s"
     )
     return 1 if figures.violations else 0
 

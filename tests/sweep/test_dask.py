@@ -23,7 +23,7 @@ pytest.importorskip("distributed")
 #: No warning goes by unseen in any process; Dask's own configuration stays out of the home directory.
 ENVIRONMENT = os.environ | {"PYTHONWARNINGS": "error"}
 
-#: Thousands of runs, each a future that the scheduler is told of before the first row: minutes of work for it.
+#: Thousands of runs, each a future that the scheduler is told of before the first row.
 LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(100))))
 
 

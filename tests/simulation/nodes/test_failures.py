@@ -1,4 +1,4 @@
-"""Nodes that fail while a workload is played: what becomes of their jobs, and what every policy makes of it."""
+"""Nodes that fail while a workload is played: what becomes of their jobs, under every policy."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.machine import Machine, Start
 from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.record import NodeOutage
 from aucsched.simulation.nodes.report import node_jobs_csv, to_node_document, to_node_text
 from aucsched.simulation.nodes.result import NodeResult
 
@@ -63,12 +64,11 @@ def times(result: NodeResult) -> dict[str, float]:
 
 
 ONE = workload((0, 100, 4))
-PLACED = "backfill_interval_s"
 
 
 def everywhere(policy: str) -> dict[str, Any]:
     """Return options with which a policy looks at every pass."""
-    return {"policy": policy} | ({PLACED: 0.0} if policy.startswith("backfill") else {})
+    return {"policy": policy} | ({"backfill_interval_s": 0.0} if policy.startswith("backfill") else {})
 
 
 @pytest.mark.parametrize("policy", sorted(NODE_POLICIES))
@@ -81,7 +81,7 @@ def test_a_job_on_a_node_that_fails_starts_again_from_the_beginning(policy: str)
     assert result.failure_counts() == {
         "node_failures": 1, "requeues": 1, "lost_jobs": 0, "lost_core_s": 480.0,
     }  # fmt: skip
-    assert result.record.outages[0] == (2, 30, 50)
+    assert result.record.outages == [NodeOutage(2, 30, 50)]
     # All that was free is free again, and what the run used beside its last attempt counts as used.
     assert result.columns.free.cores.tolist() == [4] * 4
     assert result.timeline.used.tolist() == [16, 0, 16, 0]
@@ -276,7 +276,7 @@ def test_a_bad_file_of_failures_is_one_line(
     file = failing(tmp_path, *entries)
     done = aucsched("simulate", native(tmp_path), "--failures", file, "-o", tmp_path / "out")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"aucsched: {file}: {said}")
+    assert done.stderr.startswith(f"{file}: {said}")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -284,7 +284,7 @@ def test_a_bad_file_of_failures_is_one_line(
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     file = failing(tmp_path, format="aucsched-workload/1")
     done = aucsched("simulate", native(tmp_path), "--failures", file)
-    assert done.stderr == f"aucsched: {file}: format: 'aucsched-workload/1' is not 'aucsched-failures/1'\n"
+    assert done.stderr == f"{file}: format: 'aucsched-workload/1' is not 'aucsched-failures/1'\n"
 
 
 @pytest.mark.parametrize(
