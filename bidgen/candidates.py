@@ -12,6 +12,9 @@ from .demand import Demand, Variant
 from .fields import GresChoice, gres_choices, units_of, usable
 from .guard import Guard, capped_by
 
+#: More nodes than any machine has.
+_ANY_COUNT = 10**9
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Candidates:
@@ -36,12 +39,20 @@ class Candidates:
         """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
         span, count = demand.node_counts, len(self.nodes)
         most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
+        most = min(most, most_by_units(demand))
         fewest = 1 if span is None else span.minimum
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
             return False
         if not demand.contiguous:
             return True
         return bool(((self.run_nodes >= fewest) & (self.run_units >= (demand.units or 0))).any())
+
+
+def most_by_units(demand: Demand) -> int:
+    """Return on how many nodes a job's units can stand at most: each holds the least of them."""
+    if demand.units is None or demand.exclusive:
+        return _ANY_COUNT
+    return demand.units // max(demand.least, 1)
 
 
 class View:

@@ -14,6 +14,8 @@ from .snapshot import Snapshot
 
 #: Slurm's basic priority of the first job submitted.
 FIRST_PRIORITY = 4_294_901_760
+#: Seconds; a shorter job would end in the time stamp it starts in.
+SHORTEST_RUN_S = 1e-3
 
 
 def basic_priority(rank: int) -> int:
@@ -28,11 +30,11 @@ class ArrivingJob:
     Attributes:
         job: as it stands in the queue once it has come; ``submit_time`` is None.
         arrival_s: seconds after the workload's beginning.
-        run_time_s: at its nominal size and the fewest gres it accepts, above 0. A job is killed at its
-            time limit.
+        run_time_s: at its nominal size and the fewest gres it accepts, from SHORTEST_RUN_S on. A job is
+            killed at its time limit.
         gres_run_time_factor: N of Soner's equation (7.1), drawn once for each job: with more gres than
             the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
-            ``run_time_s``; None when gres do not change its run time.
+            ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.
 
     """
 
@@ -45,8 +47,8 @@ class ArrivingJob:
         if not 0 <= self.arrival_s <= LARGEST_COUNT:
             message = f"{self.arrival_s:g} is no time from 0 to {LARGEST_COUNT} s"
             raise InputError(message, path="arrival_s")
-        if not 0 < self.run_time_s <= LARGEST_COUNT:
-            message = f"{self.run_time_s:g} is no time above 0, up to {LARGEST_COUNT} s"
+        if not SHORTEST_RUN_S <= self.run_time_s <= LARGEST_COUNT:
+            message = f"{self.run_time_s:g} is no time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s"
             raise InputError(message, path="run_time_s")
         factor = self.gres_run_time_factor
         if factor is not None and not (isfinite(factor) and factor > 0):
@@ -55,10 +57,14 @@ class ArrivingJob:
             raise InputError("given, but arrival_s says when the job comes", path="submit_time")
 
     def run_time_with(self, fewest: int, allocated: int) -> float:
-        """Return the run time in seconds with so many gres allocated (Soner, 7.1)."""
-        if self.gres_run_time_factor is None or allocated <= fewest:
+        """Return the run time in seconds with so many gres allocated (Soner, 7.1).
+
+        The equation says nothing of a job that may have none at all: gres do not change its run time.
+        """
+        if self.gres_run_time_factor is None or allocated <= fewest or not fewest:
             return self.run_time_s
-        return min(self.run_time_s, self.run_time_s * self.gres_run_time_factor * fewest / allocated)
+        faster = self.run_time_s * self.gres_run_time_factor * fewest / allocated
+        return min(self.run_time_s, max(faster, SHORTEST_RUN_S))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

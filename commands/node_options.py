@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ from ..cluster.errors import InputError, OptionError
 from .outputs import progress_over, shown
 
 if TYPE_CHECKING:
+    from ..cluster.workload import ClusterWorkload
     from ..simulation.nodes.policies import NodeOptions
     from ..simulation.nodes.result import NodeResult
 
@@ -85,6 +87,38 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="On nodes, for Slurm's backfills: bf_interval; default 30, 0: every pass.",
     ),
     "seed": click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: the solver's."),
+    "failures": click.option(
+        "--failures",
+        type=click.Path(allow_dash=True),
+        help="On nodes: when which of them are down (JSON, see docs/nodes.md).",
+    ),
+    "mtbf_s": click.option(
+        "--mtbf",
+        "mtbf_s",
+        type=click.FloatRange(0, 10**12, min_open=True),
+        metavar="SECONDS",
+        help="On nodes: mean time that one of them is up, exponential; needs --mttr.",
+    ),
+    "mttr_s": click.option(
+        "--mttr",
+        "mttr_s",
+        type=click.FloatRange(0, 10**12, min_open=True),
+        metavar="SECONDS",
+        help="On nodes: mean time that one that failed is down.",
+    ),
+    "failure_seed": click.option(
+        "--failure-seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: of the failures; default 0."
+    ),
+    "on_failure": click.option(
+        "--on-failure",
+        type=click.Choice(["requeue", "lost"]),
+        help="On nodes: what becomes of the jobs of one that fails; default requeue.",
+    ),
+    "max_requeues": click.option(
+        "--max-requeues",
+        type=click.IntRange(0, 10**7),
+        help="On nodes: requeues of one job, then it is lost; default 100.",
+    ),
 }
 #: Options of logs, by parameter, with the value that means: not given.
 _LOG_OPTIONS: dict[str, Any] = {
@@ -154,14 +188,18 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     from ..simulation.report import to_json
 
     chosen = _chosen(options)
+    if path == "-" == options["failures"]:
+        raise OptionError("--failures - and the workload would both read standard input")
     check_drawing("--gantt", options["gantt"])
     check_drawing("--plot", options["plot"])
     workload = load_workload(path)
+    chosen = _with_failures(chosen, workload, options["failures"])
     with progress_over(len(workload.jobs)) as progress:
         result = play(workload, chosen, progress)
     _write(result, options)
     if options["form"] == "json":
-        write_text(options["output"], to_json(to_node_document(result, chosen.settings())))
+        named = {} if options["failures"] is None else {"failures": shown(options["failures"])}
+        write_text(options["output"], to_json(to_node_document(result, {**chosen.settings(), **named})))
     else:
         write_text(options["output"], to_node_text(result, workload.name or shown(path)))
 
@@ -175,11 +213,29 @@ def _chosen(options: dict[str, Any]) -> NodeOptions:
         if options[name] != absent:
             raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
     given = {name: options[name] for name in _NODE_OPTIONS}
+    if given["failures"] is not None:
+        # They are read when the machine is known.
+        given["failures"] = ()
     if options["reservations"] is not None:
         if given["reserve"] is not None:
             raise OptionError("--reserve and --reservations both say how many blocked jobs get a reservation")
         given["reserve"] = options["reservations"]
     return NodeOptions(policy=options["policy"], order=options["order"], **given)
+
+
+def _with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | None) -> NodeOptions:
+    """Return the options with the failures of a file, checked against the machine."""
+    if path is None:
+        return chosen
+    from ..cluster.failures import outages_by_node
+    from ..formats.native.failures import load_failures
+
+    outages = load_failures(path)
+    try:
+        outages_by_node(outages, {node.name: node.state.takes_jobs for node in workload.nodes})
+    except InputError as error:
+        raise error.in_file(shown(path)) from error
+    return replace(chosen, failures=outages)
 
 
 def _write(result: NodeResult, options: dict[str, Any]) -> None:

@@ -17,12 +17,17 @@ class EventKind(IntEnum):
     """Kinds in the order in which one time stamp handles them; the gaps are for kinds to come."""
 
     END = 10
+    NODE_UP = 15
+    NODE_DOWN = 20
     ARRIVAL = 30
     PASS = 50
 
 
 class Event(NamedTuple):
-    """Something that happens to a job; compared by time, kind and sequence, which is unique."""
+    """Something that happens to a job; compared by time, kind and sequence, which is unique.
+
+    Where it happens to a node, ``job`` is the node's place.
+    """
 
     time: float
     kind: EventKind

@@ -110,18 +110,19 @@ def text_of(
         f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",
     ]
     for label, (metric, unit) in columns.items():
-        shown = (_shown(values.get(f"{metric}_{part}{unit}")) for part in ("mean", "std", "max"))
-        lines.append(f"{label + (' (s)' if unit else ''):<22}" + "".join(f"{text:>16}" for text in shown))
+        figures = (shown(values.get(f"{metric}_{part}{unit}")) for part in ("mean", "std", "max"))
+        lines.append(f"{label + (' (s)' if unit else ''):<22}" + "".join(f"{text:>16}" for text in figures))
     lines.append("")
     for label, (metric, unit) in rows.items():
-        lines.append(f"{label:<22}{_shown(values[metric]):>16} {unit}".rstrip())
-    lines += [f"{name.replace('_', ' '):<22}{_shown(value):>16}" for name, value in _stopped(result).items()]
+        lines.append(f"{label:<22}{shown(values[metric]):>16} {unit}".rstrip())
+    lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in _stopped(result).items()]
     rate = len(workload) / result.seconds if result.seconds else 0
     lines.append(f"{'simulated in':<22}{result.seconds:>16.3f} s ({rate:,.0f} jobs/s)")
     return "\n".join(lines) + "\n"
 
 
-def _shown(value: float | None) -> str:
+def shown(value: float | None) -> str:
+    """Return a figure as a table has it."""
     if value is None:
         return "-"
     return str(value) if isinstance(value, int) else f"{value:.4f}"

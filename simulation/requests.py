@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from ..cluster.checks import LARGEST_COUNT
 from ..cluster.errors import InputError
+from ..cluster.workload import SHORTEST_RUN_S
 from ..formats.swf import Field, SwfLog
 
 #: Times beyond this lose whole seconds in 64-bit floats once they are added up.
 LARGEST_TIME_S = 10**15
-#: A shorter job would end in the time stamp it starts in.
-SHORTEST_S = 1e-3
+#: Seconds of the shortest job and estimate.
+SHORTEST_S = SHORTEST_RUN_S
 
 
 class Dropped(StrEnum):

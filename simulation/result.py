@@ -75,10 +75,35 @@ class Result:
         """Seconds from the first submission to the last end; 0 when nothing started."""
         return float(self.end.max()) if len(self.started) else 0.0
 
+    @property
+    def cut_short(self) -> CutShort:
+        """The runs that were stopped before their end."""
+        runs = np.array(self.stopped or (), dtype=np.float64).reshape(-1, 3)
+        size = np.array(
+            [self.workload.requests.size[job] for job, _, _ in self.stopped or ()], dtype=np.float64
+        )
+        return CutShort(start=runs[:, 1], end=runs[:, 2], size=size, waits=np.ones(len(runs)))
+
     @cached_property
     def timeline(self) -> Timeline:
         """The machine's use over time."""
         return _timeline(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutShort:
+    """Runs that were stopped before their end, a column each.
+
+    Attributes:
+        start, end: in seconds after the first submission.
+        size: processors.
+        waits: 1 where the job is one of the workload's, which waits again; 0 where it counts nowhere else.
+    """
+
+    start: Column
+    end: Column
+    size: Column
+    waits: Column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +136,12 @@ class Timeline:
 def _timeline(result: Result) -> Timeline:
     requests = result.workload.requests
     submit = np.asarray(requests.submit, dtype=np.float64)
-    stopped = np.array(result.stopped or (), dtype=np.float64).reshape(-1, 3)
-    stopped_size = np.array([requests.size[job] for job, _, _ in result.stopped or ()], dtype=np.float64)
-    moments = np.concatenate([submit, result.start, result.end, stopped[:, 1], stopped[:, 2]])
+    cut = result.cut_short
+    moments = np.concatenate([submit, result.start, result.end, cut.start, cut.end])
     times, place = np.unique(moments, return_inverse=True)
-    still, again = np.zeros(len(result.start)), np.ones(len(stopped))
-    used = np.concatenate([np.zeros(len(submit)), result.size, -result.size, stopped_size, -stopped_size])
-    waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -again, again])
+    still = np.zeros(len(result.start))
+    used = np.concatenate([np.zeros(len(submit)), result.size, -result.size, cut.size, -cut.size])
+    waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -cut.waits, cut.waits])
     return Timeline(
         times=times,
         used=np.cumsum(np.bincount(place, weights=used)),

@@ -15,6 +15,7 @@ import msgspec
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import JobKind
 from ...cluster.nodes import NodeState, PartitionState
+from ...cluster.workload import SHORTEST_RUN_S
 from . import wire, workload_wire
 from .schedule_wire import PlanWire, ScheduleWire
 
@@ -86,7 +87,7 @@ _WORKLOAD_NULLS: Mapping[str, Iterable[str]] = {
 }
 _WORKLOAD_SECONDS: Mapping[str, Json] = {
     "arrival_s": {"minimum": 0, "maximum": LARGEST_COUNT},
-    "run_time_s": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
+    "run_time_s": {"minimum": SHORTEST_RUN_S, "maximum": LARGEST_COUNT},
     "gres_run_time_factor": {"exclusiveMinimum": 0},
 }
 

@@ -19,7 +19,7 @@ from math import fsum
 
 from ...cluster.errors import OptionError
 from ..metrics import BOUND_S
-from ..requests import Requests, Workload
+from ..requests import SHORTEST_S, Requests, Workload
 from ..stepping import Policy
 from .counts import simulate_counts
 from .orderings import Resort
@@ -75,7 +75,9 @@ class Adaptive:
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Ask the present policy; before that, compare the candidates when it is time."""
         for job in ended:
-            self._run_of[job] = now - self._start_of.pop(job)
+            # An end less its start may be a last digit above the estimate, or below the shortest run time.
+            run = max(now - self._start_of.pop(job), SHORTEST_S)
+            self._run_of[job] = min(run, self._requests.estimate[job])
         self._waiting.update(arrived)
         self._recent.extend(arrived)
         self._new += len(arrived)

@@ -3,13 +3,16 @@
 The loop is that of events.py. A policy is called after the events of each time stamp, or, as Slurm's
 plugins are, at multiples of an interval when something has changed. No clock is read: the same workload,
 policy and options give the same run.
+
+Nodes may fail: the jobs on one that goes down are stopped, and wait again with the priority and the
+submission they had, or are lost. What they ran for is lost in both cases.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from typing import Protocol
 
 from ...auction.check import AwardChecker
@@ -20,12 +23,17 @@ from ...cluster.jobs import Job
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events
 from ..turns import turn_of
+from .failures import Failures
 from .machine import Machine
 from .queue import NodeQueue
-from .startable import why_never
+from .record import NodeOutage, NodeRun, Played, StoppedAttempt
+from .startable import Remaining, why_never
 
 #: Ends between two reports of progress.
 _REPORT_EVERY = 32
+#: Failures on an idle machine after which its first waiting job is given up: nodes that are hardly ever up
+#: together would let it wait for ever.
+_IN_VAIN = 1000
 
 
 class NodePolicy(Protocol):
@@ -44,32 +52,6 @@ class NodePolicy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Played:
-    """What became of a job that started; ``run_s`` is its true run time, cut at its time limit."""
-
-    demand: Demand
-    spot: Spot
-    start_s: float
-    run_s: float
-    killed: bool
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class NodeRun:
-    """A finished simulation.
-
-    Attributes:
-        played: by job number, ascending.
-        never: why a job can never start, by job number; every job stands in one of the two.
-        passes: how often the policy was asked.
-    """
-
-    played: dict[int, Played] = field(default_factory=dict)
-    never: dict[int, str] = field(default_factory=dict)
-    passes: int = 0
-
-
 def simulate_nodes(
     workload: ClusterWorkload,
     machine: Machine,
@@ -79,6 +61,7 @@ def simulate_nodes(
     interval_s: float | None = None,
     progress: Callable[[int], None] | None = None,
     refused: Callable[[Job], str] | None = None,
+    failures: Failures | None = None,
 ) -> NodeRun:
     """Play a workload under a policy.
 
@@ -90,9 +73,11 @@ def simulate_nodes(
         interval_s: the policy is asked at multiples of it only; None: after each time stamp with events.
         progress: called now and then with the number of jobs that are done.
         refused: why the policy can never start a job, empty where it could; such a job does not wait.
+        failures: of the nodes; None: they never fail.
 
     Raises:
-        AwardError: the policy broke a rule.
+        AwardError: the policy broke a rule, or a job was lost or ran to its end twice.
+        OptionError: more failures would have to be drawn than one simulation may have.
     """
     events = EventQueue()
     for number, arriving in enumerate(workload.jobs):
@@ -100,7 +85,9 @@ def simulate_nodes(
     never = why_never(workload, machine, refused)
     system = _NodeSystem(workload, machine, policy, queue, interval_s, never)
     system.progress = progress
+    system.fail(failures or Failures(), events)
     run_events(events, system)
+    system.close()
     system.run.played = dict(sorted(system.run.played.items()))
     return system.run
 
@@ -130,15 +117,109 @@ class _NodeSystem:
         self._is_planned = False
         self.progress: Callable[[int], None] | None = None
         self.run = NodeRun()
+        #: Sequence of the event that ends each running job, and the jobs that ended.
+        self._ends: dict[int, int] = {}
+        self._ended: set[int] = set()
+        self._failures = Failures()
+        self._events = EventQueue()
+        self._remaining = Remaining(machine)
+        #: Nodes that are down, and when they come back.
+        self._down: dict[int, float] = {}
+        self._next_up: dict[int, float] = {}
+        self._stops: Counter[int] = Counter()
+        self._has_shrunk = False
+        #: Failures since anything ran, while jobs wait.
+        self._in_vain = 0
+
+    def fail(self, failures: Failures, events: EventQueue) -> None:
+        """Let nodes fail, from their first failures on."""
+        self._failures, self._events = failures, events
+        for node in failures.times:
+            self._fail_again(node)
 
     def handle(self, event: Event) -> None:
         if event.kind is EventKind.END:
-            self._machine.end(event.job, event.time)
-            self._report()
+            self._end(event.job, event.time)
         elif event.kind is EventKind.ARRIVAL:
             self._arrive(event.job)
-        else:
+        elif event.kind is EventKind.PASS:
             self._is_due, self._is_planned = True, False
+        elif not self._has_work:
+            # Nobody is left to whom it matters: the next failure is not asked for.
+            return
+        elif event.kind is EventKind.NODE_DOWN:
+            self._take_down(event.job, event.time)
+        else:
+            self._machine.bring_up(event.job)
+            del self._down[event.job]
+            self._fail_again(event.job)
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(self._to_come or self._machine.running or len(self._queue))
+
+    def _end(self, number: int, now: float) -> None:
+        if number in self._ended:
+            raise AwardError(f"job {self._jobs[number].job.id} runs to its end twice")
+        self._ended.add(number)
+        self._machine.end(number, now)
+        del self._ends[number]
+        self._report()
+
+    def _fail_again(self, node: int) -> None:
+        """Ask when a node that is up goes down."""
+        down, up = next(self._failures.times[node], (inf, inf))
+        if down < inf:
+            self._next_up[node] = up
+            self._events.push(down, EventKind.NODE_DOWN, node)
+
+    def _take_down(self, node: int, now: float) -> None:
+        """Stop what runs on a node, and take it out."""
+        up = self._next_up[node]
+        for number in self._machine.holders(node):
+            self._stop(number, node, now)
+        self._in_vain = 0 if self._machine.running else self._in_vain + 1
+        self._machine.take_down(node)
+        self.run.outages.append(NodeOutage(node, now, up))
+        self._down[node] = up
+        if up < inf:
+            self._events.push(up, EventKind.NODE_UP, node)
+        else:
+            self._remaining.without(node)
+            self._has_shrunk = True
+
+    def _stop(self, number: int, node: int, now: float) -> None:
+        """Take a job off the machine; it waits again or is lost."""
+        self._events.cancel(self._ends.pop(number))
+        holding = self._machine.running[number]
+        self._machine.end(number, now)
+        del self.run.played[number]
+        self.run.stopped.append(StoppedAttempt(number, holding.spot, holding.start_s, now))
+        name, demand = self._machine.columns.names[node], self._never[number]
+        self._stops[number] += 1
+        if self._failures.requeues and self._stops[number] <= self._failures.max_requeues:
+            assert isinstance(demand, Demand)  # noqa: S101 - it ran
+            self.run.requeues += 1
+            self._queue.add(demand)
+            return
+        after = f", after {self._failures.max_requeues} requeues" if self._failures.requeues else ""
+        self.run.lost[number] = f"{name} went down at {now:g} s while it ran{after}"
+        self._report()
+
+    def close(self) -> None:
+        """Bring all nodes up again, and check that no job is lost without being listed.
+
+        Raises:
+            AwardError: it is, or stands in two lists.
+        """
+        for node in self._down:
+            self._machine.bring_up(node)
+        listed = Counter([*self.run.played, *self.run.never, *self.run.lost])
+        for number, arriving in enumerate(self._jobs):
+            if listed[number] != 1:
+                raise AwardError(f"job {arriving.job.id} stands in {listed[number]} lists of a finished run")
+        if self._ended != self.run.played.keys():
+            raise AwardError("jobs count as done that did not end")
 
     def _report(self) -> None:
         self._done += 1
@@ -148,14 +229,29 @@ class _NodeSystem:
     def _arrive(self, number: int) -> None:
         self._to_come -= 1
         found = self._never[number]
-        if isinstance(found, Demand):
+        why = self._remaining.why_not(found) if isinstance(found, Demand) else found
+        if isinstance(found, Demand) and not why:
             self._queue.add(found)
         else:
-            self.run.never[number] = found
-            self._report()
+            self._give_up(number, why)
+
+    def _give_up(self, number: int, why: str) -> None:
+        self.run.never[number] = why
+        self._report()
+
+    def _drop_hopeless(self) -> None:
+        """List the waiting jobs that can never start since nodes are down for good."""
+        self._has_shrunk = False
+        for demand in list(self._queue):
+            why = self._remaining.why_not(demand)
+            if why:
+                self._queue.remove(demand)
+                self._give_up(demand.index, why)
 
     def schedule(self, now: float, queue: EventQueue) -> None:
         """Ask the policy, now or at the next multiple of the interval."""
+        if self._has_shrunk:
+            self._drop_hopeless()
         if not len(self._queue):
             self._is_due = self._interval is None
             return
@@ -163,13 +259,22 @@ class _NodeSystem:
             self._plan(now, queue)
             return
         self._pass(now, queue)
-        while not self._machine.running and not self._to_come and len(self._queue):
+        while self._is_stuck:
             self._unblock(now, queue)
+        if self._in_vain >= _IN_VAIN and not self._machine.running and len(self._queue):
+            self._in_vain = 0
+            self._drop_first(f"nothing could start while nodes failed {_IN_VAIN} times")
         self._is_due = self._interval is None
         if self._policy.wants_more and self._interval is not None and len(self._queue):
             self._plan(now + self._interval, queue)
         if self._policy.wakeup_s is not None and self._interval is None and len(self._queue):
             self._wake(now, self._policy.wakeup_s, queue)
+
+    @property
+    def _is_stuck(self) -> bool:
+        """Whether jobs wait, nothing runs, and neither a job nor a node will come."""
+        is_over = not self._machine.running and not self._to_come and len(self._queue) > 0
+        return is_over and not any(up < inf for up in self._down.values())
 
     def _plan(self, now: float, queue: EventQueue) -> None:
         if self._interval is not None and not self._is_planned:
@@ -190,11 +295,13 @@ class _NodeSystem:
     def _unblock(self, now: float, queue: EventQueue) -> None:
         """Nothing runs and nothing comes: ask again, or say of the first job that it never starts."""
         if not self._policy.wants_more:
-            first = self._queue.first(1)[0]
-            self._queue.remove(first)
-            self.run.never[first.index] = "the policy finds no place for it on the empty machine"
-            self._report()
+            self._drop_first("the policy finds no place for it on the empty machine")
         self._pass(now, queue)
+
+    def _drop_first(self, why: str) -> None:
+        first = self._queue.first(1)[0]
+        self._queue.remove(first)
+        self._give_up(first.index, why)
 
     def _start(self, start: Start, now: float, queue: EventQueue) -> None:
         number = start.demand.index
@@ -203,13 +310,18 @@ class _NodeSystem:
         arriving = self._jobs[number]
         held = resources_of(start.demand, start.spot, self._machine.columns.names)
         self._checker.check(arriving.job, held)
+        for node in start.spot.nodes.tolist():
+            if node in self._down:
+                raise AwardError(
+                    f"job {start.demand.job.id} starts on {self._machine.columns.names[node]}, down"
+                )
         self._queue.remove(start.demand)
         self._machine.start(start, now)
         run, killed = _run_time(arriving, start.spot)
         self.run.played[number] = Played(
             demand=start.demand, spot=start.spot, start_s=now, run_s=run, killed=killed
         )
-        queue.push(now + run, EventKind.END, number)
+        self._ends[number] = queue.push(now + run, EventKind.END, number)
 
 
 def _run_time(arriving: ArrivingJob, spot: Spot) -> tuple[float, bool]:

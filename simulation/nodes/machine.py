@@ -36,11 +36,12 @@ class Machine:
 
     Attributes:
         snapshot: the empty machine, without jobs.
-        columns: free resources as they are now; ``free``, ``is_empty`` and ``pools`` change in place.
+        columns: free resources as they are now; ``free``, ``is_empty``, ``takes_jobs`` and ``pools`` change
+            in place. A node that is down has nothing free, and no forecast gives any of it back.
         topology: the switches.
         reader: turns the workload's jobs into demands.
         running: by job number.
-        changes: rises with every start and end.
+        changes: rises with every start and end, and with every node that goes down or comes back.
     """
 
     def __init__(self, workload: ClusterWorkload) -> None:
@@ -87,6 +88,33 @@ class Machine:
         """Return the machine as a step sees it; its columns are the machine's own."""
         holds = tuple(Hold(end=one.limit_end_s, spot=one.spot) for one in self.running.values())
         return State(columns=self.columns, topology=self.topology, now=now, holds=holds)
+
+    def holders(self, node: int) -> list[int]:
+        """Return the running jobs that hold something of a node, by number."""
+        return sorted(job for job, holding in self.running.items() if (holding.spot.nodes == node).any())
+
+    def take_down(self, node: int) -> None:
+        """Let nothing of a node be free until it comes back; nothing runs on it any more.
+
+        Raises:
+            AwardError: a job holds some of it.
+        """
+        if not self.columns.is_empty[node]:
+            raise AwardError(f"{self.columns.names[node]} goes down while a job holds it")
+        self._set_up(node, is_up=False)
+
+    def bring_up(self, node: int) -> None:
+        """Let everything of a node that was down be free again."""
+        self._set_up(node, is_up=True)
+
+    def _set_up(self, node: int, *, is_up: bool) -> None:
+        free, total = self.columns.free, self.columns.total
+        free.cores[node] = total.cores[node] * is_up
+        free.memory[node] = total.memory[node] * is_up
+        for kind, counts in free.gres.items():
+            counts[node] = total.gres[kind][node] * is_up
+        self.columns.takes_jobs[node] = self.columns.is_empty[node] = is_up
+        self.changes += 1
 
     def _add(self, spot: Spot, sign: int) -> None:
         add_spot(self.columns.free, spot, sign, self.limited)

@@ -9,12 +9,15 @@ from math import isfinite
 from typing import Any
 
 from ...auction.options import AUCTIONS, StepOptions
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
+from ...cluster.failures import Outage
 from ...cluster.workload import ClusterWorkload
 from ...models.ipsched import cannot_express
 from .auction import Auction
 from .backfill import Backfill
 from .balanced import BalancedAuction
+from .failures import MAX_REQUEUES, Failures, drawn_times, known_times
 from .kernel import NodePolicy, simulate_nodes
 from .machine import Machine
 from .planned import PlannedBackfill
@@ -52,6 +55,11 @@ class NodeOptions:
         balance: an auction for each shape of job, within its share of what waits (node_balanced.py).
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
+        failures: outages of nodes that are known beforehand; or
+        mtbf_s, mttr_s: mean seconds that a node is up, and down; exponential, drawn for each node.
+        failure_seed: of those draws; default 0.
+        on_failure: of the jobs on a node that goes down: ``requeue`` (default) or ``lost``.
+        max_requeues: of one job, then it is lost; default 100.
     """
 
     policy: str = "easy"
@@ -70,6 +78,12 @@ class NodeOptions:
     backfill_interval_s: float | None = None
     balance: bool | None = None
     strategy: str | None = None
+    failures: tuple[Outage, ...] | None = None
+    mtbf_s: float | None = None
+    mttr_s: float | None = None
+    failure_seed: int | None = None
+    on_failure: str | None = None
+    max_requeues: int | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES:
@@ -80,6 +94,7 @@ class NodeOptions:
             if getattr(self, name) is not None and self.policy not in policies:
                 raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
         self._check_values()
+        self._check_failures()
 
     def _check_values(self) -> None:
         """Refuse numbers that mean nothing here; a step checks its own."""
@@ -109,9 +124,33 @@ class NodeOptions:
         if self.on_timeout is not None and step_options(self).is_greedy:
             raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
+    def _check_failures(self) -> None:
+        """Refuse what says nothing clear about failures, or nothing at all."""
+        if self.failures is not None and self.mtbf_s is not None:
+            raise OptionError("--failures and --mtbf both say when nodes fail")
+        for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s"), ("failure_seed", "mtbf_s")):
+            if getattr(self, name) is not None and getattr(self, other) is None:
+                raise OptionError(f"{_flag(name)} needs {_flag(other)}")
+        for name in ("mtbf_s", "mttr_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= LARGEST_COUNT:
+                raise OptionError(f"{_flag(name)}: {value!r} is no number of seconds above 0")
+        for name in ("on_failure", "max_requeues"):
+            if getattr(self, name) is not None and not self.nodes_fail:
+                raise OptionError(f"{_flag(name)} needs --failures or --mtbf")
+        if self.on_failure not in (None, "requeue", "lost"):
+            raise OptionError(f"--on-failure: {self.on_failure!r} is neither requeue nor lost")
+        if self.max_requeues is not None and (self.on_failure == "lost" or self.max_requeues < 0):
+            raise OptionError(f"--max-requeues {self.max_requeues} needs --on-failure requeue and 0 or more")
+
+    @property
+    def nodes_fail(self) -> bool:
+        """Whether nodes may fail."""
+        return self.failures is not None or self.mtbf_s is not None
+
     def settings(self) -> dict[str, Any]:
         """Return what the policy was told, by option name."""
-        names = [name for name in self.__slots__ if name not in ("policy", "order")]
+        names = [name for name in self.__slots__ if name not in ("policy", "order", "failures")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
@@ -183,6 +222,17 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
 _LISTED = ", ".join(NODE_POLICIES)
 
 
+def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
+    if not options.nodes_fail:
+        return None
+    if options.mtbf_s is not None and options.mttr_s is not None:
+        times = drawn_times(options.mtbf_s, options.mttr_s, options.failure_seed or 0, machine)
+    else:
+        times = known_times(options.failures or (), machine)
+    most = MAX_REQUEUES if options.max_requeues is None else options.max_requeues
+    return Failures(times=times, requeues=options.on_failure != "lost", max_requeues=most)
+
+
 def play(
     workload: ClusterWorkload, options: NodeOptions, progress: Callable[[int], None] | None = None
 ) -> NodeResult:
@@ -190,6 +240,7 @@ def play(
 
     Raises:
         AwardError: the policy broke a rule.
+        InputError: an outage names a node that cannot fail, or one that is down already.
         OptionError: an option's value cannot be used.
     """
     began = time.perf_counter()
@@ -204,6 +255,14 @@ def play(
         interval_s=options.interval_s,
         progress=progress,
         refused=cannot_express if options.policy == "ipsched" else None,
+        failures=_failures(options, machine),
     )
-    seconds = time.perf_counter() - began
-    return node_result(workload, machine, record, policy=options.policy, order=options.order, seconds=seconds)
+    return node_result(
+        workload,
+        machine,
+        record,
+        policy=options.policy,
+        order=options.order,
+        seconds=time.perf_counter() - began,
+        nodes_fail=options.nodes_fail,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import fsum, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,16 @@ from ...bidgen.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology
 from ..requests import LARGEST_TIME_S, Requests, Workload
-from ..result import Column, Result
-from .kernel import NodeRun, Played
+from ..result import Column, CutShort, Result
 from .machine import Machine
+from .record import NodeRun, Played
 
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeResult(Result):
-    """Who ran where under which policy. ``workload`` holds the jobs that started, by arrival.
+    """Who ran where under which policy. ``workload`` holds the jobs that ran to their ends, by arrival.
 
     Its sizes are the cores that jobs held, its run times the true ones. Every start is one of ``played``.
 
@@ -32,7 +32,8 @@ class NodeResult(Result):
         cluster: what was played.
         topology: of its nodes; columns: the empty machine's.
         played: by place in ``workload``.
-        record: the kernel's, with the jobs that can never start.
+        record: the kernel's, with the jobs that can never start and what failures did.
+        nodes_fail: failures were asked for, whether or not any came.
     """
 
     cluster: ClusterWorkload
@@ -40,12 +41,42 @@ class NodeResult(Result):
     columns: Columns
     played: tuple[Played, ...]
     record: NodeRun
+    nodes_fail: bool = False
+
+    @property
+    def first_s(self) -> float:
+        """The first arrival of a job that ended, on the workload's clock: the result's second 0."""
+        return self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0
 
     @property
     def end(self) -> Column:
         """Ends in seconds, worked out on the machine's own clock: to the bit where the next starts are."""
-        first = self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0
-        return np.array([one.start_s + one.run_s for one in self.played], np.float64) - first
+        return np.array([one.start_s + one.run_s for one in self.played], np.float64) - self.first_s
+
+    @property
+    def cut_short(self) -> CutShort:
+        """The runs that failures stopped."""
+        stopped = self.record.stopped
+        return CutShort(
+            start=np.array([one.start_s for one in stopped], np.float64) - self.first_s,
+            end=np.array([one.end_s for one in stopped], np.float64) - self.first_s,
+            size=np.array([one.spot.held.cores.sum() for one in stopped], np.float64),
+            waits=np.array([one.job in self.record.played for one in stopped], np.float64),
+        )
+
+    def failure_counts(self) -> dict[str, float]:
+        """Return how often nodes failed, and what that cost.
+
+        Nodes that went down, jobs that waited again, jobs that were lost, and core-seconds of the runs that
+        were stopped.
+        """
+        cut = self.cut_short
+        return {
+            "node_failures": len(self.record.outages),
+            "requeues": self.record.requeues,
+            "lost_jobs": len(self.record.lost),
+            "lost_core_s": fsum((cut.size * (cut.end - cut.start)).tolist()),
+        }
 
     @property
     def spots(self) -> list[Spot]:
@@ -101,9 +132,16 @@ class NodeResult(Result):
 
 
 def node_result(
-    cluster: ClusterWorkload, machine: Machine, record: NodeRun, *, policy: str, order: str, seconds: float
+    cluster: ClusterWorkload,
+    machine: Machine,
+    record: NodeRun,
+    *,
+    policy: str,
+    order: str,
+    seconds: float,
+    nodes_fail: bool = False,
 ) -> NodeResult:
-    """Return a finished run as a result; times count from the first arrival of a job that started."""
+    """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
     played = tuple(record.played.values())
     arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
     first = arrivals[0] if arrivals else 0.0
@@ -136,4 +174,5 @@ def node_result(
         columns=machine.columns,
         played=played,
         record=record,
+        nodes_fail=nodes_fail,
     )

@@ -8,12 +8,13 @@ total of some gres are looked for window by window (bidgen); all others node by 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from ...auction.spot import Spot, spot_of_placement
-from ...bidgen.candidates import Candidates, View
-from ...bidgen.columns import Columns, IntArray
+from ...auction.spot import Spot, place_alone, spot_of_placement
+from ...bidgen.candidates import Candidates, View, most_by_units
+from ...bidgen.columns import Columns, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.fields import Field, field_of
 from ...bidgen.first_fit import Placement, mode_of
@@ -34,7 +35,17 @@ class Selector:
         self._rules = Rules(topology=topology, use_switches=False)
 
     def spot(self, demand: Demand, view: View) -> Spot | None:
-        """Return where a job starts, None when it does not fit."""
+        """Return where a job starts, None when it does not fit.
+
+        Where all its nodes are empty it starts wherever the auctions would let it: a habit that misses the
+        only place there is must not let the job wait for ever.
+        """
+        spot = self._by_habit(demand, view)
+        if spot is None and is_idle(demand, view):
+            return place_alone(demand, replace(view.columns, free=view.free), self.topology)
+        return spot
+
+    def _by_habit(self, demand: Demand, view: View) -> Spot | None:
         for found in view.candidates(demand):
             if not found.could_hold(demand):
                 continue
@@ -135,14 +146,22 @@ class NextFit(Selector):
         return nodes
 
 
+def is_idle(demand: Demand, view: View) -> bool:
+    """Return whether nothing is in use or kept on any node that a job may use; nodes that are down apart."""
+    columns = view.columns
+    empty = nothing_held(columns.total, view.free) | ~columns.takes_jobs
+    return all(bool(empty[variant.eligible].all()) for variant in demand.variants)
+
+
 def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArray | None:
-    """Return the first of ``order`` that hold the job, None when they do not."""
-    most = min(len(order), found.variant.max_nodes)
+    """Return the first of ``order`` that hold the job, else its richest, None when neither do."""
     if demand.node_counts is None:
-        sums = np.cumsum(found.units[order])
-        count = int(np.searchsorted(sums, demand.units or 0)) + 1
-        fits = count <= most and (demand.exclusive or count * demand.least <= (demand.units or 0))
-        return order[:count] if fits else None
+        most = min(len(order), found.variant.max_nodes, most_by_units(demand))
+        for nodes in (order, order[np.argsort(-found.units[order], kind="stable")]):
+            count = int(np.searchsorted(np.cumsum(found.units[nodes]), demand.units or 0)) + 1
+            if count <= most:
+                return nodes[:count]
+        return None
     for count in node_counts(demand, found.variant, len(order)):
         nodes = order[:count]
         if demand.units is None or int(found.units[nodes].sum()) >= demand.units:

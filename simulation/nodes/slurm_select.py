@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.assemble import EVEN, PACK
-from ...bidgen.candidates import Candidates, View
+from ...bidgen.candidates import Candidates, View, most_by_units
 from ...bidgen.columns import BoolArray, Columns, IntArray
 from ...bidgen.demand import Demand
 from ...bidgen.fields import Field
@@ -61,9 +61,6 @@ class SwitchFit(Selector):
                 chosen = self._below_switches(need, nodes, units)
             if chosen is not None:
                 return chosen
-        # On unequal nodes Slurm may miss the one run that holds a job, even when nothing else will ever end.
-        if demand.contiguous and np.array_equal(view.free.cores, self._columns.total.cores):
-            return self._in_windows(demand, found, view)
         return None
 
     def mode(self, demand: Demand) -> int:
@@ -115,8 +112,12 @@ class _Need:
         span, usable = demand.node_counts, len(found.nodes)
         self.units = demand.units or 0
         self.fewest = 1 if span is None else span.minimum
-        #: Of a range Slurm takes as many as it can get, of a job without a node count as few as hold it.
-        self.wanted = self.fewest if span is None else min(span.maximum, max(usable, self.fewest))
+        #: Of a range Slurm takes as many as it can get and as the job has tasks for, of a job without a node
+        #: count as few as hold it.
+        self.wanted = self.fewest
+        if span is not None:
+            most = min(span.maximum, usable, most_by_units(demand))
+            self.wanted = max(most, self.fewest)
         self.most = min(found.variant.max_nodes, usable if span is None else span.maximum)
         self.least = max(demand.least, 1)
         self.contiguous = demand.contiguous

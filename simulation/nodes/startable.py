@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...auction.spot import place_alone
+from ...bidgen.columns import nothing_held
 from ...bidgen.demand import Demand
+from ...bidgen.families.registry import pools_of
 from ...cluster.jobs import Job
 from ...cluster.workload import ClusterWorkload
+from ...formats.hostlist import join
 from .machine import Machine
+
+#: Characters of a hostlist in a reason.
+_LONGEST = 60
 
 
 def why_never(
@@ -19,7 +26,7 @@ def why_never(
     ``refused`` tells why the policy has no place for a job. Jobs that ask for the same get the same answer
     without being placed again.
     """
-    known: dict[object, bool] = {}
+    known: dict[int, bool] = {}
     found: list[Demand | str] = []
     for number, arriving in enumerate(workload.jobs):
         reason = _refused(arriving.job) or ("" if refused is None else refused(arriving.job))
@@ -27,32 +34,58 @@ def why_never(
     return found
 
 
-def _read(job: Job, number: int, machine: Machine, known: dict[object, bool]) -> Demand | str:
+def _read(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> Demand | str:
     demand = machine.reader.read(job, number)
     if not isinstance(demand, Demand):
         return demand.detail
-    pools = machine.columns.pools
-    lack = next(pools.lacks(job), None)
+    lack = next(machine.columns.pools.lacks(job), None)
     if lack is not None:
-        return pools.words(lack)
-    key = (
-        demand.variants,
-        demand.units,
-        demand.units_per_node,
-        demand.least,
-        demand.node_counts,
-        demand.memory_per_node,
-        demand.memory_per_unit,
-        demand.exclusive,
-        demand.contiguous,
-        demand.max_switches,
-        demand.required.tobytes(),
-        demand.unit,
-        pools.alike(job),
-    )
-    if key not in known:
-        known[key] = place_alone(demand, machine.columns, machine.topology) is not None
-    return demand if known[key] else "it fits nowhere on the empty machine"
+        return machine.columns.pools.words(lack)
+    if demand.kind not in known:
+        known[demand.kind] = place_alone(demand, machine.columns, machine.topology) is not None
+    return demand if known[demand.kind] else "it fits nowhere on the empty machine"
+
+
+class Remaining:
+    """A machine some of whose nodes never come back: what could still start on it.
+
+    Args:
+        machine: whose nodes.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._gone: list[int] = []
+        self._known: dict[int, bool] = {}
+        self._columns = machine.columns
+
+    def without(self, node: int) -> None:
+        """Take note that a node never comes back."""
+        self._gone = sorted([*self._gone, node])
+        columns = self._machine.columns
+        free = columns.total.copy()
+        for counts in (free.cores, free.memory, *free.gres.values()):
+            counts[self._gone] = 0
+        empty, pools = nothing_held(columns.total, free), pools_of(self._machine.snapshot)
+        self._columns = replace(columns, free=free, is_empty=empty, pools=pools)
+        self._known.clear()
+
+    def why_not(self, demand: Demand) -> str:
+        """Return why a job can never start again, empty where it could."""
+        if not self._gone:
+            return ""
+        key = demand.kind
+        if key not in self._known:
+            self._known[key] = place_alone(demand, self._columns, self._machine.topology) is not None
+        if self._known[key]:
+            return ""
+        names = join(self._columns.names[node] for node in self._gone)
+        return f"it fits nowhere without {shortened(names)}, down for good"
+
+
+def shortened(names: str) -> str:
+    """Return a hostlist that leaves a message one line."""
+    return names if len(names) <= _LONGEST else f"{names[: _LONGEST - 3]}..."
 
 
 def _refused(job: Job) -> str:

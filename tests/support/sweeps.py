@@ -11,6 +11,10 @@ from instances.generate import snapshot_bytes
 #: 24 auctions over ``small``, of some milliseconds each.
 GRID = ("--window", "4,12", "--max-bids", "20,120", "--work-limit", "3", "--repeat", "6")
 RUNS = 24
+#: Tens of thousands of runs: nobody sees their end, however long a busy machine lets a test wait.
+LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(1000))))
+#: Seconds after which a process is taken to hang; nothing else depends on them.
+HANGS_S = 900
 #: SWF with a header that gives the machine's size.
 TRACE = Path(__file__).parents[1] / "fixtures" / "swf" / "small.swf"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.run import aucsched
-from support.sweeps import GRID, lasting, small
+from support.sweeps import GRID, HANGS_S, lasting, small
 
 from aucsched.cli import run
 
@@ -22,6 +22,9 @@ pytest.importorskip("distributed")
 
 #: No warning goes by unseen in any process; Dask's own configuration stays out of the home directory.
 ENVIRONMENT = os.environ | {"PYTHONWARNINGS": "error"}
+
+#: Thousands of runs, each a future that the scheduler is told of before the first row.
+LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(100))))
 
 
 class Cluster:
@@ -33,11 +36,14 @@ class Cluster:
         self._log = folder / "scheduler.log"
         scheduler = ("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
         self.scheduler = self._start(self._log, *scheduler)
-        self.address = self._address()
-        self.workers = [self._add_worker(), self._add_worker()]
+        self.address = said(self._log, self.scheduler, r"Scheduler at: +(tcp://\S+)")
+        logs = [folder / f"worker-{number}.log" for number in range(2)]
+        self.workers = [self._add_worker(log) for log in logs]
+        # Both are at work: a scheduler that has taken them answers a sweep too.
+        for log, worker in zip(logs, self.workers, strict=True):
+            said(log, worker, r"Registered to: +(tcp://\S+)")
 
-    def _add_worker(self) -> subprocess.Popen[bytes]:
-        log = self._folder / f"worker-{time.monotonic_ns()}.log"
+    def _add_worker(self, log: Path) -> subprocess.Popen[bytes]:
         return self._start(log, "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
 
     def _start(self, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -50,15 +56,15 @@ class Cluster:
         self._stack.callback(process.kill)
         return process
 
-    def _address(self) -> str:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            found = re.search(r"Scheduler at: +(tcp://\S+)", self._log.read_text())
-            if found:
-                return found[1]
-            assert self.scheduler.poll() is None, self._log.read_text()
-            time.sleep(0.02)
-        raise AssertionError(self._log.read_text())
+
+def said(log: Path, process: subprocess.Popen[bytes], pattern: str) -> str:
+    """Return what a process writes to its log, as soon as it does."""
+    while process.poll() is None:
+        found = re.search(pattern, log.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.02)
+    raise AssertionError(log.read_text())
 
 
 @pytest.fixture
@@ -67,8 +73,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield Cluster(tmp_path_factory.mktemp("dask"), stack)
 
 
-def started(cluster: Cluster, source: Path, out: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "aucsched", "sweep", source, *GRID, "--dask", cluster.address, "-o", out]
+def started(cluster: Cluster, source: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "aucsched", "sweep", source, *GRID, *more]
+    command += ["--dask", cluster.address, "-o", out]
     return subprocess.Popen(
         list(map(str, command)), stderr=subprocess.PIPE, text=True, env=cluster.environment
     )
@@ -93,19 +100,20 @@ def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
     with started(cluster, source, there) as process:
         wait_for(8, process)
         cluster.workers[0].send_signal(signal.SIGKILL)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 0, err
     assert re.fullmatch(r"note: \d+ of 24 runs are done already\n", err)
     assert cluster.workers[0].wait() == -signal.SIGKILL
     assert lasting(there) == lasting(here)
 
-    # Nobody is left at work, then the scheduler goes. A row proves that the sweep has connected.
+    # Nobody is left at work, then the scheduler goes. A row proves that the sweep has connected; there are
+    # so many that it is never done before.
     lost = tmp_path / "lost.csv"
-    with started(cluster, source, lost) as process:
+    with started(cluster, source, lost, *LONG) as process:
         wait_for(1, process, lost)
         cluster.workers[1].kill()
         cluster.scheduler.kill()
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 1
     assert err.startswith("aucsched: AucschedError: the Dask cluster failed: ")
     assert err.count("\n") == 1

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.run import aucsched
-from support.sweeps import GRID, RUNS, lasting, rows_of, small
+from support.sweeps import GRID, HANGS_S, LONG, RUNS, lasting, rows_of, small
 
 from aucsched.cluster.errors import AucschedError, InputError
 from aucsched.sweep.axes import Row
@@ -39,10 +39,6 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
     rows = [json.loads(line.partition(" ")[2])["row"] for line in entries]
     assert [str(row["priority"]) for row in rows] == [row["priority"] for row in rows_of(folder / "r.csv")]
     return lasting(folder / "r.csv")
-
-
-#: Thousands of runs: nobody sees their end.
-LONG = (",".join(map(str, range(100))),)
 
 
 def started(source: Path, out: Path, workers: int, *more: str) -> subprocess.Popen[str]:
@@ -110,7 +106,7 @@ def test_killed_again_and_again_it_ends_with_the_same_rows(
 
 def wait_for_end(processes: list[int]) -> None:
     """Wait until workers whose parent was killed have ended by themselves."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_S
     while any(Path(f"/proc/{process}").exists() and not is_zombie(process) for process in processes):
         assert time.monotonic() < deadline, "workers outlive their sweep"
         time.sleep(0.01)
@@ -136,18 +132,18 @@ def test_two_workers_one_of_them_killed_give_the_same_rows(
                 # One at work, one that waits for the parent's death.
                 assert len(list(Path(f"/proc/{worker}/task").iterdir())) <= 2
                 os.kill(worker, signal.SIGKILL)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANGS_S)
     assert (process.returncode, err) == (0, "")
     assert lasting(out) == reference
 
 
 def test_stopped_by_ctrl_c_it_says_so(tmp_path: Path) -> None:
     source, journal = small(tmp_path), tmp_path / "k.csv.journal"
-    with started(source, tmp_path / "k.csv", 1, "--seed", "1", "--reserve", *LONG) as process:
+    with started(source, tmp_path / "k.csv", 1, *LONG) as process:
         while not lines(journal) and process.poll() is None:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANGS_S)
     said = "note: the same command goes on where this one stopped\naucsched: interrupted\n"
     assert (process.returncode, err) == (1, said)
     assert lines(journal) >= 1

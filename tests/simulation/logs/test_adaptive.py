@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 
@@ -137,3 +138,16 @@ def test_candidates_are_told_what_is_for_them(capsys: pytest.CaptureFixture[str]
     assert "--reservations needs --policy reservations, not adaptive" in capsys.readouterr().err
     assert run([*arguments[:-2], "--candidates", "easy,"]) == 2
     assert "--candidates: '' is none of" in capsys.readouterr().err
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(1, 9999)] * 2, st.integers(1, 4)), min_size=2, max_size=12))
+def test_fractions_of_seconds_are_taken(rows: list[tuple[int, int, int]]) -> None:
+    # Thousandths have no exact floats: an end less its start may be a last digit beside the run time.
+    submit = tuple(0.001 * sum(gap for gap, _, _ in rows[1 : place + 1]) for place in range(len(rows)))
+    run_s = tuple(0.001 * run for _, run, _ in rows)
+    some = workload_of([J(0, 1, size, 1) for _, _, size in rows], 4)
+    jobs = replace(some, requests=replace(some.requests, submit=submit, estimate=run_s), run=run_s)
+    choice = PolicyOptions(adapt_every=1)
+    starts = simulate_checked(jobs, make_policy("adaptive", jobs.requests, options=choice))
+    assert min(starts) >= 0

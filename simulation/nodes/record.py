@@ -1,0 +1,60 @@
+"""What a node-level simulation leaves behind: which job ran where and when, and what failures stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...auction.spot import Spot
+from ...bidgen.demand import Demand
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Played:
+    """What became of a job that started; ``run_s`` is its true run time, cut at its time limit."""
+
+    demand: Demand
+    spot: Spot
+    start_s: float
+    run_s: float
+    killed: bool
+
+
+class StoppedAttempt(NamedTuple):
+    """A run that ended when one of its nodes went down: the job's number, where and when it ran."""
+
+    job: int
+    spot: Spot
+    start_s: float
+    end_s: float
+
+
+class NodeOutage(NamedTuple):
+    """A node that was down: its place, since when, and when it came back; infinite where it never did."""
+
+    node: int
+    down_s: float
+    up_s: float
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NodeRun:
+    """A finished simulation.
+
+    Attributes:
+        played: the runs that came to their ends, by job number, ascending.
+        never: why a job can never start, or never again, by job number.
+        lost: why a job that a failure stopped is lost, by job number; every job stands in one of the three.
+        stopped: runs that failures stopped, in that order; a job may have several beside its last.
+        outages: nodes that went down while there was something to do, in that order.
+        requeues: how often a job that a failure stopped waited again.
+        passes: how often the policy was asked.
+    """
+
+    played: dict[int, Played] = field(default_factory=dict)
+    never: dict[int, str] = field(default_factory=dict)
+    lost: dict[int, str] = field(default_factory=dict)
+    stopped: list[StoppedAttempt] = field(default_factory=list)
+    outages: list[NodeOutage] = field(default_factory=list)
+    requeues: int = 0
+    passes: int = 0
