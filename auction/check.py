@@ -51,24 +51,25 @@ def _leaves(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
-    used: dict[str, Counter[str]] = {}
+    cores: Counter[str] = Counter()
+    memory: Counter[str] = Counter()
+    gres: dict[str, Counter[str]] = {}
     for award in schedule.started:
         for name, use in award.nodes.items():
-            amounts = {"cores": use.cores, "memory": use.memory_mib or 0, **use.gres}
-            used.setdefault(name, Counter()).update(amounts)
+            cores[name] += use.cores
+            memory[name] += use.memory_mib or 0
+            gres.setdefault(name, Counter()).update(use.gres)
     for node in snapshot.nodes:
-        for what, amount in used.get(node.name, Counter()).items():
-            free = _free(node, what)
-            if free is not None and amount > free:
-                raise AwardError(f"{amount} {what} are awarded on {node.name}, {free} are free")
+        _check_amount(node.name, "cores", cores[node.name], node.free.cores)
+        if node.free.memory_mib is not None:
+            _check_amount(node.name, "memory", memory[node.name], node.free.memory_mib)
+        for kind, count in gres.get(node.name, Counter()).items():
+            _check_amount(node.name, kind, count, node.free.gres.get(kind, 0))
 
 
-def _free(node: Node, what: str) -> int | None:
-    if what == "cores":
-        return node.free.cores
-    if what == "memory":
-        return node.free.memory_mib
-    return node.free.gres.get(what, 0)
+def _check_amount(node: str, what: str, amount: int, free: int) -> None:
+    if amount > free:
+        raise AwardError(f"{amount} {what} are awarded on {node}, {free} are free")
 
 
 def _check_licenses(snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]) -> None:

@@ -2,100 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
-import numpy as np
-
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
+from ..bidgen.columns import Columns, IntArray, nothing_held
+from ..bidgen.families.claims import Claim
+from ..bidgen.families.registry import amounts_of, claims_of, is_on_nodes
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 
 
+class Short(NamedTuple):
+    """What a bid lacks: a claim of its table, and the cells that have too little, ascending."""
+
+    claim: Claim
+    cells: IntArray
+
+
 class FreeState:
-    """Free resources less those of the bids taken so far."""
+    """The capacities of every family less those of the bids taken so far."""
 
     def __init__(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> None:
         self._table = table
-        self._rooms = [_Room(guard, table) for guard in guards]
-        self.free = columns.free.copy()
-        self.licenses = dict(columns.licenses)
-        self._limited = columns.free.memory < UNLIMITED_MIB
+        self._columns = columns
+        self._pairs = [(claim, claim.capacity.copy()) for claim in claims_of(table, columns, guards)]
+        self._taken: list[int] = []
 
     def fits(self, bid: int) -> bool:
         """Return whether a bid could be taken now."""
-        table, entries = self._table, self._table.entries(bid)
-        licenses = table.demands[int(table.job[bid])].licenses
-        if any(count > self.licenses[name] for name, count in licenses.items()):
-            return False
-        if any(short.any() for _, short in self._shortages(entries)):
-            return False
-        return self.delayed(bid) is None
+        entries = self._table.entries(bid)
+        for claim, left in self._pairs:
+            mine = slice(bid, bid + 1) if claim.by_bid else entries
+            lacking = claim.amount[mine] > left[claim.row[mine]]
+            # What is short already is no matter of a bid that takes none of it.
+            if lacking.any() and (lacking & (claim.amount[mine] > 0)).any():
+                return False
+        return True
+
+    def short(self, bid: int) -> Iterator[Short]:
+        """Yield what a bid lacks."""
+        for claim, left in self._pairs:
+            mine = self._of(claim, bid)
+            row, amount = claim.row[mine], claim.amount[mine]
+            lacking = (amount > left[row]) & (amount > 0)
+            if lacking.any():
+                yield Short(claim, row[lacking])
 
     def delayed(self, bid: int) -> Guard | None:
         """Return a reservation that the bid would delay beside those taken, if there is one."""
-        return next((room.guard for room in self._rooms if not room.holds(bid)), None)
+        return next((one.claim.guard for one in self.short(bid) if one.claim.guard is not None), None)
 
     def take(self, bid: int) -> None:
         """Take a bid's resources."""
-        table, entries = self._table, self._table.entries(bid)
-        nodes = table.node[entries]
-        self.free.cores[nodes] -= table.cores[entries]
-        if table.memory is not None:
-            self.free.memory[nodes] -= np.where(self._limited[nodes], table.memory[entries], 0)
-        for kind, counts in table.gres.items():
-            self.free.gres[kind][nodes] -= counts[entries]
-        for name, count in table.demands[int(table.job[bid])].licenses.items():
-            self.licenses[name] -= count
-        for room in self._rooms:
-            room.take(bid)
+        for claim, left in self._pairs:
+            mine = self._of(claim, bid)
+            # A bid holds a node once.
+            left[claim.row[mine]] -= claim.amount[mine]
+        self._taken.append(bid)
 
-    def short_nodes(self, bid: int) -> IntArray:
-        """Return the nodes of a bid that lack something it needs."""
-        entries = self._table.entries(bid)
-        nodes = self._table.node[entries]
-        short = np.zeros(len(nodes), np.bool_)
-        for _, lacking in self._shortages(entries):
-            short |= lacking
-        return nodes[short]
+    def cells(self, bid: int) -> Iterator[Short]:
+        """Yield what a bid takes, claim by claim: the cells of which it takes something."""
+        for claim, _ in self._pairs:
+            mine = self._of(claim, bid)
+            yield Short(claim, claim.row[mine][claim.amount[mine] > 0])
 
-    def short_licenses(self, bid: int) -> list[str]:
-        """Return the licences that a bid lacks."""
-        licenses = self._table.demands[int(self._table.job[bid])].licenses
-        return [name for name, count in licenses.items() if count > self.licenses[name]]
+    def columns(self) -> Columns:
+        """Return the columns without what was taken."""
+        free, pools, table = self._columns.free.copy(), self._columns.pools.copy(), self._table
+        for claim, left in self._pairs:
+            if claim.guard is None and is_on_nodes(claim.resource):
+                amounts_of(free, claim.resource)[:] = left
+        for bid in self._taken:
+            pools.take(table.demands[int(table.job[bid])].job, table.use(bid))
+        return replace(
+            self._columns, free=free, pools=pools, is_empty=nothing_held(self._columns.total, free)
+        )
 
-    def _shortages(self, entries: slice) -> Iterable[tuple[str, BoolArray]]:
-        table, nodes = self._table, self._table.node[entries]
-        yield "cores", self.free.cores[nodes] < table.cores[entries]
-        if table.memory is not None:
-            yield "memory", (self.free.memory[nodes] < table.memory[entries]) & self._limited[nodes]
-        for kind, counts in table.gres.items():
-            yield kind, self.free.gres[kind][nodes] < counts[entries]
-
-
-class _Room:
-    """What is left beside one reservation while bids that outlast its start are taken."""
-
-    def __init__(self, guard: Guard, table: BidTable) -> None:
-        self.guard = guard
-        self._table = table
-        places = self._place, self._counts = guard.places(table)
-        self._parts = [(amount, room.copy()) for _, amount, room in guard.amounts(table, places)]
-
-    def _amounts(self, bid: int) -> Iterable[tuple[IntArray, IntArray, IntArray]]:
-        """Yield (what is left, where, how much the bid takes) for each resource."""
-        entries = self._table.entries(bid)
-        mine = self._counts[entries]
-        if mine.any():
-            place = self._place[entries][mine]
-            for amount, left in self._parts:
-                yield left, place, amount[entries][mine]
-
-    def holds(self, bid: int) -> bool:
-        return all((left[place] >= amount).all() for left, place, amount in self._amounts(bid))
-
-    def take(self, bid: int) -> None:
-        for left, place, amount in self._amounts(bid):
-            left[place] -= amount
+    def _of(self, claim: Claim, bid: int) -> slice:
+        return slice(bid, bid + 1) if claim.by_bid else self._table.entries(bid)
 
 
 def greedy(

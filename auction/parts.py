@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Columns, FloatArray, IntArray, nothing_held
+from ..bidgen.columns import BoolArray, Columns, FloatArray, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import gres_choices, units_of, usable
 from ..bidgen.generate import Bids, first_fit_bids
@@ -252,12 +252,7 @@ def _without(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:
     state = FreeState(table, columns)
     for bid in bids:
         state.take(bid)
-    return replace(
-        columns,
-        free=state.free,
-        licenses=state.licenses,
-        is_empty=nothing_held(columns.total, state.free),
-    )
+    return state.columns()
 
 
 def _cores(demand: Demand) -> int:

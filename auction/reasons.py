@@ -16,7 +16,7 @@ from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..formats.hostlist import fold
 from .attempt import AttemptResult, Cluster
-from .ledger import FreeState
+from .ledger import FreeState, Short
 from .queue import Queue
 
 #: How many names a sentence lists before it says how many more there are.
@@ -59,18 +59,16 @@ class _Explainer:
         self._table = best.table
         self._could_bid = best.bids.could_bid
         self._state = FreeState(best.table, cluster.columns, cluster.guards)
-        self._holders: dict[int, list[str]] = {}
-        self._license_holders: dict[str, list[str]] = {}
+        self._holders: dict[tuple[str, int], list[str]] = {}
         for bid in best.chosen.tolist():
             self._state.take(bid)
             self._note(bid)
 
     def _note(self, bid: int) -> None:
         job = self._table.demands[int(self._table.job[bid])].job
-        for node in self._table.node[self._table.entries(bid)].tolist():
-            self._holders.setdefault(node, []).append(job.id)
-        for name in job.request.licenses:
-            self._license_holders.setdefault(name, []).append(job.id)
+        for claim, cells in self._state.cells(bid):
+            for cell in cells.tolist():
+                self._holders.setdefault((claim.symbol, cell), []).append(job.id)
 
     def why(self, place: int, demand: Demand, *, discarded: bool) -> tuple[Reason, str]:
         """Return the reason and the particulars for one job of the window."""
@@ -114,9 +112,9 @@ class _Explainer:
 
     def _no_fit(self, demand: Demand) -> str:
         columns = self._cluster.columns
-        for name, count in demand.licenses.items():
-            if count > columns.licenses[name]:
-                return f"it asks for {count} {name} licences, {columns.licenses[name]} are free"
+        lack = next(columns.pools.lacks(demand.job), None)
+        if lack is not None:
+            return columns.pools.words(lack)
         eligible = demand.variants[0].eligible.copy()
         for variant in demand.variants[1:]:
             eligible |= variant.eligible
@@ -126,25 +124,26 @@ class _Explainer:
 
     def _outbid(self, bids: range) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
-        least: tuple[list[str], IntArray] | None = None
+        least: tuple[list[str], list[Short]] | None = None
         for bid in bids:
-            nodes = self._state.short_nodes(bid)
-            names = self._state.short_licenses(bid)
-            holders = _in_order(job for node in nodes.tolist() for job in self._holders.get(node, []))
-            holders += _in_order(job for name in names for job in self._license_holders.get(name, []))
-            if not len(nodes) and not names:
-                guard = self._state.delayed(bid)
+            short = list(self._state.short(bid))
+            now = [one for one in short if one.claim.guard is None]
+            if not now:
+                guard = next((one.claim.guard for one in short if one.claim.guard is not None), None)
                 if guard is not None:
                     return Reason.RESERVATION, self._would_delay(guard)
                 return Reason.OUTBID, "its bids are worth less than nothing under these weights"
-            if least is None or len(set(holders)) < len(least[0]):
-                least = list(dict.fromkeys(holders)), nodes
-        jobs, nodes = least or ([], np.zeros(0, np.int64))
-        where = (
-            f" on {_listed([self._cluster.columns.names[node] for node in nodes.tolist()])}"
-            if len(nodes)
-            else ""
-        )
+            holders = _in_order(
+                job
+                for claim, cells in now
+                for cell in cells.tolist()
+                for job in self._holders.get((claim.symbol, cell), [])
+            )
+            if least is None or len(holders) < len(least[0]):
+                least = holders, now
+        jobs, short = least or ([], [])
+        nodes = sorted({node for claim, cells in short if not claim.by_bid for node in cells.tolist()})
+        where = f" on {_listed([self._cluster.columns.names[node] for node in nodes])}" if nodes else ""
         return Reason.OUTBID, f"outbid by {_listed(jobs)}{where}"
 
 

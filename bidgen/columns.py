@@ -6,58 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..cluster.snapshot import Snapshot
+from .capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray
+from .families.pools import Pools
+from .families.registry import pools_of
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-
-#: Free memory of a node whose memory is not limited (MiB); sums of it stay below 2⁶³.
-UNLIMITED_MIB = 10**12
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class Capacity:
-    """An amount on every node: cores, memory in MiB, and each gres by name; arrays of shape (n,)."""
-
-    cores: IntArray
-    memory: IntArray
-    gres: dict[str, IntArray]
-
-    def copy(self) -> Capacity:
-        """Return an independent copy."""
-        return Capacity(
-            cores=self.cores.copy(),
-            memory=self.memory.copy(),
-            gres={name: counts.copy() for name, counts in self.gres.items()},
-        )
-
-    def at(self, nodes: IntArray) -> Capacity:
-        """Return the amounts on some nodes only."""
-        return Capacity(
-            cores=self.cores[nodes],
-            memory=self.memory[nodes],
-            gres={name: counts[nodes] for name, counts in self.gres.items()},
-        )
-
-    def less(self, other: Capacity) -> Capacity:
-        """Return what is above another capacity of the same shape."""
-        return Capacity(
-            cores=self.cores - other.cores,
-            memory=self.memory - other.memory,
-            gres={name: counts - other.gres[name] for name, counts in self.gres.items()},
-        )
-
-    def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
-        """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
-        capped = self.copy()
-        capped.cores[nodes] = np.minimum(capped.cores[nodes], room.cores)
-        capped.memory[nodes] = np.minimum(capped.memory[nodes], room.memory)
-        for name, counts in capped.gres.items():
-            counts[nodes] = np.minimum(counts[nodes], room.gres[name])
-        return capped
+__all__ = [
+    "UNLIMITED_MIB",
+    "BoolArray",
+    "Capacity",
+    "Columns",
+    "FloatArray",
+    "IntArray",
+    "columns_of",
+    "nothing_held",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -72,7 +36,7 @@ class Columns:
         is_empty: nothing on the node is in use, shape (n,).
         gres_max: G_max of Soner (6.5) by request name: the most configured on any node. A name without a
             type (``gpu``) takes the most of any of its types.
-        licenses: free licences by name.
+        pools: what is left of what stands on no node: licences.
     """
 
     names: tuple[str, ...]
@@ -82,7 +46,7 @@ class Columns:
     takes_jobs: BoolArray
     is_empty: BoolArray
     gres_max: Mapping[str, int]
-    licenses: Mapping[str, int]
+    pools: Pools
 
 
 def columns_of(snapshot: Snapshot) -> Columns:
@@ -111,7 +75,7 @@ def columns_of(snapshot: Snapshot) -> Columns:
         takes_jobs=np.array([node.state.takes_jobs for node in nodes], np.bool_),
         is_empty=nothing_held(total, free),
         gres_max=_gres_max(total),
-        licenses={name: entry.free for name, entry in snapshot.licenses.items()},
+        pools=pools_of(snapshot),
     )
 
 

@@ -16,6 +16,7 @@ from .assemble import EVEN, EXACT, PACK, WHOLE
 from .columns import BoolArray, Columns, IntArray
 from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
+from .families.pools import Use
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .guard import Guard, capped_by
 from .required import required_sets
@@ -42,7 +43,7 @@ class FirstFit:
         self._topology = topology
         self._free = columns.free.copy()
         self._guards = [guard.copy() for guard in guards]
-        self._licenses = dict(columns.licenses)
+        self._pools = columns.pools.copy()
 
     def place_all(self, demands: Iterable[Demand]) -> list[Placement | None]:
         """Return where each job starts, None for those that do not."""
@@ -50,12 +51,12 @@ class FirstFit:
 
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
-        if any(count > self._licenses[name] for name, count in demand.licenses.items()):
+        if not self._pools.hold(demand.job):
             return None
         for variant in demand.variants:
             choice = list(gres_choices(variant))[-1]
             found = self._first(demand, variant, choice)
-            if found is not None:
+            if found is not None and self._pools.hold(demand.job, use_of(found, self._columns)):
                 self._take(found)
                 return found
         return None
@@ -123,6 +124,7 @@ class FirstFit:
 
     def _take(self, placement: Placement) -> None:
         before = self._free.copy() if self._guards else self._free
+        self._pools.take(placement.demand.job, use_of(placement, self._columns))
         self._subtract(placement)
         for guard in self._guards:
             held = before.at(guard.nodes).less(self._free.at(guard.nodes))
@@ -143,8 +145,20 @@ class FirstFit:
         if placement.mode == WHOLE:
             for counts in self._free.gres.values():
                 counts[nodes] = 0
-        for name, count in demand.licenses.items():
-            self._licenses[name] -= count
+
+
+def use_of(placement: Placement, columns: Columns) -> Use:
+    """Return what a placement holds in all."""
+    nodes = placement.nodes
+    if placement.mode == WHOLE:
+        gres = {kind: int(counts[nodes].sum()) for kind, counts in columns.total.gres.items()}
+    else:
+        gres = {}
+        for kind, _, count in placement.choice.per_node:
+            gres[kind] = gres.get(kind, 0) + count * len(nodes)
+        for kind, _, _, high in placement.choice.total:
+            gres[kind] = gres.get(kind, 0) + high
+    return Use(nodes=len(nodes), cores=int(cores_on(placement, columns).sum()), gres=gres)
 
 
 def mode_of(demand: Demand) -> int:

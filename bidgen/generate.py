@@ -156,7 +156,7 @@ class _Generator:
     def bids_of(self, demand: Demand, placement: Placement | None, most: int, stagger: int) -> Draft:
         """Return the job's windows, best first: a few more than ``most``, as some may repeat others."""
         most += ceil(most / 8) + 1
-        if any(count > self._columns.licenses[name] for name, count in demand.licenses.items()):
+        if not self._columns.pools.hold(demand.job):
             return Draft.joined([])
         choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
         kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..cluster.jobs import Job
-from .columns import BoolArray, Capacity, IntArray
+from .capacity import BoolArray, Capacity, IntArray
+from .families.claims import Resource
+from .families.registry import ROOM, amounts_of, resources_of_nodes
 from .table import BidTable
 
 
@@ -68,9 +70,9 @@ class Guard:
             return
         _, here, there = np.intersect1d(self.nodes, nodes, assume_unique=True, return_indices=True)
         own = self.kept.get(job.id)
-        for what, counts in _parts(held):
-            left = part_of(self.room, what)
-            left[here] -= counts[there] if own is None else beyond(counts[there], part_of(own, what)[here])
+        for resource in resources_of_nodes(held):
+            left, counts = amounts_of(self.room, resource), amounts_of(held, resource)[there]
+            left[here] -= counts if own is None else beyond(counts, amounts_of(own, resource)[here])
 
     def of_jobs(self, table: BidTable) -> BoolArray:
         """Return which jobs of a table's window would hold their nodes too long, shape (jobs,)."""
@@ -84,42 +86,27 @@ class Guard:
         long = self.of_jobs(table)[np.repeat(table.job, table.lengths)]
         return place, long & (self.nodes[place] == table.node)
 
-    def credit(self, table: BidTable, what: str) -> IntArray:
-        """Return what each entry's job has reserved there itself, shape (entries,)."""
+    def credit(self, table: BidTable, resource: Resource) -> IntArray | None:
+        """Return what each entry's job has reserved there itself, shape (entries,); None: nothing."""
+        kept = [self.kept.get(demand.job.id) for demand in table.demands] if self.kept else []
+        if not any(kept):
+            return None
         credit = np.zeros(len(table.node), np.int64)
-        if self.kept:
-            place, counts = self.places(table)
-            job = np.repeat(table.job, table.lengths)
-            for index, demand in enumerate(table.demands):
-                own = self.kept.get(demand.job.id)
-                if own is not None:
-                    mine = counts & (job == index)
-                    credit[mine] = part_of(own, what)[place[mine]]
+        place, counts = self.places(table)
+        job = np.repeat(table.job, table.lengths)
+        for index, own in enumerate(kept):
+            if own is not None:
+                mine = counts & (job == index)
+                credit[mine] = amounts_of(own, resource)[place[mine]]
         return credit
-
-    def amounts(
-        self, table: BidTable, places: tuple[IntArray, BoolArray] | None = None
-    ) -> Iterator[tuple[str, IntArray, IntArray]]:
-        """Yield ``cores``, ``memory`` and each gres, what entries take of its room, and the room.
-
-        Shapes (entries,) and (nodes,). Memory where bids count it. What a job has reserved itself is not
-        counted again. ``places`` spares looking them up again.
-        """
-        _, counts = places or self.places(table)
-        taken = {"cores": table.cores, **table.gres}
-        if table.memory is not None:
-            taken["memory"] = table.memory
-        for what, amount in taken.items():
-            yield what, beyond(amount * counts, self.credit(table, what)), part_of(self.room, what)
 
     def delayed_by(self, table: BidTable) -> BoolArray:
         """Return which bids alone would delay the reservation, shape (bids,)."""
         if not len(table):
             return np.zeros(0, np.bool_)
-        place, counts = self.places(table)
-        short = np.zeros_like(counts)
-        for _, amount, room in self.amounts(table, (place, counts)):
-            short |= counts & (amount > room[place])
+        short = np.zeros(len(table.node), np.bool_)
+        for claim in ROOM.beside(self, table):
+            short |= (claim.amount > 0) & (claim.amount > claim.capacity[claim.row])
         return np.logical_or.reduceat(short, table.indptr[:-1])
 
 
@@ -134,19 +121,6 @@ def beyond(amount: IntArray, own: IntArray) -> IntArray:
     """Return how much of an amount is beyond what is one's own."""
     left: IntArray = np.maximum(amount - own, 0)
     return left
-
-
-def _parts(held: Capacity) -> Iterator[tuple[str, IntArray]]:
-    yield "cores", held.cores
-    yield "memory", held.memory
-    yield from held.gres.items()
-
-
-def part_of(capacity: Capacity, what: str) -> IntArray:
-    """Return one resource's amounts: ``cores``, ``memory`` or a gres."""
-    if what == "cores":
-        return capacity.cores
-    return capacity.memory if what == "memory" else capacity.gres[what]
 
 
 def _joined(one: Capacity, other: Capacity) -> Capacity:

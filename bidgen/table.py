@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .columns import BoolArray, FloatArray, IntArray
 from .demand import Demand
+from .families.pools import Use, use_of_arrays
 
 #: Class codes of ``BidTable.bid_class``.
 CLASS_A, CLASS_B, CLASS_C = 0, 1, 2
@@ -60,6 +61,13 @@ class BidTable:
     def entries(self, bid: int) -> slice:
         """Return the slice of one bid's entries."""
         return slice(int(self.indptr[bid]), int(self.indptr[bid + 1]))
+
+    def use(self, bid: int) -> Use:
+        """Return what one bid holds in all."""
+        entries = self.entries(bid)
+        return use_of_arrays(
+            self.cores[entries], {kind: counts[entries] for kind, counts in self.gres.items()}
+        )
 
     def cores_of_bids(self) -> IntArray:
         """Return the cores of each bid over all its nodes, shape (bids,)."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..bidgen.columns import Columns, IntArray
 from ..bidgen.dealing import sums_of
+from ..bidgen.families.claims import Claim
 from ..bidgen.fields import units_of
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
@@ -106,63 +107,23 @@ class Aucsched1(LinearAuction):
             terms = [(self.u[entry], 1), (self.r[entry], 1), (self.bids[bid_of[entry]], -cores[entry])]
             self._equal(f"per_node{entry}", terms)
 
-    def cores_on_nodes(self) -> None:
-        """Σ (u + r) ≤ A_n^cpu for each node: equation (4.5)."""
+    def capacities(self) -> None:
+        """Σ (u + r) ≤ A_n^cpu (4.5), Σ u·R_j^gres ≤ A_n^gres (4.6), and every other family's rows."""
         self.create_amounts()
-        self._sums_on_nodes("cores", (self._unit * self._least, self._unit), self.columns.free.cores)
+        super().capacities()
 
-    def gres_on_nodes(self) -> None:
-        """Σ u·R_j^gres ≤ A_n^gres for each node and gres: equation (4.6)."""
-        for number, (kind, amounts) in enumerate(self.table.gres.items()):
-            none = np.zeros_like(amounts)
-            self._sums_on_nodes(f"gres{number}", (amounts, none), self.columns.free.gres[kind])
+    def within(self, claim: Claim) -> None:
+        """Add the rows of amounts fixed + per_core × cores: u stands for the least cores, r for a unit more.
 
-    def memory_on_nodes(self) -> None:
-        """The same for memory: so much on each node, and so much for each unit."""
-        if self.table.memory is not None:
-            self._sums_on_nodes("memory", self._memory_amounts(), self.columns.free.memory)
-
-    def _memory_amounts(self) -> tuple[IntArray, IntArray]:
-        """Return the MiB that u and r stand for on every entry."""
-        demands = self.table.demands
-        job = np.repeat(self.table.job, self.table.lengths)
-        on_node = np.array([one.memory_per_node for one in demands], np.int64)[job]
-        per_unit = np.array([one.memory_per_unit for one in demands], np.int64)[job]
-        # Where the entry's cores are fixed, so is its memory.
-        held = np.zeros_like(on_node) if self.table.memory is None else self.table.memory
-        on_node = np.where(self._is_fixed, held, on_node)
-        per_unit = np.where(self._is_fixed, 0, per_unit)
-        return on_node + per_unit * self._least, per_unit
-
-    def reservations(self) -> None:
-        """The rows on cores, gres and memory once more, for bids that outlast a reservation's start.
-
-        What u stands for is less what the job has reserved there itself; where it takes less, others may.
+        Where a job has reserved something itself and takes less of it, others may.
         """
-        unit, least = self._unit, self._least
-        for number, guard in enumerate(self.guards):
-            _, long = guard.places(self.table)
-            for name, amounts, room in self._guarded(guard):
-                on_u, on_r = amounts, np.zeros_like(amounts)
-                if name == "cores":
-                    on_u, on_r = unit * least * long - guard.credit(self.table, name), unit * long
-                elif name == "memory":
-                    on_u, on_r = (part * long for part in self._memory_amounts())
-                    on_u = on_u - guard.credit(self.table, name)
-                self._sums_on_nodes(f"guard{number}_{name}", (on_u, on_r), room)
-
-    def _sums_on_nodes(self, name: str, amounts: tuple[IntArray, IntArray], free: IntArray) -> None:
-        """Add Σ (amount of u)·u + (amount of r)·r ≤ free for each node."""
-        entries = np.argsort(self.table.node, kind="stable")
-        nodes = self.table.node[entries]
-        starts = np.flatnonzero(np.diff(nodes, prepend=-1)).tolist()
-        on_u, on_r = amounts[0].tolist(), amounts[1].tolist()
-        for start, end in pairwise([*starts, len(nodes)]):
-            mine = entries[start:end].tolist()
-            terms = [(self.u[entry], on_u[entry]) for entry in mine if on_u[entry]]
-            terms += [(self.r[entry], on_r[entry]) for entry in mine if on_r[entry]]
-            if terms:
-                self._at_most(f"{name}_n{nodes[start]}", terms, int(free[nodes[start]]))
+        if claim.by_bid:
+            super().within(claim)
+            return
+        none = np.zeros_like(claim.amount)
+        per_unit = none + claim.per_core * self._unit
+        on_u = claim.fixed(self.table.cores) + per_unit * self._least
+        self._rows(claim, [(self.u, on_u), (self.r, per_unit)])
 
     def _equal(self, name: str, terms: list[tuple[LpVariable, int]]) -> None:
         expression = LpAffineExpression(terms)

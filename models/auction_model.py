@@ -1,14 +1,16 @@
-"""What the auctions share: one binary a bid, one row a job, one row a node and resource."""
+"""What the auctions share: one binary a bid, one row a job, one row a capacity that bids compete for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from ..bidgen.columns import UNLIMITED_MIB, Columns, IntArray
+from ..bidgen.columns import Columns, IntArray
+from ..bidgen.families.claims import Claim
+from ..bidgen.families.registry import claims_of
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .preference import Constants, preference_f
@@ -48,11 +50,7 @@ class AuctionModel:
         self.bids = [self.problem.add_variable(f"b{bid}", cat=LpBinary) for bid in range(len(table))]
         self.maximise(weights)
         self.one_bid_per_job()
-        self.cores_on_nodes()
-        self.gres_on_nodes()
-        self.memory_on_nodes()
-        self.licenses()
-        self.reservations()
+        self.capacities()
 
     def maximise(self, weights: FloatArray) -> None:
         """Σ_j Σ_{i ∈ B_j} w_i·b_i: equation (5.1) or (6.1), w_i as the caller chose."""
@@ -65,64 +63,37 @@ class AuctionModel:
             if end > start:
                 self._at_most(f"job{job}", ((bid, 1) for bid in self.bids[start:end]), 1)
 
-    def cores_on_nodes(self) -> None:
-        """Σ_i T_in·b_i ≤ A_n^cpu for each node n: equation (5.3), (6.3)."""
-        self._on_nodes("cores", self.table.cores, self.columns.free.cores)
+    def capacities(self) -> None:
+        """Σ_i amount·b_i ≤ capacity for each cell of every family: equations (5.3), (5.4), (6.3), (6.4)."""
+        for claim in claims_of(self.table, self.columns, self.guards):
+            self.within(claim)
 
-    def gres_on_nodes(self) -> None:
-        """Σ_i U_in·R_i^gres·b_i ≤ A_n^gres for each node n and gres: equation (5.4), (6.4)."""
-        for number, (kind, amounts) in enumerate(self.table.gres.items()):
-            self._on_nodes(f"gres{number}", amounts, self.columns.free.gres[kind])
+    def within(self, claim: Claim) -> None:
+        """Add the row of each cell of which some bid takes something."""
+        self._rows(claim, [(self._bids(claim), claim.amount)])
 
-    def memory_on_nodes(self) -> None:
-        """The same for memory, on nodes whose memory is limited."""
-        if self.table.memory is not None:
-            self._on_nodes("memory", self.table.memory, self.columns.free.memory)
-
-    def licenses(self) -> None:
-        """Σ_i licences·b_i ≤ free licences, over the whole cluster."""
-        for number, (name, free) in enumerate(self.columns.licenses.items()):
-            counts = [demand.licenses.get(name, 0) for demand in self.table.demands]
-            terms = [
-                (bid, counts[job])
-                for bid, job in zip(self.bids, self.table.job.tolist(), strict=True)
-                if counts[job]
-            ]
-            if terms:
-                self._at_most(f"license{number}", terms, free)
-
-    def reservations(self) -> None:
-        """What bids that outlast a reservation's start leave of its nodes: the rows above, for those bids."""
-        for number, guard in enumerate(self.guards):
-            for name, amounts, room in self._guarded(guard):
-                self._on_nodes(f"guard{number}_{name}", amounts, room)
-
-    def _guarded(self, guard: Guard) -> Iterator[tuple[str, IntArray, IntArray]]:
-        """Yield each resource, what long bids take of it on reserved nodes, and the room on every node."""
-        kinds = {kind: f"gres{index}" for index, kind in enumerate(self.table.gres)}
-        for what, amounts, room in guard.amounts(self.table):
-            yield kinds.get(what, what), amounts, self._room(guard, room)
-
-    def _room(self, guard: Guard, room: IntArray) -> IntArray:
-        everywhere = np.zeros(len(self.columns.names), np.int64)
-        everywhere[guard.nodes] = room
-        return everywhere
-
-    def _on_nodes(self, name: str, amounts: IntArray, free: IntArray) -> None:
-        """Add the row of one resource for each node that some bid wants it on."""
-        wanted = np.flatnonzero(amounts)
-        if name.endswith("memory"):
-            wanted = wanted[free[self.table.node[wanted]] < UNLIMITED_MIB // 2]
-        by_node = wanted[np.argsort(self.table.node[wanted], kind="stable")]
-        nodes = self.table.node[by_node]
-        starts = np.flatnonzero(np.diff(nodes, prepend=-1)).tolist()
+    def _bids(self, claim: Claim) -> list[LpVariable]:
+        """Return the bid of each amount."""
+        if claim.by_bid:
+            return self.bids
         bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths)
-        bids = [self.bids[bid] for bid in bid_of[by_node].tolist()]
-        values = amounts[by_node].tolist()
-        for start, end in pairwise([*starts, len(values)]):
-            node = int(nodes[start])
-            terms = zip(bids[start:end], values[start:end], strict=True)
-            self._at_most(f"{name}_n{node}", terms, int(free[node]))
+        return [self.bids[bid] for bid in bid_of.tolist()]
+
+    def _rows(self, claim: Claim, parts: list[tuple[list[LpVariable], IntArray]]) -> None:
+        """Add Σ amount·variable ≤ capacity for each cell; variables and amounts as the claim's rows."""
+        order = np.argsort(claim.row, kind="stable")
+        wanted = order[np.any([amount != 0 for _, amount in parts], axis=0)[order]]
+        starts = np.flatnonzero(np.diff(claim.row[wanted], prepend=-1)).tolist()
+        for start, end in pairwise([*starts, len(wanted)]):
+            mine = wanted[start:end]
+            cell = int(claim.row[mine[0]])
+            terms = [
+                (variables[place], count)
+                for variables, amount in parts
+                for place, count in zip(mine.tolist(), amount[mine].tolist(), strict=True)
+                if count
+            ]
+            self._at_most(f"{claim.symbol}_{cell}", terms, int(claim.capacity[cell]))
 
     def _at_most(self, name: str, terms: Iterable[tuple[LpVariable, int]], limit: int) -> None:
         expression = LpAffineExpression(list(terms))

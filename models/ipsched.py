@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
+from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
+from ..bidgen.families.claims import Cell, Placing, Taken
+from ..bidgen.families.registry import taken_by
 from ..bidgen.fields import GresChoice, gres_choices, units_of, usable
-from ..bidgen.guard import Guard, part_of
+from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
@@ -86,7 +89,6 @@ class Ipsched:
         self.t = self._amounts("t", LpBinary)
         self.x = self._amounts("x", LpInteger)
         self._others: list[LpVariable] = []
-        self._node_terms: dict[tuple[str, int], list[tuple[LpVariable, int, Job]]] = {}
         self.one_variant_per_job()
         self.cores_of_jobs()
         self.nodes_of_jobs()
@@ -94,8 +96,7 @@ class Ipsched:
         self.required_nodes()
         self.gres_over_all_nodes()
         self.switches()
-        self.licenses()
-        self.on_nodes()
+        self.capacities()
 
     def _options(self, demands: tuple[Demand, ...]) -> list[Option]:
         options: list[Option] = []
@@ -189,9 +190,6 @@ class Ipsched:
                 LpConstraintLE,
                 0,
             )
-            if not option.demand.exclusive:
-                node = int(option.nodes[place])
-                self._node_terms.setdefault((f"gres {kind}", node), []).append((y, 1, option.demand.job))
         self._dealt[number, kind] = counts
         terms = [(y, 1) for y in counts]
         self._row(f"total{number}_{kind}", [*terms, (self.s[number], -count)], LpConstraintEQ, 0)
@@ -215,67 +213,30 @@ class Ipsched:
             limit = option.demand.max_switches
             self._row(f"leaves{number}", [(one, 1) for one in z.values()], LpConstraintLE, limit)
 
-    def licenses(self) -> None:
-        """Σ_j licences·s_j ≤ free licences."""
-        for index, (name, free) in enumerate(self.columns.licenses.items()):
-            pairs = zip(self.s, self.options, strict=True)
-            terms = [
-                (s, option.demand.licenses[name]) for s, option in pairs if name in option.demand.licenses
-            ]
-            if terms:
-                self._row(f"license{index}", terms, LpConstraintLE, free)
-
-    def on_nodes(self) -> None:
-        """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), and the same for memory."""
+    def capacities(self) -> None:
+        """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), and every other family's rows."""
+        terms: dict[Cell, list[tuple[LpVariable, int]]] = {}
+        limits: dict[Cell, int] = {}
         for number, option in enumerate(self.options):
-            self._collect(number, option)
-        for index, ((what, node), terms) in enumerate(self._node_terms.items()):
-            pairs = [(variable, amount) for variable, amount, _ in terms]
-            self._row(f"on_node{index}", pairs, LpConstraintLE, self._free(what, node))
-        self.reservations()
+            placing = Placing(demand=option.demand, choice=option.choice, nodes=option.nodes)
+            for taken in taken_by(placing, self.columns, self.guards):
+                limits[taken.cell] = taken.capacity
+                terms.setdefault(taken.cell, []).extend(self._terms(number, taken))
+        for index, (cell, pairs) in enumerate(terms.items()):
+            # What jobs only give back limits nobody.
+            if any(amount > 0 for _, amount in pairs):
+                self._row(f"{cell.resource.family}_{index}", pairs, LpConstraintLE, limits[cell])
 
-    def reservations(self) -> None:
-        """The same rows for jobs that outlast a reservation's start, with the room beside it.
-
-        A job that has reserved some of it itself gives that back where it starts with less.
-        """
-        for number, guard in enumerate(self.guards):
-            place_of = {node: place for place, node in enumerate(guard.nodes.tolist())}
-            rows = {key: terms for key, terms in self._node_terms.items() if key[1] in place_of}
-            for index, ((what, node), terms) in enumerate(rows.items()):
-                long = [(variable, amount) for variable, amount, job in terms if guard.outlasts(job)]
-                if long:
-                    place = place_of[node]
-                    own = [
-                        (s, -int(part_of(guard.kept[option.demand.job.id], _name(what))[place]))
-                        for s, option in zip(self.s, self.options, strict=True)
-                        if option.demand.job.id in guard.kept and guard.outlasts(option.demand.job)
-                    ]
-                    limit = int(part_of(guard.room, _name(what))[place])
-                    self._row(f"guard{number}_{index}", [*long, *own], LpConstraintLE, limit)
-
-    def _collect(self, number: int, option: Option) -> None:
-        """Note what one option takes of each of its nodes."""
-        demand = option.demand
-        per_node = {kind: count for kind, _, count in option.choice.per_node if count}
-        for place, node in enumerate(option.nodes.tolist()):
-            x, t = self.x[number][place], self.t[number][place]
-            taken: list[tuple[str, LpVariable, int]] = [("cores", x, demand.unit)]
-            if demand.exclusive:
-                taken = [("cores", t, int(self.columns.total.cores[node]))]
-                taken += [
-                    (f"gres {kind}", t, int(all_[node])) for kind, all_ in self.columns.total.gres.items()
-                ]
-            else:
-                taken += [(f"gres {kind}", t, count) for kind, count in per_node.items()]
-            if self.columns.free.memory[node] < UNLIMITED_MIB:
-                taken += [("memory", t, demand.memory_per_node), ("memory", x, demand.memory_per_unit)]
-            for what, variable, amount in taken:
-                if amount:
-                    self._node_terms.setdefault((what, node), []).append((variable, amount, demand.job))
-
-    def _free(self, what: str, node: int) -> int:
-        return int(part_of(self.columns.free, _name(what))[node])
+    def _terms(self, number: int, taken: Taken) -> Iterator[tuple[LpVariable, int]]:
+        """Yield the variables of what one option takes of one cell."""
+        if taken.on_job:
+            yield self.s[number], taken.on_job
+        if taken.on_node:
+            yield self.t[number][taken.at], taken.on_node
+        if taken.on_unit:
+            yield self.x[number][taken.at], taken.on_unit
+        if taken.dealt:
+            yield self._dealt[number, taken.dealt][taken.at], 1
 
     def _row(self, name: str, terms: list[tuple[LpVariable, int]], sense: int, right: int) -> None:
         constraint = LpConstraint(LpAffineExpression(terms), sense, name.replace(" ", "_"), right)
@@ -381,7 +342,3 @@ class Ipsched:
                 dealt = np.array([value_of[id(y)] for y in self._dealt[number, kind]], np.int64)[mine]
                 gres[kind] = gres.get(kind, np.zeros(len(nodes), np.int64)) + dealt
         return gres
-
-
-def _name(what: str) -> str:
-    return what.removeprefix("gres ")

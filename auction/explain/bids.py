@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
-from ...bidgen.guard import Guard
-from ...bidgen.table import BidTable
+from ...bidgen.columns import IntArray
+from ...bidgen.families.claims import Resource
+from ...bidgen.families.pools import use_of_nodes
+from ...bidgen.families.registry import words_of
 from ...cluster.jobs import Job
 from ...cluster.schedule import Award, BidClass
 from ...cluster.snapshot import Snapshot
+from ..ledger import FreeState, Short
 from ..step import Step
 from .changes import Room
 from .prices import Market
@@ -68,6 +70,7 @@ class JobBids:
         self._table = market.table
         self._room = room
         self._others = others
+        self._state = FreeState(market.table, room.columns, room.guards)
         self._jobs = {job.id: job for job in snapshot.jobs}
 
     def of(self, job: Job) -> Iterator[BidView]:
@@ -75,9 +78,8 @@ class JobBids:
         place = next((one.index for one in self._table.demands if one.job.id == job.id), None)
         if place is None or self._step.schedule.model == "ipsched":
             return
-        licenses = tuple(self._licenses(job))
         for bid in range(*np.searchsorted(self._table.job, [place, place + 1]).tolist()):
-            yield self._view(job, bid, (*self._lacks(bid), *self._delays(job, bid), *licenses))
+            yield self._view(job, bid, tuple(self._lacks(bid)))
 
     def _view(self, job: Job, bid: int, lacks: tuple[Lack, ...]) -> BidView:
         table, cluster = self._table, self._step.cluster
@@ -104,52 +106,32 @@ class JobBids:
         )
 
     def _lacks(self, bid: int) -> Iterator[Lack]:
-        """Yield what is short on the bid's nodes once the other jobs of the award have started."""
-        nodes = self._table.node[self._table.entries(bid)]
-        columns = self._room.columns
-        limited = columns.total.memory[nodes] < UNLIMITED_MIB
-        for what, wanted, left in _needs(self._table, bid, columns.free):
-            short = left[nodes] < wanted
-            names = self._names(nodes[short & limited if what == "memory" else short])
-            if names:
-                holders = tuple(one.job for one in self._others if any(name in one.nodes for name in names))
-                yield Lack(what=what, nodes=names, held_by=holders)
-
-    def _delays(self, job: Job, bid: int) -> Iterator[Lack]:
-        """Yield the reservations that the bid would delay, and on which nodes."""
-        nodes = self._table.node[self._table.entries(bid)]
-        for guard in self._room.guards:
-            if guard.outlasts(job):
-                names = self._names(_delayed(self._table, bid, nodes, guard))
-                if names:
-                    yield Lack(what="room beside the reservation", nodes=names, held_by=(guard.job.id,))
+        """Yield what is short of each family's cells once the other jobs of the award have started."""
+        delayed: dict[str, list[Short]] = {}
+        for short in self._state.short(bid):
+            if short.claim.guard is not None:
+                delayed.setdefault(short.claim.guard.job.id, []).append(short)
+                continue
+            names = () if short.claim.by_bid else self._names(short.cells)
+            holders = self._on(names) if names else self._of_pool(short.claim.resource)
+            yield Lack(what=words_of(short.claim), nodes=names, held_by=holders)
+        for job, found in delayed.items():
+            nodes = [one.claim.guard.nodes[one.cells] for one in found if one.claim.guard is not None]
+            names = self._names(np.unique(np.concatenate(nodes)))
+            yield Lack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
 
     def _names(self, nodes: IntArray) -> tuple[str, ...]:
         return tuple(self._room.columns.names[node] for node in nodes.tolist())
 
-    def _licenses(self, job: Job) -> Iterator[Lack]:
-        left = self._room.columns.licenses
-        for name, count in job.request.licenses.items():
-            if count > left[name]:
-                holders = (one.job for one in self._others if name in self._jobs[one.job].request.licenses)
-                yield Lack(what=f"{name} licences", nodes=(), held_by=tuple(holders))
+    def _on(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(one.job for one in self._others if any(name in one.nodes for name in names))
 
-
-def _needs(table: BidTable, bid: int, free: Capacity) -> Iterator[tuple[str, IntArray, IntArray]]:
-    """Yield what a bid wants on its nodes, and what is free of it (shape of ``free``)."""
-    entries = table.entries(bid)
-    yield "cores", table.cores[entries], free.cores
-    if table.memory is not None:
-        yield "memory", table.memory[entries], free.memory
-    for kind, counts in table.gres.items():
-        yield kind, counts[entries], free.gres[kind]
-
-
-def _delayed(table: BidTable, bid: int, nodes: IntArray, guard: Guard) -> IntArray:
-    """Return the nodes of a bid that have too little room beside a reservation."""
-    reserved = np.isin(nodes, guard.nodes)
-    place = np.searchsorted(guard.nodes, nodes[reserved])
-    short = np.zeros(len(place), np.bool_)
-    for _, wanted, left in _needs(table, bid, guard.room):
-        short |= left[place] < wanted[reserved]
-    return nodes[reserved][short]
+    def _of_pool(self, resource: Resource) -> tuple[str, ...]:
+        """Return the jobs that start and take of what stands on no node."""
+        pools = self._room.columns.pools
+        return tuple(
+            one.job
+            for one in self._others
+            for cell in pools.cells(self._jobs[one.job], use_of_nodes(one.nodes.values()))
+            if cell.resource == resource
+        )

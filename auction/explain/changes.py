@@ -16,6 +16,7 @@ import numpy as np
 
 from ...bidgen.columns import Capacity, Columns, columns_of, nothing_held
 from ...bidgen.demand import Demand, DemandReader, Variant
+from ...bidgen.families.pools import use_of_nodes
 from ...bidgen.fields import gres_choices, units_of, usable
 from ...bidgen.first_fit import FirstFit
 from ...bidgen.generate import BidOptions, generate_bids
@@ -119,11 +120,10 @@ class Room:
 
 def _beside(columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Columns:
     free = less_awards(columns, awards)
-    licenses = dict(columns.licenses)
+    pools = columns.pools.copy()
     for award in awards:
-        for name, count in jobs[award.job].request.licenses.items():
-            licenses[name] -= count
-    return replace(columns, free=free, licenses=licenses, is_empty=nothing_held(columns.total, free))
+        pools.take(jobs[award.job], use_of_nodes(award.nodes.values()))
+    return replace(columns, free=free, pools=pools, is_empty=nothing_held(columns.total, free))
 
 
 def _room_left(guard: Guard, columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Guard:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import Capacity, FloatArray, IntArray
+from ...bidgen.columns import Capacity, IntArray
+from ...bidgen.families.claims import Resource
+from ...bidgen.families.memory import MEMORY
+from ...bidgen.families.registry import amounts_of
 from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ..options import StepOptions
@@ -48,7 +51,7 @@ class Overview:
         bound: no award over these bids is worth more; the prices prove it.
         groups: nodes in some bid, the dearest first.
         unwanted: nodes in no bid.
-        licenses: price of one by name.
+        pools: price of one unit of what stands on no node, as licences.
         rooms: by the job that a reservation is for: what a job that would outlast its start pays besides.
         jobs: of the window, highest priority first.
     """
@@ -61,7 +64,7 @@ class Overview:
     bound: float
     groups: tuple[PriceGroup, ...]
     unwanted: tuple[str, ...]
-    licenses: Mapping[str, float]
+    pools: Mapping[Resource, float]
     rooms: Mapping[str, tuple[PriceGroup, ...]]
     jobs: tuple[JobPrice, ...]
 
@@ -84,7 +87,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
         bound=prices.bound,
         groups=tuple(_groups(prices.of_nodes, columns.free, wanted, columns.names)),
         unwanted=tuple(columns.names[node] for node in np.flatnonzero(~prices.wanted).tolist()),
-        licenses=prices.of_licenses,
+        pools=prices.of_pools,
         rooms={
             guard.job.id: tuple(
                 _groups(amounts, _spread(guard.room, guard.nodes, columns.free), guard.nodes, columns.names)
@@ -106,7 +109,7 @@ def _empty(step: Step, options: StepOptions) -> Overview:
         bound=0.0,
         groups=(),
         unwanted=step.cluster.columns.names,
-        licenses={},
+        pools={},
         rooms={},
         jobs=(),
     )
@@ -126,8 +129,8 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
     """Yield some nodes by equal prices, the dearest first."""
     whole = np.zeros(len(names))
     for what, price in prices.items():
-        whole += price * _amount(free, what)
-    kinds = [what for what, price in prices.items() if price.any()] or ["cores"]
+        whole += price * amounts_of(free, what)
+    kinds = [what for what, price in prices.items() if price.any()] or list(prices)[:1]
     table = np.stack([prices.get(kind, np.zeros(len(names)))[nodes] for kind in kinds], axis=1)
     keys, group = np.unique(table, axis=0, return_inverse=True)
     group = group.ravel()
@@ -143,15 +146,10 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
         )
 
 
-def _amount(free: Capacity, what: str) -> FloatArray | IntArray:
-    if what == "cores":
-        return free.cores
-    return free.memory if what == "memory" else free.gres[what]
-
-
-def _by_unit(kinds: list[str], prices: list[float]) -> Iterator[tuple[str, float]]:
+def _by_unit(kinds: list[Resource], prices: list[float]) -> Iterator[tuple[str, float]]:
     for kind, price in zip(kinds, prices, strict=True):
-        yield ("memory_gib", price * MIB_IN_GIB) if kind == "memory" else (kind, price)
+        is_memory = kind.family == MEMORY.name
+        yield ("memory_gib", price * MIB_IN_GIB) if is_memory else (kind.label, price)
 
 
 def _jobs(step: Step, market: Market) -> Iterator[JobPrice]:

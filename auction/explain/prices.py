@@ -7,7 +7,7 @@ make every winner gain and every loser lose need not exist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log10
 
@@ -15,14 +15,17 @@ import numpy as np
 
 from ...bidgen.columns import BoolArray, Columns, FloatArray, IntArray
 from ...bidgen.demand import Demand
+from ...bidgen.families.claims import Claim, Resource
+from ...bidgen.families.memory import MEMORY
+from ...bidgen.families.registry import claims_of
 from ...bidgen.generate import generate_bids
 from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
 from ...cluster.schedule import Award
-from ...models.search.packing import Packing, Part, full_packing, parts_of
+from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
-from ..attempt import Cluster, bid_options
+from ..attempt import AttemptResult, Cluster, bid_options
 from ..ledger import greedy
 from ..options import StepOptions
 from ..programs import bid_weights
@@ -37,7 +40,7 @@ _WEAKER = 1e-3
 _NOTHING = 1e-3
 MIB_IN_GIB = 1024
 
-Amounts = Mapping[str, FloatArray]
+Amounts = Mapping[Resource, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -45,61 +48,40 @@ class Prices:
     """What one unit of everything costs, in units of what is maximised (priority, or priority × cores).
 
     Attributes:
-        of_nodes: by resource (``cores``, ``memory`` by the MiB, each gres), shape (nodes,).
-        of_licenses: of one licence by name.
+        of_nodes: by resource (memory by the MiB), shape (nodes,).
+        of_pools: by resource that stands on no node, as licences.
         of_rooms: what jobs that outlast a reservation's start pay besides, on its nodes: shape (nodes,).
         wanted: nodes that are in some bid, shape (nodes,).
         bound: no award over these bids is worth more; the prices prove it.
     """
 
     of_nodes: Amounts
-    of_licenses: Mapping[str, float]
+    of_pools: Mapping[Resource, float]
     of_rooms: tuple[tuple[Guard, Amounts], ...]
     wanted: BoolArray
     bound: float
 
-    def of_bids(self, table: BidTable) -> FloatArray:
+    def of_bids(self, table: BidTable, columns: Columns) -> FloatArray:
         """Return what each bid of a table costs, shape (bids,)."""
-        if not len(table):
-            return np.zeros(0)
-        amounts = {"cores": table.cores, **table.gres}
-        if table.memory is not None:
-            amounts["memory"] = table.memory
-        paid = _sum(self.of_nodes, amounts, table.node)
-        for guard, prices in self.of_rooms:
-            long = np.repeat(guard.of_jobs(table)[table.job], table.lengths)
-            paid += _sum(prices, amounts, table.node) * long
-        of_jobs = np.array([self._licenses(demand.licenses) for demand in table.demands])
-        cost: FloatArray = np.add.reduceat(paid, table.indptr[:-1]) + of_jobs[table.job]
+        cost = np.zeros(len(table))
+        bid = np.repeat(np.arange(len(table)), table.lengths)
+        for claim in claims_of(table, columns, tuple(guard for guard, _ in self.of_rooms)):
+            if claim.by_bid:
+                cost += claim.amount * self.of_pools.get(claim.resource, 0.0)
+            else:
+                paid = claim.amount * self._of_entries(claim)
+                cost += np.bincount(bid, weights=paid, minlength=len(table))
         return cost
 
-    def of_award(self, job: Job, award: Award, columns: Columns) -> float:
-        """Return what the award of a job costs."""
-        nodes = np.array([columns.index[name] for name in award.nodes], np.int64)
-        uses = list(award.nodes.values())
-        kinds = [kind for kind in self.of_nodes if kind not in {"cores", "memory"}]
-        amounts = {
-            "cores": np.array([use.cores for use in uses], np.int64),
-            "memory": np.array([use.memory_mib or 0 for use in uses], np.int64),
-            **{kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in kinds},
-        }
-        paid = _sum(self.of_nodes, amounts, nodes)
+    def _of_entries(self, claim: Claim) -> FloatArray:
+        """Return the price of a unit on each entry; what has no price is free."""
+        amounts = self.of_nodes
         for guard, prices in self.of_rooms:
-            if guard.outlasts(job):
-                paid += _sum(prices, amounts, nodes)
-        return float(paid.sum()) + self._licenses(job.request.licenses)
-
-    def _licenses(self, counts: Mapping[str, int]) -> float:
-        return sum((self.of_licenses.get(name, 0.0) * count for name, count in counts.items()), start=0.0)
-
-
-def _sum(prices: Amounts, amounts: Mapping[str, IntArray], nodes: IntArray) -> FloatArray:
-    """Return what amounts on nodes cost together, shape of ``nodes``; what has no price is free."""
-    paid = np.zeros(len(nodes))
-    for what, counts in amounts.items():
-        if what in prices:
-            paid += prices[what][nodes] * counts
-    return paid
+            amounts = prices if guard is claim.guard else amounts
+        if claim.resource not in amounts:
+            return np.zeros(len(claim.row))
+        nodes = claim.row if claim.guard is None else claim.guard.nodes[claim.row]
+        return amounts[claim.resource][nodes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +105,7 @@ class Market:
     Attributes:
         table: the bids; ``worth`` and ``cost`` of each, shape (bids,).
         award: what the step's award is worth.
+        prices_paid: what each job that starts pays, by its id.
     """
 
     cluster: Cluster
@@ -132,6 +115,7 @@ class Market:
     cost: FloatArray
     prices: Prices
     award: float
+    prices_paid: Mapping[str, float]
 
     def quote(self, demand: Demand) -> Quote | None:
         """Return the bid that gains a job of the window most, the cheapest of equals; None without one."""
@@ -145,7 +129,7 @@ class Market:
         demands = (replace(demand, index=0),)
         table = generate_bids(demands, cluster.columns, cluster.topology, options, cluster.guards).table
         worth = _worth(table, self.options)
-        return self._best(table, worth, self.prices.of_bids(table), np.arange(len(table)))
+        return self._best(table, worth, self.prices.of_bids(table, cluster.columns), np.arange(len(table)))
 
     def _best(self, table: BidTable, worth: FloatArray, cost: FloatArray, bids: IntArray) -> Quote | None:
         if not len(bids):
@@ -159,7 +143,7 @@ class Market:
         """Return what a job that starts pays."""
         return Quote(
             worth=_worth_of_award(job, award, self.options),
-            price=self.prices.of_award(job, award, self.cluster.columns),
+            price=self.prices_paid[job.id],
             nodes=tuple(award.nodes),
         )
 
@@ -178,10 +162,20 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
         options=options,
         table=table,
         worth=worth,
-        cost=prices.of_bids(table),
+        cost=prices.of_bids(table, columns),
         prices=prices,
         award=award,
+        prices_paid=dict(_paid(step.best, prices, columns)),
     )
+
+
+def _paid(best: AttemptResult, prices: Prices, columns: Columns) -> Iterator[tuple[str, float]]:
+    """Yield what each winner pays, as it was awarded."""
+    won = np.zeros(len(best.table), np.bool_)
+    won[best.chosen] = True
+    table = best.table.only(won)
+    for job, cost in zip(table.job.tolist(), prices.of_bids(table, columns).tolist(), strict=True):
+        yield table.demands[job].job.id, cost
 
 
 def _worth(table: BidTable, options: StepOptions) -> FloatArray:
@@ -198,64 +192,66 @@ def _worth_of_award(job: Job, award: Award, options: StepOptions) -> float:
 def _prices(
     table: BidTable, worth: FloatArray, target: float, columns: Columns, guards: tuple[Guard, ...]
 ) -> Prices:
-    parts = parts_of(table, columns, guards)
-    packing = full_packing(table, parts)
+    claims = list(claims_of(table, columns, guards))
+    packing = full_packing(table, claims)
     rounds = max(_FEWEST_ROUNDS, min(_ROUNDS, _ENTRIES // max(1, len(packing.row))))
     found = find_prices(packing, worth, target, rounds, lambda: False)
-    ends = np.cumsum([len(part.capacity) for part in parts])[:-1]
+    ends = np.cumsum([len(claim.capacity) for claim in claims])[:-1]
     exact = np.split(found.price, ends)
-    by_part, bound = _coarse(packing, worth, parts, exact)
+    by_claim, bound = _coarse(packing, worth, claims, exact)
     wanted = np.zeros(len(columns.names), np.bool_)
     wanted[table.node] = True
     return Prices(
-        of_nodes=_by_what(parts, by_part, None, len(wanted)),
-        of_licenses={
-            part.what: float(price[0]) for part, price in zip(parts, by_part, strict=True) if part.is_license
+        of_nodes=_by_what(claims, by_claim, None, len(wanted)),
+        of_pools={
+            claim.resource: float(price[0])
+            for claim, price in zip(claims, by_claim, strict=True)
+            if claim.by_bid
         },
-        of_rooms=tuple((guard, _by_what(parts, by_part, guard, len(wanted))) for guard in guards),
+        of_rooms=tuple((guard, _by_what(claims, by_claim, guard, len(wanted))) for guard in guards),
         wanted=wanted,
         bound=bound,
     )
 
 
-def _by_what(parts: list[Part], prices: list[FloatArray], guard: Guard | None, count: int) -> Amounts:
+def _by_what(claims: list[Claim], prices: list[FloatArray], guard: Guard | None, count: int) -> Amounts:
     """Return the prices of nodes' resources now, or in a reservation's room, shape (count,) each."""
-    found: dict[str, FloatArray] = {}
-    for part, price in zip(parts, prices, strict=True):
-        if part.is_license or part.guard is not guard:
+    found: dict[Resource, FloatArray] = {}
+    for claim, price in zip(claims, prices, strict=True):
+        if claim.by_bid or claim.guard is not guard:
             continue
-        found[part.what] = np.zeros(count)
-        found[part.what][slice(None) if guard is None else guard.nodes] = price
+        found[claim.resource] = np.zeros(count)
+        found[claim.resource][slice(None) if guard is None else guard.nodes] = price
     return found
 
 
 def _coarse(
-    packing: Packing, worth: FloatArray, parts: list[Part], exact: list[FloatArray]
+    packing: Packing, worth: FloatArray, claims: list[Claim], exact: list[FloatArray]
 ) -> tuple[list[FloatArray], float]:
     """Return the prices with as few different values as the bound allows, and the bound they prove."""
-    least = _NOTHING * max((_dearest(*one) for one in zip(parts, exact, strict=True)), default=0.0)
+    least = _NOTHING * max((_dearest(*one) for one in zip(claims, exact, strict=True)), default=0.0)
     best = _bound(packing, worth, exact)
     for levels in _LEVELS:
-        rounded = [_rounded(part, price, levels, least) for part, price in zip(parts, exact, strict=True)]
+        rounded = [_rounded(claim, price, levels, least) for claim, price in zip(claims, exact, strict=True)]
         bound = _bound(packing, worth, rounded)
         if bound <= best * (1 + _WEAKER):
             return rounded, bound
     return exact, best
 
 
-def _rounded(part: Part, price: FloatArray, levels: int, least: float) -> FloatArray:
-    if _dearest(part, price) <= least:
+def _rounded(claim: Claim, price: FloatArray, levels: int, least: float) -> FloatArray:
+    if _dearest(claim, price) <= least:
         return np.zeros_like(price)
     highest = float(price.max())
-    unit = 1 / MIB_IN_GIB if part.what == "memory" else 1.0
+    unit = 1 / MIB_IN_GIB if claim.resource.family == MEMORY.name else 1.0
     step, digits = _round_number(highest / unit / levels)
     rounded: FloatArray = np.round(np.round(price / unit / step) * step, digits) * unit
     return rounded
 
 
-def _dearest(part: Part, price: FloatArray) -> float:
+def _dearest(claim: Claim, price: FloatArray) -> float:
     """Return what all there is of a capacity costs where that is most."""
-    return float((part.capacity * price).max(initial=0.0))
+    return float((claim.capacity * price).max(initial=0.0))
 
 
 def _round_number(value: float) -> tuple[float, int]:

@@ -10,7 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ...bidgen.families.claims import Resource
 from ...cluster.jobs import Job, JobType
+from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import join
 from ...topology.tree import topology_of
@@ -98,10 +100,15 @@ def _amounts(snapshot: Snapshot) -> dict[str, Amount]:
     total: Counter[str] = Counter()
     free: Counter[str] = Counter()
     for node in snapshot.nodes:
-        total.update({"cores": node.total.cores, "memory_mib": node.total.memory_mib or 0, **node.total.gres})
+        total.update(_by_label(node.total))
         if node.state.takes_jobs:
-            free.update({"cores": node.free.cores, "memory_mib": node.free.memory_mib or 0, **node.free.gres})
+            free.update(_by_label(node.free))
     return {name: Amount(total=count, free=free[name]) for name, count in total.items() if count}
+
+
+def _by_label(amounts: Resources) -> dict[str, int]:
+    gres = {Resource("gres", kind).label: count for kind, count in amounts.gres.items()}
+    return {"cores": amounts.cores, "memory_mib": amounts.memory_mib or 0, **gres}
 
 
 def _levels(snapshot: Snapshot) -> dict[int, int]:

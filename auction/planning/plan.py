@@ -162,7 +162,7 @@ class _Planner:
     def plan(self, demand: Demand) -> PlannedJob | None:
         """Return the job at its earliest start, which is taken; None when it can never start."""
         job = demand.job
-        alike = repr((job.request, job.partition, job.user, job.time_limit_s))
+        alike = repr((job.request, job.partition, job.user, job.time_limit_s, self.columns.pools.alike(job)))
         duration = inf if job.time_limit_s is None else float(job.time_limit_s)
         since = self._earliest.get(alike, -inf)
         start, spot = next(self._starts(demand, duration, since), (inf, None))
@@ -170,7 +170,7 @@ class _Planner:
         if spot is None:
             return None
         end = start + duration
-        self._timeline.take(spot, demand.licenses, start, end)
+        self._timeline.take(spot, job, start, end)
         return PlannedJob(
             job=job.id,
             start=start,

@@ -6,7 +6,7 @@ at a moment needs its resources on the same nodes until it ends: on each node, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from math import isfinite
 
@@ -14,7 +14,9 @@ import numpy as np
 
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, nothing_held
 from ...bidgen.demand import Demand
+from ...bidgen.families.pools import use_of_arrays
 from ...bidgen.fields import gres_choices, units_of, usable
+from ...cluster.jobs import Job
 from ..forecast import Forecast, Spot
 
 
@@ -38,9 +40,7 @@ class Timeline:
         # By step of the forecast: nodes come back when jobs end, whatever is planned.
         self._takes_jobs = [step.takes_jobs for step in steps]
         self._ends = self.times
-        self._licenses: dict[str, IntArray] = {
-            name: np.full(len(steps), count) for name, count in columns.licenses.items()
-        }
+        self._pools = [step.pools.copy() for step in steps]
         self._limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
     def possible(self, demand: Demand, duration_s: float, since: float) -> IntArray:
@@ -71,7 +71,7 @@ class Timeline:
             free=free,
             takes_jobs=self._takes_jobs[step],
             is_empty=nothing_held(self._columns.total, free),
-            licenses={name: int(rows[moment:stop].min()) for name, rows in self._licenses.items()},
+            pools=self._pools[moment].joined(self._pools[moment + 1 : stop]),
         )
 
     def may_hold(self, demand: Demand, columns: Columns, leaf: IntArray) -> bool:
@@ -86,7 +86,7 @@ class Timeline:
                 return True
         return False
 
-    def take(self, spot: Spot, licenses: Mapping[str, int], start: float, end: float) -> None:
+    def take(self, spot: Spot, job: Job, start: float, end: float) -> None:
         """Let a job hold what it takes from a moment up to a time, which may be infinite."""
         first = self._cut(start)
         rows = slice(first, self._cut(end) if isfinite(end) else None)
@@ -95,8 +95,12 @@ class Timeline:
         self._free.memory[rows, nodes] -= np.where(self._limited[nodes], held.memory, 0)
         for kind, counts in held.gres.items():
             self._free.gres[kind][rows, nodes] -= counts
-        for name, count in licenses.items():
-            self._licenses[name][rows] -= count
+        use = use_of_arrays(held.cores, held.gres)
+        during = self._pools[rows]
+        for pools in during:
+            pools.take(job, use)
+        for pools in (*self._pools[:first], *self._pools[first + len(during) :]):
+            pools.spend(job, use)
 
     def _stops(self, first: int, duration_s: float) -> IntArray:
         """Return, for each moment from one on, the first at which a job that starts there is gone."""
@@ -121,8 +125,7 @@ class Timeline:
         if place == len(self.times) or self.times[place] != time:
             self.times = np.insert(self.times, place, time)
             self._free = _mapped(self._free, lambda rows: np.insert(rows, place, rows[place - 1], axis=0))
-            for name, rows in self._licenses.items():
-                self._licenses[name] = np.insert(rows, place, rows[place - 1])
+            self._pools.insert(place, self._pools[place - 1].copy())
         return place
 
 

@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...bidgen.families.registry import POOLED, title_of
 from ...cluster.jobs import Job
 from ...formats.hostlist import join
 from ..explain.overview import JobPrice, Overview, PriceGroup
@@ -55,8 +56,8 @@ def _head(found: Overview) -> RenderableType:
     table.add_row("award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}")
     more = f" ({100 * (found.bound / found.worth - 1):.2g} % more)" if found.worth else ""
     table.add_row("bound", f"no award over these bids is worth more than {figure(found.bound)}{more}")
-    for name, price in found.licenses.items():
-        table.add_row("licences", f"{figure(price)} for one of {name}")
+    for resource, price in found.pools.items():
+        table.add_row(title_of(resource), f"{figure(price)} for one of {resource.name}")
     without = sum(one.quote is None for one in found.jobs)
     if without:
         table.add_row("no bid", f"{counted(without, 'job')} of the window")
@@ -129,13 +130,17 @@ def overview_document(found: Overview) -> dict[str, Any]:
         },
         "nodes": [_group_document(group) for group in found.groups],
         "unwanted": {"count": len(found.unwanted), "nodes": join(found.unwanted)},
-        "licenses": dict(found.licenses),
+        **{family.name: _of_family(family.name, found) for family in POOLED},
         "reservations": [
             {"job": job, "nodes": [_group_document(group) for group in groups]}
             for job, groups in found.rooms.items()
         ],
         "jobs": [_job_document(one) for one in found.jobs],
     }
+
+
+def _of_family(family: str, found: Overview) -> dict[str, float]:
+    return {resource.name: price for resource, price in found.pools.items() if resource.family == family}
 
 
 def _group_document(group: PriceGroup) -> dict[str, Any]:

@@ -6,12 +6,14 @@ the same solutions as the PuLP model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, FloatArray, IntArray
+from ...bidgen.columns import BoolArray, Columns, FloatArray, IntArray
+from ...bidgen.families.claims import Claim
+from ...bidgen.families.registry import claims_of
 from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
 from ..solve.solver import IntegerProgram
@@ -142,54 +144,29 @@ def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
     return found & (np.diff(indptr) > 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Part:
-    """Capacities of one kind, before any is dropped or merged, and what a table takes of them.
-
-    Attributes:
-        what: ``cores``, ``memory``, a gres or a licence by name.
-        guard: the reservation whose room it is, None for what is free now.
-        is_license: one capacity, taken by bids; otherwise taken by entries of bids.
-        row, amount: which capacity and how much of it, shape (entries,), of a licence (bids,).
-        capacity: shape (nodes,), of a reservation's room its nodes, of a licence (1,).
-    """
-
-    what: str
-    guard: Guard | None = None
-    is_license: bool = False
-    row: IntArray
-    amount: IntArray
-    capacity: IntArray
-
-
-def parts_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> list[Part]:
-    """Return what bids compete for: cores, gres and memory of nodes, room of reservations, licences."""
-    return [*_on_nodes(table, columns), *_reserved(table, guards), *_licenses(table, columns)]
-
-
 def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
-    """Return a table's bids and capacities: cores, gres and memory of nodes, licences, reservations."""
-    rows = _stacked(table, parts_of(table, columns, guards))
+    """Return a table's bids and the capacities of every family."""
+    rows = _stacked(table, claims_of(table, columns, guards))
     return _packed(table, _reduced(rows.row, rows.column, rows.amount, rows.capacity, table.job))
 
 
-def full_packing(table: BidTable, parts: list[Part]) -> Packing:
-    """Return the same with every capacity of every part, one after another: rows tell what they are."""
-    return _packed(table, _stacked(table, parts))
+def full_packing(table: BidTable, claims: Iterable[Claim]) -> Packing:
+    """Return the same with every capacity of every claim, one after another: rows tell what they are."""
+    return _packed(table, _stacked(table, claims))
 
 
-def _stacked(table: BidTable, parts: list[Part]) -> _Rows:
+def _stacked(table: BidTable, claims: Iterable[Claim]) -> _Rows:
     bid = np.repeat(np.arange(len(table)), table.lengths)
     none = np.zeros(0, np.int64)
     rows, bids, amounts, capacities = [none], [none], [none], [none]
     offset = 0
-    for part in parts:
-        wanted = np.flatnonzero(part.amount)
-        rows.append(part.row[wanted] + offset)
-        bids.append(wanted if part.is_license else bid[wanted])
-        amounts.append(part.amount[wanted])
-        capacities.append(part.capacity)
-        offset += len(part.capacity)
+    for claim in claims:
+        wanted = np.flatnonzero(claim.amount)
+        rows.append(claim.row[wanted] + offset)
+        bids.append(wanted if claim.by_bid else bid[wanted])
+        amounts.append(claim.amount[wanted])
+        capacities.append(claim.capacity)
+        offset += len(claim.capacity)
     return _Rows(*(np.concatenate(arrays) for arrays in (rows, bids, amounts, capacities)))
 
 
@@ -203,31 +180,6 @@ def _packed(table: BidTable, rows: _Rows) -> Packing:
         amount=rows.amount[order],
         capacity=rows.capacity,
     )
-
-
-def _on_nodes(table: BidTable, columns: Columns) -> Iterator[Part]:
-    free = columns.free
-    yield Part(what="cores", row=table.node, amount=table.cores, capacity=free.cores)
-    for kind, counts in table.gres.items():
-        yield Part(what=kind, row=table.node, amount=counts, capacity=free.gres[kind])
-    if table.memory is not None:
-        limited = free.memory[table.node] < UNLIMITED_MIB
-        yield Part(what="memory", row=table.node, amount=table.memory * limited, capacity=free.memory)
-
-
-def _reserved(table: BidTable, guards: tuple[Guard, ...]) -> Iterator[Part]:
-    for guard in guards:
-        places = guard.places(table)
-        for what, amount, room in guard.amounts(table, places):
-            yield Part(what=what, guard=guard, row=places[0], amount=amount, capacity=room)
-
-
-def _licenses(table: BidTable, columns: Columns) -> Iterator[Part]:
-    row = np.zeros(len(table), np.int64)
-    for name, free in columns.licenses.items():
-        counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
-        amount = counts[table.job] if len(table) else row
-        yield Part(what=name, is_license=True, row=row, amount=amount, capacity=np.array([free]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -63,7 +63,7 @@ class AlikeAuction:
                 *(demand.variants, demand.unit, demand.units, demand.units_per_node, demand.least),
                 *(demand.node_counts, demand.memory_per_node, demand.memory_per_unit, demand.exclusive),
                 *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
-                *(tuple(sorted(demand.licenses.items())), demand.job.time_limit_s),
+                *(self._machine.columns.pools.alike(demand.job), demand.job.time_limit_s),
             )
             self._kind[demand.index] = self._kinds.setdefault(key, len(self._kinds))
         return self._kind[demand.index]

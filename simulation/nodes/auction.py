@@ -74,10 +74,7 @@ class Auction:
         return [demand for demand, _ in zip(jobs, range(self._window), strict=False)]
 
     def _could_start(self, demand: Demand, view: View) -> bool:
-        licenses = self._machine.licenses
-        return view.could_hold(demand) and all(
-            count <= licenses[name] for name, count in demand.licenses.items()
-        )
+        return view.could_hold(demand) and self._machine.columns.pools.hold(demand.job)
 
     def _auctioned(self, now: float, window: list[Demand], fitting: list[Demand]) -> Sequence[Start]:
         reserved = Reserved(self._machine, now, self._options.reserve)

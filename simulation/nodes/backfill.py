@@ -15,7 +15,7 @@ from ...bidgen.demand import Demand
 from ...bidgen.guard import Guard
 from ..turns import turn_of
 from .future import Future
-from .machine import Machine, Start, add_spot
+from .machine import Machine, Start, add_spot, use_of
 from .queue import NodeQueue
 from .select import GuardedViews, Selector, View
 
@@ -81,12 +81,13 @@ class Backfill:
 
     def _starts(self, demand: Demand, state: _Pass) -> bool:
         view = state.view(demand)
-        if not state.has_licenses(demand) or not view.could_hold(demand):
+        if not state.has_pools(demand) or not view.could_hold(demand):
             return False
         spot = self._selector.spot(demand, view)
-        if spot is not None:
-            state.take(demand, spot)
-        return spot is not None
+        if spot is None or not state.has_pools(demand, spot):
+            return False
+        state.take(demand, spot)
+        return True
 
     def _reserve(self, demand: Demand, state: _Pass) -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
@@ -111,14 +112,14 @@ class _Pass:
         self.started: list[Start] = []
         self._machine = machine
         self._free = machine.columns.free.copy()
-        self._licenses = dict(machine.licenses)
+        self._pools = machine.columns.pools.copy()
         self._guards: list[Guard] = []
         self._kept: list[Spot] = []
         self._views: GuardedViews | None = None
 
-    def has_licenses(self, demand: Demand) -> bool:
-        """Return whether the licences that a job needs are free."""
-        return all(count <= self._licenses[name] for name, count in demand.licenses.items())
+    def has_pools(self, demand: Demand, spot: Spot | None = None) -> bool:
+        """Return whether there is enough for a job, there or anywhere, of what stands on no node."""
+        return self._pools.hold(demand.job, None if spot is None else use_of(spot))
 
     def view(self, demand: Demand) -> View:
         """Return what a job may take: beside reservations it would run into, only their room."""
@@ -132,8 +133,7 @@ class _Pass:
         add_spot(self._free, spot, -1, limited)
         for guard in self._guards:
             guard.take(demand.job, spot.nodes, spot.held)
-        for name, count in demand.licenses.items():
-            self._licenses[name] -= count
+        self._pools.take(demand.job, use_of(spot))
         self.started.append(Start(demand=demand, spot=spot))
         self._views = None
 

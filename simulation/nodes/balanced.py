@@ -19,7 +19,7 @@ from ...bidgen.columns import BoolArray, Capacity, Columns, IntArray
 from ...bidgen.demand import Demand
 from ..subset import Candidate, fullest
 from .auction import Auction, Reserved, starts_of
-from .machine import Machine, Start, add_spot
+from .machine import Machine, Start, add_spot, use_of
 from .mix import Mix, Shape
 from .queue import NodeQueue
 from .select import GuardedViews, shape_of
@@ -213,9 +213,7 @@ class BalancedAuction(Auction):
         while left:
             views = GuardedViews(state.columns, state.beside_gres(keep).free, reserved.guards)
             fitting = [
-                demand
-                for demand in left
-                if state.has_licenses(demand) and views.of(demand).could_hold(demand)
+                demand for demand in left if state.has_pools(demand) and views.of(demand).could_hold(demand)
             ]
             free, asked, bidding = int(views.free.cores.sum()), 0, []
             for demand in fitting:
@@ -281,7 +279,7 @@ class _Pass:
             machine.columns,
             free=machine.columns.free.copy(),
             is_empty=machine.columns.is_empty.copy(),
-            licenses=dict(machine.licenses),
+            pools=machine.columns.pools.copy(),
         )
         self.started: list[Start] = []
         self.look()
@@ -296,13 +294,13 @@ class _Pass:
         self.views = GuardedViews(self.columns, self.free, self._reserved.guards)
         self.gres = sum(self.free.gres.values(), np.zeros_like(self.free.cores))
 
-    def has_licenses(self, demand: Demand) -> bool:
-        """Return whether the licences that a job needs are free."""
-        return all(count <= self.columns.licenses[name] for name, count in demand.licenses.items())
+    def has_pools(self, demand: Demand) -> bool:
+        """Return whether there is enough for a job of what stands on no node."""
+        return self.columns.pools.hold(demand.job)
 
     def could_start(self, demand: Demand) -> bool:
         """Return whether there is enough for a job, wherever it stands."""
-        return self.has_licenses(demand) and self.views.of(demand).could_hold(demand)
+        return self.has_pools(demand) and self.views.of(demand).could_hold(demand)
 
     def beside_gres(self, keep: int) -> Columns:
         """Return the columns with ``keep`` cores less on every node whose gres are free."""
@@ -318,10 +316,7 @@ class _Pass:
             reserved.take(start)
             add_spot(self.free, start.spot, -1, self._machine.limited)
             self.columns.is_empty[start.spot.nodes] = False
-            licenses = dict(self.columns.licenses)
-            for name, count in start.demand.licenses.items():
-                licenses[name] -= count
-            self.columns = replace(self.columns, licenses=licenses)
+            self.columns.pools.take(start.demand.job, use_of(start.spot))
             self.started.append(start)
         if starts:
             self.look()

@@ -133,7 +133,7 @@ class _NodeSystem:
 
     def handle(self, event: Event) -> None:
         if event.kind is EventKind.END:
-            self._machine.end(event.job)
+            self._machine.end(event.job, event.time)
             self._report()
         elif event.kind is EventKind.ARRIVAL:
             self._arrive(event.job)

@@ -6,13 +6,15 @@ The columns of bidgen are kept across steps and changed in place: no node is bui
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
 from ...auction.forecast import Spot
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, columns_of
 from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.families.pools import Use, use_of_arrays
+from ...bidgen.families.registry import amounts_of, resources_of_nodes
 from ...cluster.errors import AwardError
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology, topology_of
@@ -41,7 +43,7 @@ class Machine:
 
     Attributes:
         snapshot: the empty machine, without jobs.
-        columns: free resources as they are now; ``free``, ``is_empty`` and ``licenses`` change in place.
+        columns: free resources as they are now; ``free``, ``is_empty`` and ``pools`` change in place.
         topology: the switches.
         reader: turns the workload's jobs into demands.
         running: by job number.
@@ -52,8 +54,7 @@ class Machine:
         snapshot = replace(workload, jobs=()).snapshot()
         self.snapshot = snapshot
         columns = columns_of(snapshot)
-        self.licenses = dict(columns.licenses)
-        self.columns: Columns = replace(columns, licenses=self.licenses)
+        self.columns: Columns = columns
         self.topology: Topology = topology_of(snapshot)
         self.reader = DemandReader(snapshot, self.columns)
         self.running: dict[int, Holding] = {}
@@ -70,10 +71,11 @@ class Machine:
         if demand.index in self.running:
             raise AwardError(f"job {demand.job.id} starts at {now:g} while running")
         self._add(spot, -1)
-        for name, count in demand.licenses.items():
-            self.licenses[name] -= count
-            if self.licenses[name] < 0:
-                raise AwardError(f"job {demand.job.id} takes a licence {name} at {now:g} that is not free")
+        pools, use = self.columns.pools, use_of(spot)
+        lack = next(pools.lacks(demand.job, use), None)
+        if lack is not None:
+            raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
+        pools.take(demand.job, use)
         limit = demand.job.time_limit_s
         end = inf if limit is None else now + limit
         holding = Holding(demand=demand, spot=spot, start_s=now, limit_end_s=end)
@@ -81,12 +83,12 @@ class Machine:
         self._check(holding)
         return holding
 
-    def end(self, job: int) -> None:
-        """Give back what a running job holds."""
+    def end(self, job: int, now: float) -> None:
+        """Give back what a running job holds that ends now."""
         holding = self.running.pop(job)
         self._add(holding.spot, 1)
-        for name, count in holding.demand.licenses.items():
-            self.licenses[name] += count
+        early = holding.limit_end_s - now if isfinite(holding.limit_end_s) else None
+        self.columns.pools.give(holding.demand.job, use_of(holding.spot), early)
 
     def _add(self, spot: Spot, sign: int) -> None:
         add_spot(self.columns.free, spot, sign, self.limited)
@@ -97,13 +99,17 @@ class Machine:
     def _check(self, holding: Holding) -> None:
         """Raise AwardError when a node gave more than it had."""
         free, nodes = self.columns.free, holding.spot.nodes
-        given = {"cores": free.cores, "memory": free.memory, **free.gres}
-        for what, counts in given.items():
+        for resource in resources_of_nodes(free):
+            counts = amounts_of(free, resource)
             if (counts[nodes] < 0).any():
                 name = self.columns.names[int(nodes[np.argmin(counts[nodes])])]
-                raise AwardError(
-                    f"job {holding.demand.job.id}: {what} of {name} are given twice at {holding.start_s:g}"
-                )
+                what = f"{resource.label} of {name} are given twice at {holding.start_s:g}"
+                raise AwardError(f"job {holding.demand.job.id}: {what}")
+
+
+def use_of(spot: Spot) -> Use:
+    """Return what a job holds in all."""
+    return use_of_arrays(spot.held.cores, spot.held.gres)
 
 
 def add_spot(capacity: Capacity, spot: Spot, sign: int, limited: BoolArray) -> None:

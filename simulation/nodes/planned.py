@@ -19,7 +19,7 @@ from ...bidgen.demand import Demand
 from ..turns import turn_of
 from .backfill import Backfill
 from .future import Future
-from .machine import Machine, Start
+from .machine import Machine, Start, use_of
 from .queue import NodeQueue
 from .select import Selector, View, shape_of
 
@@ -71,7 +71,7 @@ class _Plan:
         self._machine = machine
         self._selector = selector
         self._now = now
-        self._licenses = dict(machine.licenses)
+        self._pools = machine.columns.pools.copy()
         # The first row is a plan for all time that keeps no node: every moment has one.
         self._starts, self._ends = np.array([-inf]), np.array([inf])
         # A bit for each node: most of a turn is joining the plans of a moment.
@@ -88,7 +88,7 @@ class _Plan:
     def all(self, waiting: Iterable[Demand]) -> None:
         """Start or plan each job."""
         for demand in waiting:
-            if not self._has_licenses(demand):
+            if not self._pools.hold(demand.job):
                 continue
             found = self._earliest(demand)
             if found is None:
@@ -105,13 +105,9 @@ class _Plan:
         self._starts, self._ends = np.append(self._starts, start), np.append(self._ends, end)
         self._kept = np.concatenate([self._kept, np.packbits(row, axis=1)])
 
-    def _has_licenses(self, demand: Demand) -> bool:
-        return all(count <= self._licenses[name] for name, count in demand.licenses.items())
-
     def _start(self, demand: Demand, spot: Spot) -> None:
         self.started.append(Start(demand=demand, spot=spot))
-        for name, count in demand.licenses.items():
-            self._licenses[name] -= count
+        self._pools.take(demand.job, use_of(spot))
         self._look_ahead()
 
     def _earliest(self, demand: Demand) -> tuple[float, Spot] | None:

@@ -31,9 +31,10 @@ def _read(job: Job, number: int, machine: Machine, known: dict[object, bool]) ->
     demand = machine.reader.read(job, number)
     if not isinstance(demand, Demand):
         return demand.detail
-    for name, count in job.request.licenses.items():
-        if count > machine.licenses[name]:
-            return f"it asks for {count} licences {name}, there are {machine.licenses[name]}"
+    pools = machine.columns.pools
+    lack = next(pools.lacks(job), None)
+    if lack is not None:
+        return pools.words(lack)
     key = (
         demand.variants,
         demand.units,
@@ -47,6 +48,7 @@ def _read(job: Job, number: int, machine: Machine, known: dict[object, bool]) ->
         demand.max_switches,
         demand.required.tobytes(),
         demand.unit,
+        pools.alike(job),
     )
     if key not in known:
         known[key] = place_alone(demand, machine.columns, machine.topology) is not None

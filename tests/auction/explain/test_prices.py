@@ -23,8 +23,11 @@ from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.render.explain import explanation_document
 from aucsched.auction.render.overview import overview_document
 from aucsched.auction.step import take_step
+from aucsched.bidgen.families.claims import Resource
 from aucsched.cluster.schedule import Award
 from aucsched.formats.hostlist import expand
+
+CORES = Resource("cores")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 FULL = EXAMPLES / "emulated-1408-full.json"
@@ -65,13 +68,13 @@ def test_what_nobody_competes_for_is_free_of_charge() -> None:
 def test_the_scarce_resource_has_the_price() -> None:
     jobs = [{"cores": 1, "priority": priority, "gres_per_node": {"gpu": 1}} for priority in (9, 8, 7)]
     found = market(one_node(*jobs, gres={"gpu": 2})).prices
-    assert found.of_nodes["cores"].tolist() == [0.0]
-    assert 7 <= found.of_nodes["gpu"][0] <= 8
+    assert found.of_nodes[CORES].tolist() == [0.0]
+    assert 7 <= found.of_nodes[Resource("gres", "gpu")][0] <= 8
     licensed = [{"cores": 1, "priority": priority, "licenses": {"m": 1}} for priority in (9, 8)]
     cluster = snapshot([{"name": "n1", "cores": 4}], licensed, licenses={"m": {"total": 1, "free": 1}})
     found = market(cluster).prices
-    assert found.of_nodes["cores"].tolist() == [0.0]
-    assert 8 <= found.of_licenses["m"] <= 9
+    assert found.of_nodes[CORES].tolist() == [0.0]
+    assert 8 <= found.of_pools[Resource("licenses", "m")] <= 9
 
 
 def test_room_beside_a_reservation_has_a_price_for_jobs_that_outlast_its_start() -> None:
@@ -84,7 +87,7 @@ def test_room_beside_a_reservation_has_a_price_for_jobs_that_outlast_its_start()
     cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
     ((guard, amounts),) = market(cluster, reserve=1).prices.of_rooms
     assert guard.job.id == "J1"
-    assert amounts["cores"].tolist() == [0.0, pytest.approx(998, abs=3), 0.0, 0.0]
+    assert amounts[CORES].tolist() == [0.0, pytest.approx(998, abs=3), 0.0, 0.0]
     assert told(cluster, "J3", reserve=1).quote.price == pytest.approx(998, abs=3)  # type: ignore[union-attr]
     short = told(cluster, "J4", reserve=1).quote
     assert short is not None
@@ -114,19 +117,23 @@ def proved(cluster: Snapshot, found: Market) -> float:
     value = 0.0
     for place, node in enumerate(cluster.nodes):
         free = {"cores": node.free.cores, "memory": node.free.memory_mib or 0, **node.free.gres}
-        value += sum(price[place] * free.get(what, 0) for what, price in prices.of_nodes.items())
-    value += sum(price * cluster.licenses[name].free for name, price in prices.of_licenses.items())
+        value += sum(price[place] * free.get(what.label, 0) for what, price in prices.of_nodes.items())
+    value += sum(price * cluster.licenses[what.name].free for what, price in prices.of_pools.items())
     gains: dict[int, float] = {}
     for bid, job in enumerate(table.job.tolist()):
         cost = sum(
-            price * table.demands[job].licenses.get(name, 0) for name, price in prices.of_licenses.items()
+            price * table.demands[job].licenses.get(what.name, 0) for what, price in prices.of_pools.items()
         )
         for entry in range(table.indptr[bid], table.indptr[bid + 1]):
             amounts = {"cores": table.cores, **table.gres}
             if table.memory is not None:
                 amounts["memory"] = table.memory
             node = table.node[entry]
-            cost += sum(prices.of_nodes[what][node] * counts[entry] for what, counts in amounts.items())
+            cost += sum(
+                price[node] * amounts[what.label][entry]
+                for what, price in prices.of_nodes.items()
+                if what.label in amounts
+            )
         assert found.cost[bid] == pytest.approx(cost, rel=1e-9, abs=1e-9)
         gains[job] = max(gains.get(job, 0.0), float(found.worth[bid]) - cost)
     return float(value + sum(gains.values()))
@@ -147,10 +154,11 @@ def linear_bound(found: Market) -> float:
     """Return the optimum of the linear program over the bids, by HiGHS."""
     import highspy  # noqa: PLC0415 - only here
 
-    from aucsched.models.search.packing import full_packing, parts_of  # noqa: PLC0415
+    from aucsched.bidgen.families.registry import claims_of  # noqa: PLC0415
+    from aucsched.models.search.packing import full_packing  # noqa: PLC0415
 
     table = found.table
-    packing = full_packing(table, parts_of(table, found.cluster.columns))
+    packing = full_packing(table, claims_of(table, found.cluster.columns))
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     bids = [solver.addVariable(0, 1, float(worth)) for worth in found.worth]

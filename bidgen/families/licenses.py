@@ -1,0 +1,105 @@
+"""Licences: counts of the whole cluster, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...cluster.jobs import Job
+from ...cluster.schedule import Reason
+from ...cluster.snapshot import Snapshot
+from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .pools import Use
+
+if TYPE_CHECKING:
+    from ..columns import Columns
+    from ..guard import Guard
+    from ..table import BidTable
+
+_NAME = "licenses"
+
+
+class LicensePool:
+    """Free licences by name.
+
+    Args:
+        free: counts; each is a resource of one cell.
+    """
+
+    family = _NAME
+    reason = Reason.OUTBID
+
+    def __init__(self, free: Mapping[str, int]) -> None:
+        self.free = free
+
+    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield the counts that a job asks for."""
+        del use, seconds
+        return ((_cell(name), count) for name, count in job.request.licenses.items())
+
+    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield nothing: a job gives its licences back."""
+        del job, use, seconds
+        return ()
+
+    def capacity(self, cell: Cell) -> int:
+        """Return the free licences."""
+        return self.free[cell.resource.name]
+
+    def alike(self, job: Job) -> Hashable:
+        """Return the licences that a job asks for."""
+        return tuple(sorted(job.request.licenses.items()))
+
+    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+        """Return what it asks for and what is free."""
+        return f"it asks for {asked} {cell.resource.name} licences, {left} are free"
+
+
+class Licenses(Family):
+    """Σ_i licences_j(i)·b_i ≤ free licences, for each name over the whole cluster; not in the papers."""
+
+    name = _NAME
+    title = "licences"
+
+    def pool(self, snapshot: Snapshot) -> LicensePool:
+        """Return what is free in a snapshot."""
+        return LicensePool({name: entry.free for name, entry in snapshot.licenses.items()})
+
+    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+        """Yield what bids take of each licence: what their jobs ask for."""
+        del guards
+        for number, name in enumerate(_names(columns)):
+            counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
+            yield Claim(
+                resource=Resource(_NAME, name),
+                symbol=f"license{number}",
+                by_bid=True,
+                row=np.zeros(len(table), np.int64),
+                amount=counts[table.job] if len(table) else np.zeros(0, np.int64),
+                capacity=np.array([columns.pools.left(_cell(name))]),
+            )
+
+    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+        """Yield what a job takes where it starts."""
+        del guards
+        for name, count in job.demand.licenses.items():
+            cell = _cell(name)
+            yield Taken(cell, columns.pools.left(cell), on_job=count)
+
+    def words(self, resource: Resource) -> str:
+        """Return the licence's name."""
+        return f"{resource.name} licences"
+
+
+def _names(columns: Columns) -> Iterable[str]:
+    pool = columns.pools.of(_NAME)
+    return pool.free if isinstance(pool, LicensePool) else ()
+
+
+def _cell(name: str) -> Cell:
+    return Cell(Resource(_NAME, name))
+
+
+LICENSES = Licenses()

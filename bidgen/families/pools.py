@@ -1,0 +1,196 @@
+"""What stands on no node: licences, and whatever else the whole cluster has so much of.
+
+A pool says which jobs take how much of which of its cells; ``Pools`` keeps the account of all of them: take,
+give back, what a job lacks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ...cluster.jobs import Job
+from ...cluster.nodes import Resources
+from ...cluster.schedule import Reason
+from ...cluster.snapshot import Snapshot
+from ..capacity import IntArray
+from .claims import Cell, Family
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a job holds in all: nodes, cores, each gres by name."""
+
+    nodes: int
+    cores: int
+    gres: Mapping[str, int] = field(default_factory=dict)
+
+
+def fewest(job: Job) -> Use:
+    """Return the least that a job could hold; a gres counts by the name in the request."""
+    request = job.request
+    nodes = request.fewest_nodes
+    gres = {name: span.minimum * nodes for name, span in request.gres_per_node.items()}
+    gres |= {name: span.minimum for name, span in request.gres_total.items()}
+    return Use(nodes=nodes, cores=request.fewest_cores, gres=gres)
+
+
+def use_of_nodes(held: Iterable[Resources]) -> Use:
+    """Return what a job holds on its nodes together."""
+    uses = list(held)
+    gres: Counter[str] = Counter()
+    for use in uses:
+        gres.update(use.gres)
+    return Use(nodes=len(uses), cores=sum(use.cores for use in uses), gres=gres)
+
+
+def use_of_arrays(cores: IntArray, gres: Mapping[str, IntArray]) -> Use:
+    """Return the same of arrays with one entry a node."""
+    return Use(
+        nodes=len(cores),
+        cores=int(cores.sum()),
+        gres={kind: int(counts.sum()) for kind, counts in gres.items()},
+    )
+
+
+class Pool(Protocol):
+    """The cells of one family and who takes of them; it never changes.
+
+    Attributes:
+        family: its name.
+        reason: why a job waits that lacks some of it beside the award.
+    """
+
+    @property
+    def family(self) -> str:
+        """The family's name."""
+        ...
+
+    @property
+    def reason(self) -> Reason:
+        """Why a job waits that lacks some of it beside the award."""
+        ...
+
+    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield what a job takes that may hold something for so long (None: without end)."""
+        ...
+
+    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield what a job does not give back that ends so many seconds before it had to."""
+        ...
+
+    def capacity(self, cell: Cell) -> int:
+        """Return how much of a cell there is."""
+        ...
+
+    def alike(self, job: Job) -> Hashable:
+        """Return what jobs have in common that take the same where they hold the same."""
+        ...
+
+    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+        """Return in a sentence what a job asks for and does not get."""
+        ...
+
+
+class Pooled(Family, Protocol):
+    """A family of what stands on no node; each of its claims is of one cell.
+
+    Attributes:
+        title: of a list of its resources.
+    """
+
+    @property
+    def title(self) -> str:
+        """What a list of its resources is called."""
+        ...
+
+    def pool(self, snapshot: Snapshot) -> Pool:
+        """Return what there is in a snapshot."""
+        ...
+
+
+class Lack(NamedTuple):
+    """What a job lacks of a cell: it takes ``asked``, ``left`` are there."""
+
+    cell: Cell
+    asked: int
+    left: int
+
+
+class Pools:
+    """The account of every pool.
+
+    Args:
+        pools: what there is, at most one of each family.
+        taken: of each cell; cells of which nothing is taken may be absent.
+    """
+
+    def __init__(self, pools: tuple[Pool, ...] = (), taken: Mapping[Cell, int] | None = None) -> None:
+        self._pools = pools
+        self._taken: dict[Cell, int] = dict(taken or {})
+
+    def copy(self) -> Pools:
+        """Return an account that is kept independently."""
+        return Pools(self._pools, self._taken)
+
+    def of(self, family: str) -> Pool:
+        """Return the pool of a family (KeyError where there is none)."""
+        return {pool.family: pool for pool in self._pools}[family]
+
+    def left(self, cell: Cell) -> int:
+        """Return how much is left of a cell."""
+        return self.of(cell.resource.family).capacity(cell) - self._taken.get(cell, 0)
+
+    def lacks(self, job: Job, use: Use | None = None) -> Iterator[Lack]:
+        """Yield what a job lacks that holds so much; without ``use`` the least that it could hold."""
+        held = fewest(job) if use is None else use
+        for pool in self._pools:
+            for cell, asked in pool.takes(job, held, job.time_limit_s):
+                left = pool.capacity(cell) - self._taken.get(cell, 0)
+                if asked > left:
+                    yield Lack(cell, asked, left)
+
+    def hold(self, job: Job, use: Use | None = None) -> bool:
+        """Return whether there is enough for a job."""
+        return next(self.lacks(job, use), None) is None
+
+    def words(self, lack: Lack) -> str:
+        """Return in a sentence what a job lacks."""
+        return self.of(lack.cell.resource.family).lacking(lack.cell, lack.asked, lack.left)
+
+    def joined(self, others: Iterable[Pools]) -> Pools:
+        """Return an account of the most that is taken of each cell in any of this and others."""
+        taken = dict(self._taken)
+        for other in others:
+            for cell, amount in other._taken.items():  # noqa: SLF001 - of the same class
+                taken[cell] = max(taken.get(cell, 0), amount)
+        return Pools(self._pools, taken)
+
+    def cells(self, job: Job, use: Use) -> list[Cell]:
+        """Return the cells of which a job takes something."""
+        return [cell for pool in self._pools for cell, _ in pool.takes(job, use, job.time_limit_s)]
+
+    def take(self, job: Job, use: Use) -> None:
+        """Let a job start."""
+        for pool in self._pools:
+            for cell, amount in pool.takes(job, use, job.time_limit_s):
+                self._taken[cell] = self._taken.get(cell, 0) + amount
+
+    def spend(self, job: Job, use: Use) -> None:
+        """Take what a job would not give back when it ends at its time limit."""
+        for pool in self._pools:
+            for cell, amount in pool.spent(job, use, 0.0):
+                self._taken[cell] = self._taken.get(cell, 0) + amount
+
+    def give(self, job: Job, use: Use, early_s: float | None = 0.0) -> None:
+        """Let a job end, so many seconds before its time limit (None: it has none)."""
+        for pool in self._pools:
+            spent = dict(pool.spent(job, use, early_s))
+            for cell, amount in pool.takes(job, use, job.time_limit_s):
+                self._taken[cell] -= amount - spent.get(cell, 0)
+
+    def alike(self, job: Job) -> Hashable:
+        """Return what jobs have in common that take the same of every pool where they hold the same."""
+        return tuple(pool.alike(job) for pool in self._pools)
