@@ -26,6 +26,7 @@ class Reason(StrEnum):
     NOT_EXPRESSIBLE = "not_expressible"
     HELD = "held"
     RESERVATION = "reservation"
+    LIMIT = "limit"
 
 
 class BidClass(StrEnum):

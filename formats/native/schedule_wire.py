@@ -44,7 +44,15 @@ class PendingWire(_Wire):
 
     job: _Name
     reason: Literal[
-        "outbid", "no_fit", "ineligible", "bid_cap", "window", "not_expressible", "held", "reservation"
+        "outbid",
+        "no_fit",
+        "ineligible",
+        "bid_cap",
+        "window",
+        "not_expressible",
+        "held",
+        "reservation",
+        "limit",
     ]
     detail: str
 
