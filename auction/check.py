@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from math import ceil
 
 from ..cluster.errors import AwardError
-from ..cluster.jobs import Job, Request
+from ..cluster.jobs import Job, Request, RunningJob
+from ..cluster.limits import Limit
 from ..cluster.nodes import Node, PartitionState, Resources
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
@@ -21,6 +23,8 @@ def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
         checker.check(jobs[award.job], award.nodes)
     _check_capacity(snapshot, schedule)
     _check_licenses(snapshot, schedule, jobs)
+    for limit in snapshot.limits:
+        _check_limit(limit, snapshot, schedule, jobs)
 
 
 class AwardChecker:
@@ -79,6 +83,60 @@ def _check_licenses(snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]
     for name, count in used.items():
         if count > snapshot.licenses[name].free:
             raise AwardError(f"{count} {name} licences are awarded, {snapshot.licenses[name].free} are free")
+
+
+def _check_limit(limit: Limit, snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]) -> None:
+    """Raise AwardError when awards take more of a limit than running jobs leave."""
+    used: Counter[tuple[str, str]] = Counter()
+    awarded: set[tuple[str, str]] = set()
+    for running in snapshot.running:
+        if _is_limited(running, limit):
+            end = running.end_time if snapshot.time is not None else None
+            left = None if end is None else max(end - (snapshot.time or 0.0), 0.0)
+            used.update(_limited(limit, running, list(running.nodes.values()), left))
+    for award in schedule.started:
+        job = jobs[award.job]
+        if _is_limited(job, limit):
+            taken = _limited(limit, job, list(award.nodes.values()), job.time_limit_s)
+            used.update(taken)
+            awarded.update(key for key, amount in taken.items() if amount)
+    for who, what in awarded:
+        if used[who, what] > limit.most[what]:
+            raise AwardError(
+                f"limit {limit.name}: {used[who, what]} {what} of {limit.most[what]} are held {who}"
+            )
+
+
+def _is_limited(job: Job | RunningJob, limit: Limit) -> bool:
+    pairs = (
+        (limit.jobs.user, job.user),
+        (limit.jobs.group, job.group),
+        (limit.jobs.account, job.account),
+        (limit.jobs.qos, job.qos),
+    )
+    partitions = limit.jobs.partition
+    is_in = not partitions or bool(set(partitions) & set(job.partition.split(",")))
+    return is_in and all(not names or name in names for names, name in pairs)
+
+
+def _limited(
+    limit: Limit, job: Job | RunningJob, held: list[Resources], seconds: float | None
+) -> dict[tuple[str, str], int]:
+    """Return what a job takes of each amount of a limit, by whose it is where that counts."""
+    who = f"by {limit.per} {getattr(job, limit.per)}" if limit.per else "together"
+    cores = sum(use.cores for use in held)
+    taken: dict[tuple[str, str], int] = {}
+    for what in limit.most:
+        if what == "core_seconds":
+            # Without an end it takes more than any limit.
+            amount = limit.most[what] + 1 if seconds is None else ceil(cores * seconds)
+        elif what.startswith("gres/"):
+            name = what.removeprefix("gres/")
+            amount = sum(count for use in held for kind, count in use.gres.items() if _is_kind(kind, name))
+        else:
+            amount = {"cores": cores, "nodes": len(held), "jobs": 1}[what]
+        taken[who, what] = amount
+    return taken
 
 
 class _Check:

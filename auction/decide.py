@@ -102,7 +102,9 @@ class _Step:
         reserved = Reservations(self._state, self._options.reserve)
         for demand in self._window:
             # No award can let these start: their reservations are known before the auction.
-            if demand.job.id in self._bidding or not reserved.reserve(demand, ()):
+            if demand.job.id in self._bidding:
+                break
+            if not self._passes_over(demand) and not reserved.reserve(demand, ()):
                 break
         best = self._auctioned(reserved.guards, share=_FIRST_OF_TWO if reserved.wants_more else 1.0)
         starts = self._starts(best)
@@ -200,6 +202,10 @@ class _Step:
             for bid in best.chosen.tolist()
         )
 
+    def _passes_over(self, demand: Demand) -> bool:
+        """Return whether nothing is reserved for a job: what it lacks no node's end gives back, a limit, say."""
+        return self._state.columns.pools.passes_over(demand.job)
+
     def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
         """Reserve for the first jobs that did not start; return whether the award delays any of them."""
         winners = {start.demand.job.id: start for start in starts}
@@ -207,7 +213,7 @@ class _Step:
         for demand in self._window:
             if demand.job.id in winners:
                 before.append(winners[demand.job.id])
-            elif demand.job.id not in reserved.asked:
+            elif demand.job.id not in reserved.asked and not self._passes_over(demand):
                 reserved.reserve(demand, before)
             if not reserved.wants_more:
                 break

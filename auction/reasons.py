@@ -10,6 +10,7 @@ import numpy as np
 
 from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, DemandReader
+from ..bidgen.families.registry import words_of
 from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.guard import Guard
 from ..cluster.schedule import Reason, Refusal
@@ -114,7 +115,7 @@ class _Explainer:
             return Reason.RESERVATION, self._would_delay(next(alone, guards[0]))
         if self._fits_without_reservations(demand):
             return Reason.RESERVATION, "nodes that would hold it are reserved"
-        return Reason.NO_FIT, self._no_fit(demand)
+        return self._no_fit(demand)
 
     def _fits_without_reservations(self, demand: Demand) -> bool:
         if not self._snapshot.reservations:
@@ -136,23 +137,27 @@ class _Explainer:
         when = datetime.fromtimestamp(guard.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return f"it would delay job {guard.job.id}, which is to start by {when} on {_listed(fold(names))}"
 
-    def _no_fit(self, demand: Demand) -> str:
+    def _no_fit(self, demand: Demand) -> tuple[Reason, str]:
         columns = self._cluster.columns
         lack = next(columns.pools.lacks(demand.job), None)
         if lack is not None:
-            return columns.pools.words(lack)
+            return columns.pools.reason(lack.cell.resource), columns.pools.words(lack)
         eligible = demand.variants[0].eligible.copy()
         for variant in demand.variants[1:]:
             eligible |= variant.eligible
         cores = int(columns.free.cores[eligible].sum())
         count = _free_nodes(eligible, columns.free.cores)
-        return f"no nodeset holds {_asked(demand)}; {cores} cores are free on {count} nodes it may use"
+        held = f"no nodeset holds {_asked(demand)}"
+        return Reason.NO_FIT, f"{held}; {cores} cores are free on {count} nodes it may use"
 
     def _outbid(self, bids: range) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
         least: tuple[list[str], list[Short]] | None = None
-        for bid in bids:
-            short = list(self._state.short(bid))
+        found = {bid: list(self._state.short(bid)) for bid in bids}
+        everywhere = self._lacking_everywhere(list(found.values()))
+        if everywhere is not None:
+            return everywhere
+        for short in found.values():
             now = [one for one in short if one.claim.guard is None]
             if not now:
                 guard = next((one.claim.guard for one in short if one.claim.guard is not None), None)
@@ -171,6 +176,18 @@ class _Explainer:
         nodes = sorted({node for claim, cells in short if not claim.by_bid for node in cells.tolist()})
         where = f" on {_listed([self._cluster.columns.names[node] for node in nodes])}" if nodes else ""
         return Reason.OUTBID, f"outbid by {_listed(jobs)}{where}"
+
+    def _lacking_everywhere(self, found: list[list[Short]]) -> tuple[Reason, str] | None:
+        """Name what has a reason of its own and is short for every bid, and who uses it up."""
+        pools = self._cluster.columns.pools
+        for claim, _ in found[0]:
+            if not claim.by_bid or pools.reason(claim.resource) is Reason.NO_FIT:
+                continue
+            if all(any(one.claim is claim for one in short) for short in found):
+                winners = _in_order(self._holders.get((claim.symbol, 0), []))
+                users = [*(f"running {name}" for name in pools.running(claim.resource)), *winners]
+                return pools.reason(claim.resource), f"{words_of(claim)} is used up by {_listed(users)}"
+        return None
 
 
 def _in_order(names: Iterable[str]) -> list[str]:

@@ -20,6 +20,7 @@ from .assemble import EVEN, Assembler, Caps, Draft, Group, Pool
 from .choose import order_windows
 from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
+from .families.registry import within_pools
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .first_fit import FirstFit, Placement, mode_of
 from .guard import Guard, capped_by
@@ -129,6 +130,8 @@ def generate_bids(
     table = assembler.table(demands, caps, count)
     for guard in guards:
         table = table.only(~guard.delayed_by(table))
+    within = within_pools(table, columns)
+    table = table if within.all() else table.only(within)
     present = np.bincount(table.job, minlength=len(demands)) > 0
     placed = np.array([placement is not None for placement in placements], np.bool_)
     could_bid = np.array([len(draft) > 0 for draft in drafts], np.bool_)

@@ -256,11 +256,19 @@ def exact_priority(value: Decimal | float | str) -> int | Fraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end."""
+    """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end.
+
+    ``user`` to ``partition`` say which limits count it.
+    """
 
     id: str
     nodes: Mapping[str, Resources]
     end_time: float | None = None
+    user: str = ""
+    group: str = ""
+    account: str = ""
+    qos: str = ""
+    partition: str = ""
 
     def __post_init__(self) -> None:
         named(self.id, "id")

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     HELD = "held"
     RESERVATION = "reservation"
     SET_ASIDE = "set_aside"
+    LIMIT = "limit"
 
 
 class BidClass(StrEnum):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from .checks import known, plain
 from .errors import InputError
 from .jobs import Job, RunningJob
+from .limits import Limit
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
 from .switches import check_switches
 
@@ -28,6 +29,7 @@ class Snapshot:
         switches: the tree above the nodes, leaves to root; None is the linear topology.
         running: what holds resources now.
         licenses, partitions, reservations: cluster-wide limits.
+        limits: over sets of jobs, running ones counted.
         notes: what the source said that the snapshot does not hold.
 
     Raises:
@@ -43,6 +45,7 @@ class Snapshot:
     licenses: Mapping[str, License] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    limits: tuple[Limit, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -58,6 +61,7 @@ class Snapshot:
         _unique((job.id for job in self.running), "running", "id")
         _unique((partition.name for partition in self.partitions), "partitions", "name")
         _unique((reservation.name for reservation in self.reservations), "reservations", "name")
+        _unique((limit.name for limit in self.limits), "limits", "name")
         self._check_ids_are_either_pending_or_running()
         if self.switches is not None:
             check_switches(self.switches, names)

@@ -9,6 +9,7 @@ from math import isfinite
 from .checks import LARGEST_COUNT, plain
 from .errors import InputError
 from .jobs import Job
+from .limits import Limit
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 
@@ -73,7 +74,7 @@ class ClusterWorkload:
 
     Attributes:
         name: for people: ``table-8.6/3``.
-        nodes, switches, partitions, licenses: as in a snapshot; nothing runs at the beginning.
+        nodes, switches, partitions, licenses, limits: as in a snapshot; nothing runs at the beginning.
         jobs: by rising ``arrival_s``; ids are unique.
         notes: how it was made: generator, parameters, seed.
 
@@ -88,6 +89,7 @@ class ClusterWorkload:
     switches: tuple[Switch, ...] | None = None
     partitions: tuple[Partition, ...] = ()
     licenses: Mapping[str, License] = field(default_factory=dict)
+    limits: tuple[Limit, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -113,5 +115,6 @@ class ClusterWorkload:
             switches=self.switches,
             partitions=self.partitions,
             licenses=self.licenses,
+            limits=self.limits,
             jobs=tuple(arriving.job for arriving in self.jobs),
         )

@@ -48,6 +48,12 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
     help="scontrol show reservations, text or --json  [default: run it with squeue]",
 )
 @click.option(
+    "--limits",
+    type=_FILE,
+    help="Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show qos "
+    "and assoc, one after the other  [default: none]",
+)
+@click.option(
     "--held",
     type=click.Choice(["skip", "schedule"]),
     default="skip",

@@ -129,9 +129,10 @@ class JobBids:
     def _of_pool(self, resource: Resource) -> tuple[str, ...]:
         """Return the jobs that start and take of what stands on no node."""
         pools = self._room.columns.pools
-        return tuple(
+        winners = tuple(
             one.job
             for one in self._others
             for cell in pools.cells(self._jobs[one.job], use_of_nodes(one.nodes.values()))
             if cell.resource == resource
         )
+        return (*pools.running(resource), *winners)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ...bidgen.families.claims import Resource
 from ...cluster.jobs import Job, JobType
+from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import join
@@ -71,6 +72,7 @@ class Report:
     endless: int
     licenses: Mapping[str, Amount]
     reservations: Mapping[str, str]
+    limits: Mapping[str, str]
     notes: tuple[str, ...]
 
 
@@ -92,6 +94,7 @@ def report_on(snapshot: Snapshot) -> Report:
             name: Amount(total=entry.total, free=entry.free) for name, entry in snapshot.licenses.items()
         },
         reservations={entry.name: join(entry.nodes) for entry in snapshot.reservations},
+        limits={entry.name: _limit_words(entry) for entry in snapshot.limits},
         notes=snapshot.notes,
     )
 
@@ -104,6 +107,14 @@ def _amounts(snapshot: Snapshot) -> dict[str, Amount]:
         if node.state.takes_jobs:
             free.update(_by_label(node.free))
     return {name: Amount(total=count, free=free[name]) for name, count in total.items() if count}
+
+
+def _limit_words(limit: Limit) -> str:
+    most = ", ".join(f"{count} {what.replace('_', '-')}" for what, count in limit.most.items())
+    members = ((member, getattr(limit.jobs, member)) for member in JOB_MEMBERS)
+    whose = [f"{member} {' or '.join(names)}" for member, names in members if names]
+    each = f", for each {limit.per}" if limit.per else ""
+    return f"at most {most} of {' and '.join(whose) or 'all jobs'}{each}"
 
 
 def _by_label(amounts: Resources) -> dict[str, int]:
@@ -151,6 +162,7 @@ def report_document(report: Report) -> dict[str, Any]:
         "running": {"count": report.running, "without_end": report.endless},
         "licenses": _plain(report.licenses),
         "reservations": dict(report.reservations),
+        "limits": dict(report.limits),
         "notes": list(report.notes),
     }
 
@@ -183,6 +195,8 @@ def render_report(report: Report, console: Console) -> None:
         table.add_row("licences", f"{name}: {amount.free} of {amount.total} free")
     for name, nodes in report.reservations.items():
         table.add_row("reservation", f"{name} on {nodes}")
+    for name, said in report.limits.items():
+        table.add_row("limit", f"{name}: {said}")
     for note in report.notes or ("none",):
         table.add_row("note", note)
     console.print(table)

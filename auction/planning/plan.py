@@ -156,7 +156,7 @@ class _Planner:
         self._snapshot = replace(snapshot, jobs=(), running=())
         self._topology = topology_of(snapshot)
         self.columns = columns_of(snapshot)
-        self._timeline = Timeline(Forecast(state_of(snapshot)), self.columns)
+        self._timeline = Timeline(Forecast(state_of(snapshot)), self.columns, snapshot.running)
         # Jobs that ask alike start in the order in which they are planned: nothing is ever given back.
         self._earliest: dict[str, float] = {}
         self._readers: dict[tuple[float | None, bytes], DemandReader] = {}

@@ -6,7 +6,7 @@ at a moment needs its resources on the same nodes until it ends: on each node, t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import isfinite
 
@@ -16,7 +16,7 @@ from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntAr
 from ...bidgen.demand import Demand
 from ...bidgen.families.pools import use_of_arrays
 from ...bidgen.fields import gres_choices, units_of, usable
-from ...cluster.jobs import Job
+from ...cluster.jobs import Job, RunningJob
 from ..forecast import Forecast
 from ..spot import Spot
 
@@ -27,13 +27,14 @@ class Timeline:
     Args:
         forecast: running jobs and when they end.
         columns: the nodes as they are now.
+        running: the jobs that run.
 
     Attributes:
         times: moments in seconds, rising; the first is now.
 
     """
 
-    def __init__(self, forecast: Forecast, columns: Columns) -> None:
+    def __init__(self, forecast: Forecast, columns: Columns, running: Iterable[RunningJob]) -> None:
         self._columns = columns
         self.times = np.array(forecast.times, np.float64)
         steps = [forecast.at(step) for step in range(len(forecast.times))]
@@ -41,7 +42,12 @@ class Timeline:
         # By step of the forecast: nodes come back when jobs end, whatever is planned.
         self._takes_jobs = [step.takes_jobs for step in steps]
         self._ends = self.times
-        self._pools = [step.pools.copy() for step in steps]
+        self._pools = [columns.pools.copy() for _ in steps]
+        now = forecast.times[0]
+        for job in running:
+            if job.end_time is not None:
+                for pools in self._pools[int(np.searchsorted(self.times, job.end_time)) :]:
+                    pools.end(job, now)
         self._limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
     def possible(self, demand: Demand, duration_s: float, since: float) -> IntArray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...cluster.jobs import Job
+from ...cluster.jobs import Job, RunningJob
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from .claims import Cell, Claim, Family, Placing, Resource, Taken
@@ -29,10 +29,21 @@ class LicensePool:
     """
 
     family = _NAME
-    reason = Reason.OUTBID
+    reason = Reason.NO_FIT
+    holds_queue = True
 
     def __init__(self, free: Mapping[str, int]) -> None:
         self.free = free
+
+    def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield nothing: ``free`` says what running jobs leave."""
+        del job, now
+        return ()
+
+    def comes_back(self, cell: Cell) -> bool:
+        """Return that jobs give licences back."""
+        del cell
+        return True
 
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield the counts that a job asks for."""

@@ -11,12 +11,15 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ...cluster.jobs import Job
+from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import Resources
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..capacity import IntArray
-from .claims import Cell, Family
+from .claims import Cell, Family, Resource
+
+#: How many names a sentence lists before it says how many more there are.
+_LISTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,19 @@ class Pool(Protocol):
         """Why a job waits that lacks some of it beside the award."""
         ...
 
+    @property
+    def holds_queue(self) -> bool:
+        """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
+        ...
+
+    def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield what a job holds that runs in a snapshot, beyond what ``capacity`` leaves out already."""
+        ...
+
+    def comes_back(self, cell: Cell) -> bool:
+        """Return whether running jobs give back what they held of a cell when they end."""
+        ...
+
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a job takes that may hold something for so long (None: without end)."""
         ...
@@ -125,15 +141,34 @@ class Pools:
     Args:
         pools: what there is, at most one of each family.
         taken: of each cell; cells of which nothing is taken may be absent.
+        running: names of the running jobs that hold some of a cell.
     """
 
-    def __init__(self, pools: tuple[Pool, ...] = (), taken: Mapping[Cell, int] | None = None) -> None:
+    def __init__(
+        self,
+        pools: tuple[Pool, ...] = (),
+        taken: Mapping[Cell, int] | None = None,
+        running: Mapping[Cell, list[str]] | None = None,
+    ) -> None:
         self._pools = pools
         self._taken: dict[Cell, int] = dict(taken or {})
+        self._running: Mapping[Cell, list[str]] = running or {}
+
+    @classmethod
+    def beside(cls, pools: tuple[Pool, ...], running: Iterable[RunningJob], now: float | None) -> Pools:
+        """Return the account of pools of which running jobs hold some."""
+        taken: Counter[Cell] = Counter()
+        holders: dict[Cell, list[str]] = {}
+        for job in running:
+            for pool in pools:
+                for cell, amount in pool.held(job, now):
+                    taken[cell] += amount
+                    holders.setdefault(cell, []).append(job.id)
+        return cls(pools, taken, holders)
 
     def copy(self) -> Pools:
         """Return an account that is kept independently."""
-        return Pools(self._pools, self._taken)
+        return Pools(self._pools, self._taken, self._running)
 
     def of(self, family: str) -> Pool:
         """Return the pool of a family (KeyError where there is none)."""
@@ -158,7 +193,30 @@ class Pools:
 
     def words(self, lack: Lack) -> str:
         """Return in a sentence what a job lacks."""
-        return self.of(lack.cell.resource.family).lacking(lack.cell, lack.asked, lack.left)
+        said = self.of(lack.cell.resource.family).lacking(lack.cell, lack.asked, lack.left)
+        running = self.running(lack.cell.resource)
+        shown = ", ".join(running[:_LISTED]) + (
+            f" and {len(running) - _LISTED} more" if running[_LISTED:] else ""
+        )
+        return f"{said}; held by running {shown}" if running else said
+
+    def running(self, resource: Resource) -> list[str]:
+        """Return the running jobs that hold some of a resource."""
+        return self._running.get(Cell(resource), [])
+
+    def reason(self, resource: Resource) -> Reason:
+        """Return why a job waits that lacks some of a resource."""
+        return self.of(resource.family).reason
+
+    def passes_over(self, job: Job) -> bool:
+        """Return whether a job is to be passed over now, the queue behind it not waiting for it."""
+        return any(not self.of(lack.cell.resource.family).holds_queue for lack in self.lacks(job))
+
+    def end(self, running: RunningJob, now: float | None) -> None:
+        """Let a job end that runs in the snapshot, at its estimated end."""
+        for pool in self._pools:
+            for cell, amount in pool.held(running, now):
+                self._taken[cell] -= amount if pool.comes_back(cell) else 0
 
     def joined(self, others: Iterable[Pools]) -> Pools:
         """Return an account of the most that is taken of each cell in any of this and others."""
@@ -166,7 +224,7 @@ class Pools:
         for other in others:
             for cell, amount in other._taken.items():  # noqa: SLF001 - of the same class
                 taken[cell] = max(taken.get(cell, 0), amount)
-        return Pools(self._pools, taken)
+        return Pools(self._pools, taken, self._running)
 
     def cells(self, job: Job, use: Use) -> list[Cell]:
         """Return the cells of which a job takes something."""

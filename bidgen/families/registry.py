@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...cluster.snapshot import Snapshot
-from ..capacity import Capacity, IntArray
+from ..capacity import BoolArray, Capacity, IntArray
 from .claims import Claim, Family, Placing, Resource, Taken
 from .cores import CORES
 from .gres import GRES
 from .licenses import LICENSES
+from .limits import LIMITS
 from .memory import MEMORY
 from .on_nodes import OnNodes
 from .pools import Pooled, Pools
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 #: Resources of nodes.
 ON_NODES: tuple[OnNodes, ...] = (CORES, GRES, MEMORY)
 #: What stands on no node.
-POOLED: tuple[Pooled, ...] = (LICENSES,)
+POOLED: tuple[Pooled, ...] = (LICENSES, LIMITS)
 #: Beside reservations for blocked jobs.
 ROOM = Room(ON_NODES)
 #: All families, in the order of a program's rows.
@@ -52,13 +55,23 @@ def taken_by(job: Placing, columns: Columns, guards: tuple[Guard, ...] = ()) -> 
 
 def pools_of(snapshot: Snapshot) -> Pools:
     """Return what stands on no node, as a snapshot has it free."""
-    return Pools(tuple(family.pool(snapshot) for family in POOLED))
+    pools = tuple(family.pool(snapshot) for family in POOLED)
+    return Pools.beside(pools, snapshot.running, snapshot.time)
 
 
 def words_of(claim: Claim) -> str:
     """Return in words what a bid lacks that does not get what it claims."""
     name = ROOM.name if claim.guard is not None else claim.resource.family
     return _BY_NAME[name].words(claim.resource)
+
+
+def within_pools(table: BidTable, columns: Columns) -> BoolArray:
+    """Return which bids alone find enough of what stands on no node, shape (bids,)."""
+    within = np.ones(len(table), np.bool_)
+    for family in POOLED:
+        for claim in family.claims(table, columns, ()):
+            within &= (claim.amount <= claim.capacity[0]) | (claim.amount == 0)
+    return within
 
 
 def title_of(resource: Resource) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, JobKind, Request, Span, exact_priority
+from ...cluster.limits import JOB_MEMBERS, JobSet, Limit
 from ...cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources, Switch
 from ...cluster.snapshot import check_free, free_resources
 from ..hostlist import charge, expand
@@ -266,6 +267,16 @@ def build_license(entry: wire.LicenseWire, path: str) -> License:
     """Return a licence's counts; ``path`` is its place in the file."""
     with below(path):
         return License(total=entry.total, free=entry.total if entry.free is None else entry.free)
+
+
+def build_limit(entry: wire.LimitWire) -> Limit:
+    """Return the limit that an entry describes."""
+    given = {} if entry.jobs is None else {name: getattr(entry.jobs, name) for name in JOB_MEMBERS}
+    with below("jobs"):
+        jobs = JobSet(
+            **{name: (value,) if isinstance(value, str) else tuple(value) for name, value in given.items()}
+        )
+    return Limit(name=entry.name, jobs=jobs, most=entry.max, per=entry.per)
 
 
 def build_partition(entry: wire.PartitionWire) -> Partition:

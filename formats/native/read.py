@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
+from ...cluster.limits import JOB_MEMBERS
 from ...cluster.nodes import Reservation, Resources
 from ...cluster.snapshot import Snapshot, held_resources
 from ..hostlist import charge, expand, one_file
@@ -16,6 +17,7 @@ from .from_wire import (
     below,
     build_job,
     build_license,
+    build_limit,
     build_nodes,
     build_partition,
     build_switches,
@@ -59,6 +61,7 @@ def snapshot_from_wire(document: wire.SnapshotWire) -> Snapshot:
         },
         partitions=each(document.partitions, "partitions", build_partition),
         reservations=each(document.reservations, "reservations", _reservation),
+        limits=each(document.limits, "limits", build_limit),
         notes=tuple(document.notes),
     )
 
@@ -75,7 +78,8 @@ def _running_job(entry: wire.RunningWire) -> RunningJob:
             if name in nodes:
                 raise InputError(f"node {name!r} stands twice", path=path)
             nodes[name] = amount
-    return RunningJob(id=entry.id, nodes=nodes, end_time=seconds(entry.end_time, "end_time"))
+    owners = {name: getattr(entry, name) for name in JOB_MEMBERS}
+    return RunningJob(id=entry.id, nodes=nodes, end_time=seconds(entry.end_time, "end_time"), **owners)
 
 
 def _reservation(entry: wire.ReservationWire) -> Reservation:

@@ -53,6 +53,7 @@ class PendingWire(_Wire):
         "held",
         "reservation",
         "set_aside",
+        "limit",
     ]
     detail: str
 

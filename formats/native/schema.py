@@ -14,6 +14,7 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import JobKind
+from ...cluster.limits import AMOUNTS, JOB_MEMBERS
 from ...cluster.nodes import NodeState, PartitionState
 from ...cluster.workload import SHORTEST_RUN_S
 from . import wire, workload_wire
@@ -55,6 +56,7 @@ _LEAST: Mapping[str, Mapping[str, int]] = {
     "Use": {"cores": 0, "gres": 0, "memory_mib": 0},
     "License": {"total": 0, "free": 0},
     "Partition": {"max_nodes": 1, "max_time_limit_s": 1},
+    "Limit": {"max": 0},
 }
 #: Least first number of a range; a bare number and the second are at least 1.
 _RANGES = {"nodes": 1, "gres_per_node": 0, "gres_total": 0}
@@ -65,6 +67,8 @@ _NAMES: Mapping[str, Iterable[str]] = {
     "Switch": ["name"],
     "Partition": ["name"],
     "Reservation": ["name"],
+    "Limit": ["name"],
+    "JobSet": ["user", "group", "account", "qos", "partition"],
 }
 _HOSTS: Mapping[str, Iterable[str]] = {
     "Node": ["name"],
@@ -137,6 +141,7 @@ def _common(types: Json) -> None:
             _time(types[name]["properties"], member)
     _choices(types)
     _rules(types)
+    _limits(types)
 
 
 def schedule_schema() -> Json:
@@ -216,6 +221,17 @@ def _time(properties: Json, member: str) -> None:
         ],
         "description": "ISO 8601, UTC where it names no zone; or seconds since 1970.",
     }
+
+
+def _limits(types: Json) -> None:
+    """Name what may be limited, and the members of a set of jobs."""
+    most = types["Limit"]["properties"]["max"]
+    most |= {"minProperties": 1, "propertyNames": {"pattern": f"^({'|'.join(AMOUNTS)}|gres/[^/\\s]+)$"}}
+    per = types["Limit"]["properties"]["per"]
+    per["anyOf"] = [{"enum": list(JOB_MEMBERS)}, {"type": "null"}]
+    for member in types["JobSet"]["properties"].values():
+        for branch in member["anyOf"]:
+            _add(branch.get("items", {}), "string", _TEXT)
 
 
 def _choices(types: Json) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ...cluster.jobs import Job, Request, Span
+from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import License, Node, Partition, Resources, Switch
 from ...cluster.snapshot import free_resources
 from ..hostlist import fold, join
@@ -162,6 +163,18 @@ def _request(request: Request) -> dict[str, Any]:
 def written_license(entry: License) -> wire.LicenseWire:
     """Return a licence's entry."""
     return wire.LicenseWire(total=entry.total, free=entry.free)
+
+
+def written_limit(entry: Limit) -> wire.LimitWire:
+    """Return a limit's entry."""
+    names = {name: list(getattr(entry.jobs, name)) for name in JOB_MEMBERS}
+    jobs = {name: given[0] if len(given) == 1 else given for name, given in names.items() if given}
+    return wire.LimitWire(
+        name=entry.name,
+        jobs=wire.JobSetWire(**jobs) if jobs else None,
+        max=dict(entry.most),
+        per=entry.per,
+    )
 
 
 def written_partition(entry: Partition) -> wire.PartitionWire:

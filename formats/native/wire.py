@@ -102,6 +102,11 @@ class RunningWire(_Wire):
     id: str
     nodes: dict[str, UseWire]
     end_time: TimeWire | None = None
+    user: str = ""
+    group: str = ""
+    account: str = ""
+    qos: str = ""
+    partition: str = ""
 
 
 class LicenseWire(_Wire):
@@ -131,6 +136,25 @@ class ReservationWire(_Wire):
     users: list[str] = []
 
 
+class JobSetWire(_Wire):
+    """A set of jobs: of one name, or one of several, of each member that is given."""
+
+    user: str | list[str] = []
+    group: str | list[str] = []
+    account: str | list[str] = []
+    qos: str | list[str] = []
+    partition: str | list[str] = []
+
+
+class LimitWire(_Wire):
+    """What the jobs of a set may hold together at most, or those of each user or account."""
+
+    name: str
+    max: dict[str, int]
+    jobs: JobSetWire | None = None
+    per: str | None = None
+
+
 class SnapshotWire(_Wire):
     """The whole file."""
 
@@ -143,4 +167,5 @@ class SnapshotWire(_Wire):
     licenses: dict[str, LicenseWire] = {}
     partitions: list[PartitionWire] = []
     reservations: list[ReservationWire] = []
+    limits: list[LimitWire] = []
     notes: list[str] = []

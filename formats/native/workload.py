@@ -12,11 +12,20 @@ from ..hostlist import one_file
 from ..jsontext import decode
 from ..reading import read_document
 from . import wire, workload_wire
-from .from_wire import build_job, build_license, build_nodes, build_partition, build_switches, each
+from .from_wire import (
+    build_job,
+    build_license,
+    build_limit,
+    build_nodes,
+    build_partition,
+    build_switches,
+    each,
+)
 from .to_wire import (
     document_text,
     job_members,
     written_license,
+    written_limit,
     written_nodes,
     written_partition,
     written_topology,
@@ -46,6 +55,7 @@ def parse_workload(text: bytes) -> ClusterWorkload:
         switches=build_switches(document.topology),
         partitions=each(document.partitions, "partitions", build_partition),
         licenses=_licenses(document.licenses),
+        limits=each(document.limits, "limits", build_limit),
         notes=tuple(document.notes),
     )
 
@@ -92,6 +102,7 @@ def workload_to_json(workload: ClusterWorkload) -> str:
         jobs=[_written(job) for job in workload.jobs],
         topology=written_topology(workload.switches),
         licenses={name: _without_free(entry) for name, entry in workload.licenses.items()},
+        limits=[written_limit(entry) for entry in workload.limits],
         partitions=[written_partition(entry) for entry in workload.partitions],
         notes=list(workload.notes),
     )

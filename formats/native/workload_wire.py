@@ -27,4 +27,5 @@ class WorkloadWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     topology: wire.TopologyWire | None = None
     licenses: dict[str, wire.LicenseWire] = {}
     partitions: list[wire.PartitionWire] = []
+    limits: list[wire.LimitWire] = []
     notes: list[str] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from ...cluster.jobs import RunningJob
+from ...cluster.limits import JOB_MEMBERS
 from ...cluster.nodes import Reservation
 from ...cluster.snapshot import Snapshot, held_resources
 from ...cluster.text import escaped
@@ -20,6 +21,7 @@ from .to_wire import (
     job_members,
     needed_time,
     written_license,
+    written_limit,
     written_nodes,
     written_partition,
     written_time,
@@ -71,6 +73,7 @@ def snapshot_to_wire(snapshot: Snapshot) -> wire.SnapshotWire:
         licenses={name: written_license(entry) for name, entry in snapshot.licenses.items()},
         partitions=[written_partition(entry) for entry in snapshot.partitions],
         reservations=[_reservation(entry) for entry in snapshot.reservations],
+        limits=[written_limit(entry) for entry in snapshot.limits],
         notes=list(snapshot.notes),
     )
 
@@ -84,7 +87,8 @@ def _running(job: RunningJob) -> wire.RunningWire:
     for encoded, group in groupby(uses, key=lambda pair: msgspec.json.encode(pair[0])):
         for folded in fold([name for _, name in group]):
             nodes[folded] = msgspec.json.decode(encoded, type=wire.UseWire)
-    return wire.RunningWire(id=job.id, nodes=nodes, end_time=written_time(job.end_time))
+    owners = {name: getattr(job, name) for name in JOB_MEMBERS}
+    return wire.RunningWire(id=job.id, nodes=nodes, end_time=written_time(job.end_time), **owners)
 
 
 def _reservation(entry: Reservation) -> wire.ReservationWire:

@@ -59,6 +59,8 @@ class Backfill:
         backfills = self._backfills(now)
         blocked: set[str] = set()
         for demand in waiting:
+            if state.passes_over(demand):
+                continue
             # Slurm too lets a blocked job hold up its own partition only.
             if demand.job.partition in blocked or self._starts(demand, state):
                 continue
@@ -117,6 +119,10 @@ class _Pass:
         self._guards: list[Guard] = []
         self._kept: list[Spot] = []
         self._views: GuardedViews | None = None
+
+    def passes_over(self, demand: Demand) -> bool:
+        """Return whether nothing waits for a job: Slurm too passes over one whose limits are used up."""
+        return self._pools.passes_over(demand.job)
 
     def has_pools(self, demand: Demand, spot: Spot | None = None) -> bool:
         """Return whether there is enough for a job, there or anywhere, of what stands on no node."""

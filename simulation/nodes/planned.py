@@ -95,9 +95,9 @@ class _Plan:
             if found is None:
                 continue
             time, spot = found
-            if time <= self._now:
+            if time <= self._now and self._pools.hold(demand.job, use_of(spot)):
                 self._start(demand, spot)
-            else:
+            elif time > self._now:
                 self._keep(time, time + _limit_s(demand), spot.nodes)
 
     def _keep(self, start: float, end: float, nodes: IntArray) -> None:

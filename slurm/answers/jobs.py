@@ -13,6 +13,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.snapshot import MAX_JOBS
 from ...formats.notes import Notes
+from .associations import READ_REASONS
 from .detail import JobDetail
 from .limits import note_preferences
 from .record import Record
@@ -32,12 +33,14 @@ class Queue:
         details: what scontrol prints, by job id.
         now: the snapshot's time, seconds since the epoch, None when not known.
         schedule_held: jobs held by hand are to be scheduled.
+        has_limits: limits of QOS and associations are read.
     """
 
     site: Site
     details: Mapping[int, JobDetail]
     now: float | None
     schedule_held: bool
+    has_limits: bool = False
 
 
 def read_jobs(records: Sequence[Record], queue: Queue, notes: Notes) -> tuple[Job, ...]:
@@ -113,9 +116,16 @@ def _job(record: Record, queue: Queue, notes: Notes) -> Job:
         qos=record.text("qos"),
         partition=record.text("partition"),
         time_limit_s=(record.number("time_limit") or 0) * 60 or None,
-        hold=hold_of(record, priority, queue.now),
+        hold=_hold(record, priority, queue),
         unsupported=unsupported,
     )
+
+
+def _hold(record: Record, priority: int, queue: Queue) -> str | None:
+    """Return why a job must not start; what a limit says that is read is for that limit to say."""
+    hold = hold_of(record, priority, queue.now)
+    is_read = queue.has_limits and hold is not None and READ_REASONS.fullmatch(hold)
+    return None if is_read else hold
 
 
 def _detail(record: Record, queue: Queue, notes: Notes) -> JobDetail | None:

@@ -51,6 +51,7 @@ class SlurmFiles:
     licenses: str | None = None
     partitions: str | None = None
     reservations: str | None = None
+    limits: str | None = None
 
 
 def collect(files: SlurmFiles) -> tuple[SlurmSources, Notes]:
@@ -84,6 +85,8 @@ def collect(files: SlurmFiles) -> tuple[SlurmSources, Notes]:
         licenses=with_jobs(files.licenses, _LICENSES, "licences are not known"),
         partitions=with_jobs(files.partitions, _PARTITIONS, "limits of partitions are not known"),
         reservations=with_jobs(files.reservations, _RESERVATIONS, "reservations are not known"),
+        # Not asked for: many sites have no accounting, and its limits are not everyone's to see.
+        limits=None if files.limits is None else _file(files.limits),
     )
     _note_zone(sources.reservations, notes)
     return sources, notes

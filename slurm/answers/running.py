@@ -45,10 +45,23 @@ def read_running(
                 )
             fitted = dict(_fitted(job_id(record), use, left, notes))
             if fitted:
-                running.append(RunningJob(id=job_id(record), nodes=fitted, end_time=_end_time(record)))
+                running.append(_running(record, fitted))
             else:
                 notes.add("running jobs", f"job {job_id(record)}: what it holds is not known: dropped")
     return tuple(running)
+
+
+def _running(record: Record, nodes: Mapping[str, Resources]) -> RunningJob:
+    return RunningJob(
+        id=job_id(record),
+        nodes=nodes,
+        end_time=_end_time(record),
+        user=record.text("user_name"),
+        group=record.text("group_name"),
+        account=record.text("account"),
+        qos=record.text("qos"),
+        partition=record.text("partition"),
+    )
 
 
 def _end_time(record: Record) -> float | None:

@@ -10,11 +10,13 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
+from ...cluster.limits import Limit
 from ...cluster.nodes import License, Node, Resources, Switch
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.hostlist import one_file
 from ...formats.notes import Notes
 from ...formats.reading import text_of
+from .associations import read_limits
 from .detail import JobDetail, parse_job_detail
 from .jobs import Queue, job_id, read_jobs
 from .licenses import read_licenses
@@ -53,8 +55,9 @@ class SlurmSources:
         licenses: ``scontrol show licenses``; a job that asks for one not known is not expressible.
         partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
         reservations: ``scontrol show reservation``; None: none.
+        limits: ``scontrol show assoc_mgr``, or sacctmgr's tables of QOS and associations; None: none.
 
-    The last three as text or as JSON.
+    Licences, partitions and reservations as text or as JSON.
     """
 
     jobs: SlurmText
@@ -64,6 +67,7 @@ class SlurmSources:
     licenses: SlurmText | None = None
     partitions: SlurmText | None = None
     reservations: SlurmText | None = None
+    limits: SlurmText | None = None
 
 
 @one_file()
@@ -95,6 +99,7 @@ def import_slurm(
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
         reservations=_read_or(sources.reservations, read_reservations, ()),
+        limits=_read_or(sources.limits, lambda text: read_limits(text_of(text), notes), ()),
     )
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
     return snapshot, notes
@@ -110,6 +115,7 @@ class _Cluster:
     licenses: Mapping[str, License]
     partitions: tuple[PartitionFigures, ...]
     reservations: tuple[ReservationFigures, ...]
+    limits: tuple[Limit, ...]
 
     @property
     def site(self) -> Site:
@@ -131,7 +137,13 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, cluster.details, notes)
     running = read_running(records, cluster.details or {}, cluster.nodes, notes)
-    queue = Queue(site=cluster.site, details=cluster.details or {}, now=now, schedule_held=held)
+    queue = Queue(
+        site=cluster.site,
+        details=cluster.details or {},
+        now=now,
+        schedule_held=held,
+        has_limits=bool(cluster.limits),
+    )
     jobs = read_jobs(records, queue, notes)
     nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
     _note_memory(nodes, notes)
@@ -144,6 +156,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         licenses=cluster.licenses,
         partitions=tuple(figures.partition for figures in cluster.partitions),
         reservations=fit_reservations(cluster.reservations, _cores_held(records, cluster, running), notes),
+        limits=cluster.limits,
         notes=notes.texts(),
     )
 

@@ -1,0 +1,218 @@
+"""Limits over sets of jobs (cluster/limits.py): of an account, a QOS, each user, running jobs counted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...cluster.jobs import Job, RunningJob
+from ...cluster.limits import Limit, Owned, of_gres
+from ...cluster.schedule import Reason
+from ...cluster.snapshot import Snapshot
+from ..capacity import IntArray
+from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .pools import Pools, Use, use_of_nodes
+
+if TYPE_CHECKING:
+    from ..columns import Columns
+    from ..guard import Guard
+    from ..table import BidTable
+
+_NAME = "limits"
+#: Core-seconds of a job without an end: more than any limit, and sums of many stay below 2⁶³.
+_ENDLESS = 2 * 10**12
+
+
+class LimitPool:
+    """What limits leave.
+
+    Args:
+        limits: those of the site.
+    """
+
+    family = _NAME
+    reason = Reason.LIMIT
+    holds_queue = False
+
+    def __init__(self, limits: tuple[Limit, ...]) -> None:
+        self.limits = limits
+        self._known: dict[str, tuple[Limit, str]] = {}
+
+    def cell(self, limit: Limit, what: str, job: Owned) -> Cell:
+        """Return the cell of which a job of the limit's set takes."""
+        who = "" if limit.per is None else f" of {limit.per} {getattr(job, limit.per) or '(none)'}"
+        name = f"{limit.name}: {what}{who}"
+        self._known[name] = limit, what
+        return Cell(Resource(_NAME, name))
+
+    def takes(self, job: Owned, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+        """Yield what a job takes of every limit that counts it."""
+        for limit in self.limits:
+            if limit.jobs.holds(job):
+                for what in limit.most:
+                    amount = _amount(what, use, seconds)
+                    if amount:
+                        yield self.cell(limit, what, job), amount
+
+    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+        """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
+        whole = dict(self.takes(job, use, job.time_limit_s))
+        unused = dict(self.takes(job, use, seconds))
+        for cell, amount in whole.items():
+            if self._known[cell.resource.name][1] == "core_seconds":
+                yield cell, amount - unused.get(cell, 0)
+
+    def held(self, job: RunningJob, now: float | None) -> Iterator[tuple[Cell, int]]:
+        """Yield what a running job takes; of core-seconds those to its estimated end."""
+        known = job.end_time is not None and now is not None
+        seconds = max((job.end_time or 0.0) - (now or 0.0), 0.0) if known else None
+        return self.takes(job, use_of_nodes(job.nodes.values()), seconds)
+
+    def comes_back(self, cell: Cell) -> bool:
+        """Return whether jobs give back what they held when they end."""
+        return self._known[cell.resource.name][1] != "core_seconds"
+
+    def capacity(self, cell: Cell) -> int:
+        """Return the limit."""
+        limit, what = self._known[cell.resource.name]
+        return limit.most[what]
+
+    def alike(self, job: Job) -> Hashable:
+        """Return which cells of which limits count a job."""
+        return tuple(
+            (limit.name, None if limit.per is None else getattr(job, limit.per))
+            for limit in self.limits
+            if limit.jobs.holds(job)
+        )
+
+    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+        """Return what the limit leaves and what a job asks for."""
+        limit, what = self._known[cell.resource.name]
+        unit = what.replace("_", "-")
+        wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else f"{asked} {unit}"
+        free = f"{max(left, 0)} of {limit.most[what]}"
+        return f"it asks for {wanted}, the limit {cell.resource.name} leaves {free}"
+
+
+def _amount(what: str, use: Use, seconds: float | None) -> int:
+    if what == "core_seconds":
+        return _ENDLESS if seconds is None else int(np.ceil(use.cores * seconds))
+    counts = {"cores": use.cores, "nodes": use.nodes, "jobs": 1}
+    return counts[what] if what in counts else of_gres(what, use.gres)
+
+
+class Limits(Family):
+    """Σ_i amount_i·b_i ≤ max − what running jobs hold, for each limit over its jobs' bids.
+
+    Not in the papers; Slurm's limits of associations and QOS.
+    """
+
+    name = _NAME
+    title = "limit"
+
+    def pool(self, snapshot: Snapshot) -> LimitPool:
+        """Return the limits of a snapshot."""
+        return LimitPool(snapshot.limits)
+
+    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+        """Yield what the bids of each limit's jobs take of it."""
+        del guards
+        pool = _pool(columns.pools)
+        number = 0
+        for limit in pool.limits:
+            for what in limit.most:
+                cells: dict[Cell, list[int]] = {}
+                for demand in table.demands:
+                    if limit.jobs.holds(demand.job):
+                        cells.setdefault(pool.cell(limit, what, demand.job), []).append(demand.index)
+                amounts = _amounts(what, table) if cells else np.zeros(0, np.int64)
+                for cell, jobs in cells.items():
+                    yield Claim(
+                        resource=cell.resource,
+                        symbol=f"limit{number}",
+                        by_bid=True,
+                        row=np.zeros(len(table), np.int64),
+                        amount=amounts * np.isin(table.job, jobs),
+                        capacity=np.array([max(columns.pools.left(cell), 0)]),
+                    )
+                    number += 1
+
+    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+        """Yield what a job takes of every limit that counts it wherever a program puts it."""
+        del guards
+        pool = _pool(columns.pools)
+        for limit in pool.limits:
+            if limit.jobs.holds(job.demand.job):
+                for what in limit.most:
+                    cell = pool.cell(limit, what, job.demand.job)
+                    capacity = max(columns.pools.left(cell), 0)
+                    for part in _parts(what, job, columns):
+                        yield part._replace(cell=cell, capacity=capacity)
+
+    def words(self, resource: Resource) -> str:
+        """Return the limit's name and what it limits."""
+        return f"the limit {resource.name}"
+
+
+def _pool(pools: Pools) -> LimitPool:
+    pool = pools.of(_NAME)
+    return pool if isinstance(pool, LimitPool) else LimitPool(())
+
+
+def _amounts(what: str, table: BidTable) -> IntArray:
+    """Return what each bid takes of something, shape (bids,)."""
+    if what == "jobs":
+        return np.ones(len(table), np.int64)
+    if what == "nodes":
+        return table.lengths
+    if what == "cores":
+        return table.cores_of_bids()
+    if what == "core_seconds":
+        limits = [demand.job.time_limit_s for demand in table.demands]
+        seconds = np.array([0 if limit is None else limit for limit in limits], np.int64)[table.job]
+        endless = np.array([limit is None for limit in limits], np.bool_)[table.job]
+        return np.where(endless, _ENDLESS, table.cores_of_bids() * seconds)
+    counts = sum(
+        (counts for kind, counts in table.gres.items() if of_gres(what, {kind: 1})), np.zeros_like(table.node)
+    )
+    sums: IntArray = np.add.reduceat(counts, table.indptr[:-1]) if len(table) else counts
+    return sums
+
+
+def _parts(what: str, job: Placing, columns: Columns) -> Iterator[Taken]:
+    """Yield what a job takes of something on each node that it may use; cell and capacity are left open."""
+    nothing = Taken(Cell(Resource(_NAME)), 0)
+    demand = job.demand
+    limit = demand.job.time_limit_s
+    if what == "jobs" or (what == "core_seconds" and limit is None):
+        yield nothing._replace(on_job=1 if what == "jobs" else _ENDLESS)
+        return
+    factor = limit if what == "core_seconds" and limit is not None else 1
+    for at, node in enumerate(job.nodes.tolist()):
+        if what == "nodes":
+            yield nothing._replace(at=at, on_node=1)
+        elif what in ("cores", "core_seconds"):
+            cores = int(columns.total.cores[node]) if demand.exclusive else 0
+            yield nothing._replace(
+                at=at, on_node=cores * factor, on_unit=0 if demand.exclusive else demand.unit * factor
+            )
+        else:
+            yield from (part._replace(at=at) for part in _gres_parts(what, job, columns, node, nothing))
+
+
+def _gres_parts(what: str, job: Placing, columns: Columns, node: int, nothing: Taken) -> Iterator[Taken]:
+    if job.demand.exclusive:
+        held = {kind: int(counts[node]) for kind, counts in columns.total.gres.items()}
+        yield nothing._replace(on_node=of_gres(what, held))
+        return
+    for kind, _, count in job.choice.per_node:
+        if of_gres(what, {kind: 1}):
+            yield nothing._replace(on_node=count)
+    for kind, _, low, _ in job.choice.total:
+        if low and of_gres(what, {kind: 1}):
+            yield nothing._replace(dealt=kind)
+
+
+LIMITS = Limits()

@@ -1,0 +1,215 @@
+"""Slurm's limits of QOS and associations: ``scontrol show assoc_mgr``, ``sacctmgr -P show qos|assoc``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...cluster.errors import InputError
+from ...cluster.limits import JobSet, Limit
+from ...formats.notes import Notes
+
+#: ``512``, ``512(128)`` with what is in use, ``N(0)`` without a limit.
+_COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,13})(?:\.\d+)?\))?")
+_PAIR = re.compile(r"([A-Z][A-Za-z]*)=(\S*)")
+_NAMED = re.compile(r"(?P<name>.*?)(?:\(\d+\))?")
+_AMOUNTS = {"cpu": "cores", "node": "nodes"}
+#: Limits that are read: of all jobs together, of each user's, of each account's.
+_TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
+_JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
+#: Limits that say nothing about who starts now, and usage.
+_SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Preempt\w*|Flags|Lft|ID|Def\w*")
+_LIMIT = re.compile(r"(Grp|Max|Min)\w+")
+#: Why a job waits in Slurm's words that one of the limits read here says again.
+READ_REASONS = re.compile(
+    r"(Assoc|QOS)(Grp(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)|Max(Cpu|Node|Jobs|GRES)Per(User|Account)|MaxJobs)"
+    r"(Limit)?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A QOS or an association: its limits as Slurm writes them."""
+
+    path: str
+    qos: str = ""
+    account: str = ""
+    user: str = ""
+    partition: str = ""
+    parent: str = ""
+    fields: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What a limit of it is called."""
+        if self.qos:
+            return f"qos {self.qos}"
+        parts = (("account", self.account), ("user", self.user), ("partition", self.partition))
+        return " ".join(f"{what} {name}" for what, name in parts if name)
+
+
+def read_limits(text: str, notes: Notes) -> tuple[Limit, ...]:
+    """Return the limits of every QOS and association; what is not read is noted.
+
+    Raises:
+        InputError: the text is neither command's, or a value is no number.
+    """
+    entries = list(_of_table(text) if "|" in text.partition("\n")[0] else _of_manager(text))
+    children: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.account and not entry.user and entry.parent:
+            children.setdefault(entry.parent, []).append(entry.account)
+    limits: dict[str, Limit] = {}
+    for entry in entries:
+        for limit in _limits(entry, children, notes):
+            limits[limit.name] = limit
+    return tuple(limits.values())
+
+
+def _of_table(text: str) -> Iterator[_Entry]:
+    """Yield the records of one or more tables of sacctmgr, each with its heading."""
+    heading: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split("|")
+        if cells[0] in ("Name", "Cluster", "Account"):
+            heading = cells
+        elif line.strip():
+            if len(cells) != len(heading):
+                message = f"{len(cells)} fields, the heading has {len(heading)}"
+                raise InputError(message, path=f"line {number}")
+            yield _of_row(dict(zip(heading, cells, strict=True)), f"line {number}")
+
+
+def _of_row(row: Mapping[str, str], path: str) -> _Entry:
+    if "Name" in row:
+        return _Entry(path=path, qos=row["Name"], fields=row)
+    parent = row.get("ParentName") or row.get("Par Name") or ""
+    members = {member.lower(): row.get(member, "") for member in ("Account", "User", "Partition")}
+    return _Entry(path=path, parent=parent, fields=row, **members)
+
+
+def _of_manager(text: str) -> Iterator[_Entry]:
+    """Yield the records of scontrol: each begins with a line that is not indented."""
+    if "Association Manager" not in text:
+        raise InputError("neither what scontrol show assoc_mgr nor what sacctmgr -P prints", path="line 1")
+    for record in re.split(r"^(?=ClusterName=|QOS=)", text, flags=re.MULTILINE)[1:]:
+        # What follows the association and QOS records is of users and types.
+        body = re.split(r"^(?=\S+ Records)", record, flags=re.MULTILINE)[0]
+        fields: dict[str, str] = {}
+        for key, value in _PAIR.findall(body):
+            # Limits of each user stand with each of them again.
+            fields[key] = fields.get(key) or value
+        head = record.partition("\n")[0].strip()[:60]
+        if record.startswith("QOS="):
+            yield _Entry(path=head, qos=_plain(fields["QOS"]), fields=fields)
+        else:
+            yield _Entry(
+                path=head,
+                account=fields.get("Account", ""),
+                user=_plain(fields.get("UserName", "")),
+                partition=fields.get("Partition", ""),
+                parent=_plain(fields.get("ParentAccount", "")),
+                fields=fields,
+            )
+
+
+def _plain(name: str) -> str:
+    """Return a name without its number: ``ann(1001)``."""
+    match = _NAMED.fullmatch(name)
+    return match["name"] if match else name
+
+
+def _limits(entry: _Entry, children: Mapping[str, list[str]], notes: Notes) -> Iterator[Limit]:
+    jobs = _set_of(entry, children)
+    together: dict[str | None, dict[str, int]] = {None: {}, "user": {}, "account": {}}
+    for key, per in _TRES.items():
+        together[per] |= dict(_amounts(entry, key, notes))
+    own = {"MaxJobs": None if entry.user else "user"} if entry.account else {}
+    for key, per in (_JOBS | own).items():
+        count, _ = _count(entry.fields.get(key, ""), entry, key)
+        if count is not None:
+            together[per]["jobs"] = count
+    budget = _minutes(entry, "GrpTRESMins", notes, used=True)
+    if budget is not None:
+        together[None]["core_seconds"] = 60 * budget
+    for per, most in together.items():
+        if most:
+            name = f"{entry.name} each {per}" if per else entry.name
+            yield Limit(name=name, jobs=jobs, most=most, per=per)
+    running = _minutes(entry, "GrpTRESRunMins", notes, used=False)
+    if running is not None:
+        name = f"{entry.name} GrpTRESRunMins"
+        yield Limit(name=name, jobs=jobs, most={"core_seconds": 60 * running})
+    _note_others(entry, notes)
+
+
+def _set_of(entry: _Entry, children: Mapping[str, list[str]]) -> JobSet:
+    """Return the jobs of an entry: an account's with those of the accounts below it."""
+    if entry.qos:
+        return JobSet(qos=(entry.qos,))
+    accounts = [entry.account]
+    for account in accounts:
+        accounts += [name for name in children.get(account, []) if name not in accounts]
+    if entry.account == "root" and not entry.user:
+        accounts = []
+    return JobSet(
+        account=tuple(accounts if not entry.user else [entry.account]),
+        user=(entry.user,) if entry.user else (),
+        partition=(entry.partition,) if entry.partition else (),
+    )
+
+
+def _count(text: str, entry: _Entry, key: str) -> tuple[int | None, int | None]:
+    """Return a limit and what is used of it, each None where it is not told."""
+    match = _COUNT.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text[:60]!r} is not a number as Slurm writes it", path=f"{entry.path} {key}")
+    limit, used = match["limit"], match["used"]
+    return None if limit in (None, "N") else int(limit), None if used is None else int(used)
+
+
+def _tres(entry: _Entry, key: str) -> Iterator[tuple[str, int, int | None]]:
+    """Yield each TRES that is limited, the limit, and what is used of it."""
+    for part in filter(None, entry.fields.get(key, "").split(",")):
+        name, _, value = part.partition("=")
+        # Memory may have a unit: it is not read, only whether it is limited.
+        unread = name not in _AMOUNTS and not name.startswith("gres/")
+        limit, used = _count(
+            re.sub(r"^(\d+)(?:\.\d+)?[KMGTP]", r"\1", value) if unread else value, entry, key
+        )
+        if limit is not None:
+            yield name, limit, used
+
+
+def _amounts(entry: _Entry, key: str, notes: Notes) -> Iterator[tuple[str, int]]:
+    for name, limit, _ in _tres(entry, key):
+        if name in _AMOUNTS or name.startswith("gres/"):
+            yield _AMOUNTS.get(name, name), limit
+        else:
+            notes.add("limits", f"{entry.name}: {key} of {name} is not read")
+
+
+def _minutes(entry: _Entry, key: str, notes: Notes, *, used: bool) -> int | None:
+    """Return the core-minutes of a limit that are left; ``used``: what has been used counts."""
+    for name, limit, spent in _tres(entry, key):
+        if name != "cpu":
+            notes.add("limits", f"{entry.name}: {key} of {name} is not read")
+        elif used and spent is None:
+            notes.add(
+                "limits", f"{entry.name}: {key} is not read: only scontrol show assoc_mgr tells the usage"
+            )
+        else:
+            return max(limit - (spent or 0), 0) if used else limit
+    return None
+
+
+def _note_others(entry: _Entry, notes: Notes) -> None:
+    """Note limits that are set and not read; Slurm's own reason holds jobs that break them."""
+    read = {*_TRES, *_JOBS, "GrpTRESMins", "GrpTRESRunMins", *(["MaxJobs"] if entry.account else [])}
+    for key, value in entry.fields.items():
+        if key in read or not _LIMIT.fullmatch(key) or _SILENT.fullmatch(key):
+            continue
+        values = [part.partition("=")[2] or part for part in value.split(",")]
+        if any(one and not one.startswith("N") for one in values):
+            notes.add("limits", f"{entry.name}: {key} is not read")

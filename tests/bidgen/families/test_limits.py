@@ -1,0 +1,235 @@
+"""Limits over sets of jobs: in every model, beside running jobs, in plans and simulations, and in words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_document
+from support.build import document, snapshot
+
+from aucsched import AwardError, InputError, Snapshot, schedule
+from aucsched.auction.check import check_schedule
+from aucsched.auction.explain.explain import explain
+from aucsched.auction.explain.report import report_document, report_on
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.planning.plan import make_plan
+from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.workload import parse_workload, workload_to_json
+from aucsched.formats.native.write import snapshot_to_json
+from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions, play
+
+NODES = [{"name": "n[1-8]", "cores": 4, "gres": {"gpu:a": 2}}]
+RUNNING = [
+    {
+        "id": "r1",
+        "nodes": {"n1": {"cores": 4, "gres": {"gpu:a": 1}}},
+        "qos": "normal",
+        "user": "ann",
+        "account": "physics",
+        "end_time": "2026-11-20T09:31:40Z",
+    }
+]
+ANN = {"cores": 4, "nodes": 1, "qos": "normal", "user": "ann", "account": "physics", "time_limit_s": 100}
+BOB = {**ANN, "user": "bob"}
+HIGH = {**ANN, "qos": "high"}
+
+
+def limited(jobs: list[dict[str, Any]], *limits: dict[str, Any]) -> Snapshot:
+    return snapshot(NODES, jobs, running=RUNNING, limits=list(limits))
+
+
+def started(cluster: Snapshot, model: str = "aucsched3") -> list[str]:
+    return [award.job for award in schedule(cluster, model=model, work_limit=20).started]
+
+
+NORMAL = {"qos": "normal"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [
+        ({"cores": 8}, ["J1", "J3"]),
+        ({"cores": 11}, ["J1", "J3"]),
+        ({"nodes": 2}, ["J1", "J3"]),
+        ({"jobs": 1}, ["J3"]),
+        ({"jobs": 2, "cores": 100}, ["J1", "J3"]),
+        # r1 holds 4 cores for 100 s more.
+        ({"core_seconds": 799}, ["J3"]),
+        ({"core_seconds": 800}, ["J1", "J3"]),
+        ({"core_seconds": 1200}, ["J1", "J2", "J3"]),
+        ({"cores": 2}, ["J3"]),
+    ],
+)
+def test_a_limit_counts_running_jobs_and_winners_of_its_set_only(
+    model: str, most: dict[str, int], expected: list[str]
+) -> None:
+    cluster = limited([ANN, BOB, HIGH], {"name": "qos normal", "jobs": NORMAL, "max": most})
+    assert started(cluster, model) == expected
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("what", "left"), [("gres/gpu", 1), ("gres/gpu:a", 1), ("gres/gpu:b", 3)])
+def test_gres_count_by_name_or_by_type(model: str, what: str, left: int) -> None:
+    jobs = [{**ANN, "cores": 1, "gres_per_node": {"gpu": 1}} for _ in range(3)]
+    cluster = limited(jobs, {"name": "gpus", "max": {what: 2}})
+    assert len(started(cluster, model)) == left
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_per_counts_each_by_itself(model: str) -> None:
+    cluster = limited([ANN, ANN, BOB, BOB], {"name": "users", "per": "user", "max": {"jobs": 2}})
+    assert started(cluster, model) == ["J1", "J3", "J4"]
+
+
+def test_all_members_of_a_set_must_match_and_one_name_of_each() -> None:
+    both = {"qos": "normal", "account": ["physics", "biology"]}
+    other = {**ANN, "account": "chemistry"}
+    cluster = limited([ANN, other, HIGH], {"name": "both", "jobs": both, "max": {"jobs": 1}})
+    assert started(cluster) == ["J2", "J3"]
+
+
+def test_whole_nodes_of_an_exclusive_job_count() -> None:
+    job = {"nodes": 1, "cores": 1, "exclusive": True, "qos": "normal"}
+    for model in MODELS:
+        assert started(limited([job], {"name": "few", "jobs": NORMAL, "max": {"cores": 7}}), model) == []
+        assert started(limited([job], {"name": "few", "jobs": NORMAL, "max": {"cores": 8}}), model) == ["J1"]
+
+
+def test_a_job_without_a_time_limit_has_core_seconds_without_end() -> None:
+    endless = {**HIGH, "time_limit_s": None}
+    limit = {"name": "budget", "jobs": {"qos": "high"}, "max": {"core_seconds": 10**12}}
+    found = schedule(limited([endless], limit), work_limit=5)
+    assert found.started == ()
+    assert "no time limit" in found.pending[0].detail
+
+
+def test_the_reason_names_the_limit_and_who_uses_it_up() -> None:
+    cluster = limited([ANN, BOB], {"name": "qos normal", "jobs": NORMAL, "max": {"cores": 8}})
+    (waits,) = schedule(cluster, work_limit=20).pending
+    assert waits.reason == "limit"
+    assert waits.detail == "the limit qos normal: cores is used up by running r1, J1"
+    told = explain(cluster, "J2", StepOptions(work_limit=20))
+    lacks = {(lack.what, lack.held_by) for bid in told.bids for lack in bid.lacks}
+    assert ("the limit qos normal: cores", ("r1", "J1")) in lacks
+    full = limited([ANN], {"name": "qos normal", "jobs": NORMAL, "max": {"jobs": 1}})
+    (waits,) = schedule(full, work_limit=20).pending
+    assert waits.reason == "limit"
+    assert "qos normal" in waits.detail
+    assert "r1" in waits.detail
+
+
+@given(st.integers(0, 10**6), st.sampled_from(MODELS))
+@settings(max_examples=15, deadline=None)
+def test_limits_hold_on_random_snapshots_and_wide_ones_change_nothing(seed: int, model: str) -> None:
+    told = random_document(seed)
+    for place, job in enumerate(told["jobs"]):
+        job["user"] = f"u{place % 3}"
+    wide = {"name": "wide", "max": {"cores": 10**9, "nodes": 10**9, "jobs": 10**9, "gres/gpu": 10**9}}
+    tight = {"name": "tight", "per": "user", "max": {"cores": 8, "nodes": 2, "jobs": 1, "gres/gpu": 2}}
+    plain, same, less = (
+        schedule(parse(told | {"limits": limits}), model=model, work_limit=20)
+        for limits in ([], [wide], [tight])
+    )
+    assert plain.objective.priority == same.objective.priority
+    # auction/check.py has looked at the tight award; here once more, by hand.
+    users = [next(job["user"] for job in told["jobs"] if job["id"] == award.job) for award in less.started]
+    assert len(users) == len(set(users))
+    assert all(sum(use.cores for use in award.nodes.values()) <= 8 for award in less.started)
+
+
+def parse(told: dict[str, Any]) -> Snapshot:
+    return parse_snapshot(msgspec.json.encode(told))
+
+
+@pytest.mark.parametrize("what", ["cores", "nodes", "jobs", "core_seconds"])
+def test_the_check_of_awards_refuses_what_breaks_a_limit(what: str) -> None:
+    free = limited([ANN, BOB])
+    award = schedule(free, work_limit=20)
+    assert len(award.started) == 2
+    most = {"cores": 11, "nodes": 2, "jobs": 2, "core_seconds": 1199}[what]
+    tight = limited([ANN, BOB], {"name": "t", "jobs": NORMAL, "max": {what: most}})
+    with pytest.raises(AwardError, match="limit t"):
+        check_schedule(tight, award)
+    check_schedule(limited([ANN, BOB], {"name": "t", "jobs": NORMAL, "max": {what: most + 1}}), award)
+
+
+def test_a_plan_waits_for_the_ends_of_running_and_planned_jobs() -> None:
+    found = make_plan(limited([ANN, BOB, HIGH], {"name": "l", "jobs": NORMAL, "max": {"jobs": 1}}))
+    assert [(one.job, one.start - found.time) for one in found.planned] == [
+        ("J1", 100),
+        ("J2", 200),
+        ("J3", 0),
+    ]
+    budget = {"name": "l", "jobs": NORMAL, "max": {"core_seconds": 800}}
+    spent = make_plan(limited([ANN, BOB], budget))
+    assert [one.job for one in spent.planned] == ["J1"]
+
+
+def workload(*limits: dict[str, Any], run_time_s: float = 50) -> bytes:
+    jobs = [{**ANN, "user": f"u{place % 2}", "arrival_s": 0, "run_time_s": run_time_s} for place in range(6)]
+    told = document(NODES, jobs, name="w", limits=list(limits))
+    del told["time"]
+    return msgspec.json.encode(told | {"format": "aucsched-workload/1"})
+
+
+@pytest.mark.parametrize("policy", NODE_POLICIES)
+def test_every_policy_of_simulations_honours_limits(policy: str) -> None:
+    told = parse_workload(workload({"name": "two", "jobs": NORMAL, "max": {"jobs": 2}}))
+    result = play(told, NodeOptions(policy=policy))
+    assert sorted(start.start_s for start in result.played) == [0, 0, 50, 50, 100, 100]
+
+
+@pytest.mark.parametrize("policy", ["easy", "backfill-slurm", "aucsched3"])
+def test_a_budget_is_used_up_by_what_has_run(policy: str) -> None:
+    # Each may run 100 s on 4 cores and uses 200 core-seconds of them.
+    told = parse_workload(workload({"name": "b", "jobs": NORMAL, "max": {"core_seconds": 800}}))
+    result = play(told, NodeOptions(policy=policy))
+    # Two at once, 400 used; one more has 400 left, 600 used; no other fits into 200.
+    assert len(result.played) == 3
+
+
+def test_a_job_behind_one_whose_limit_is_used_up_starts() -> None:
+    told = json.loads(workload({"name": "none", "jobs": {"user": "u0"}, "max": {"jobs": 0}}))
+    result = play(parse_workload(msgspec.json.encode(told)), NodeOptions(policy="fcfs"))
+    assert len(result.played) == 3
+
+
+def test_files_with_limits_are_read_as_written() -> None:
+    limits = [
+        {"name": "a", "jobs": {"qos": "normal", "account": ["x", "y"]}, "max": {"cores": 0, "gres/gpu": 3}},
+        {"name": "b", "max": {"jobs": 1}, "per": "user"},
+    ]
+    cluster = limited([ANN], *limits)
+    assert parse_snapshot(snapshot_to_json(cluster).encode()) == cluster
+    assert json.loads(snapshot_to_json(cluster))["limits"] == limits
+    assert json.loads(snapshot_to_json(cluster))["running"][0]["account"] == "physics"
+    told = parse_workload(workload(*limits))
+    assert parse_workload(workload_to_json(told).encode()) == told
+    assert report_document(report_on(cluster))["limits"] == {
+        "a": "at most 0 cores, 3 gres/gpu of account x or y and qos normal",
+        "b": "at most 1 jobs of all jobs, for each user",
+    }
+
+
+@pytest.mark.parametrize(
+    ("limit", "path", "message"),
+    [
+        ({"name": "", "max": {"jobs": 1}}, "limits[0].name", "'' is empty"),
+        ({"name": "a", "max": {}}, "limits[0].max", "nothing is limited"),
+        ({"name": "a", "max": {"cpus": 1}}, "limits[0].max", "'cpus' is not one of"),
+        ({"name": "a", "max": {"cores": -1}}, "limits[0].max.cores", "-1 is below 0"),
+        ({"name": "a", "max": {"jobs": 1}, "per": "node"}, "limits[0].per", "'node' is not one of"),
+        ({"name": "a", "max": {"jobs": 1}, "jobs": {"user": ""}}, "limits[0].jobs.user", "'' is empty"),
+    ],
+)
+def test_a_wrong_limit_is_named(limit: dict[str, Any], path: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        limited([ANN], limit)
+    assert caught.value.path == path
+    assert message in caught.value.message

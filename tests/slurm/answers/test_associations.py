@@ -1,0 +1,142 @@
+"""Limits of QOS and associations, from scontrol's association manager and from sacctmgr's tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aucsched import InputError
+from aucsched.cluster.limits import JobSet, Limit
+from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.associations import read_limits
+from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
+
+MANAGER = """Current Association Manager state
+
+Association Records
+
+ClusterName=c Account=root UserName= Partition= Priority=0 ID=1
+    SharesRaw/Norm/Level/Factor=1/0.00/1/0.00
+    ParentAccount= Lft=1 DefAssoc=No
+    GrpJobs=N(0) GrpJobsAccrue=N(0)
+    GrpSubmitJobs=N(0) GrpWall=N(0.00)
+    GrpTRES=cpu=N(0),mem=N(0),node=N(0)
+ClusterName=c Account=physics UserName= Partition= Priority=0 ID=2
+    ParentAccount=root(1) Lft=2 DefAssoc=No
+    GrpJobs=7(1) GrpJobsAccrue=N(0)
+    GrpSubmitJobs=100(0) GrpWall=N(0.00)
+    GrpTRES=cpu=64(4),mem=1000(0),gres/gpu=8(1)
+    GrpTRESMins=cpu=100(40),mem=N(0)
+    GrpTRESRunMins=cpu=50(2)
+    MaxJobs=3(0) MaxJobsAccrue= MaxSubmitJobs= MaxWallPJ=
+    MaxTRESPJ=cpu=16
+ClusterName=c Account=optics UserName= Partition= Priority=0 ID=3
+    ParentAccount=physics(2) Lft=3 DefAssoc=No
+ClusterName=c Account=optics UserName=ann(1001) Partition=batch Priority=0 ID=4
+    ParentAccount= Lft=4 DefAssoc=Yes
+    GrpTRES=node=2(0)
+    MaxJobs=1(0)
+
+QOS Records
+
+QOS=normal(1)
+    UsageRaw=0.000000
+    GrpJobs=40(2) GrpJobsAccrue=N(0) GrpSubmitJobs=N(0) GrpWall=N(0.00)
+    GrpTRES=cpu=512(128),mem=N(0),node=N(3),gres/gpu:a100=16(0)
+    MaxTRESPU=cpu=32
+    Account Limits
+      No Accounts
+    User Limits
+      ann(1001)
+        MaxJobsPU=5(1) MaxJobsAccruePU=N(0) MaxSubmitJobsPU=N(0)
+        MaxTRESPU=cpu=32(4)
+"""
+
+QOS = "Name|Priority|GrpTRES|GrpTRESMins|GrpJobs|GrpSubmit|MaxTRES|MaxTRESPU|MaxJobsPU|MaxSubmitPU"
+
+
+def test_the_association_manager() -> None:
+    notes = Notes()
+    limits = {limit.name: limit for limit in read_limits(MANAGER, notes)}
+    physics = JobSet(account=("physics", "optics"))
+    most = {"cores": 64, "gres/gpu": 8, "jobs": 7, "core_seconds": 3600}
+    assert limits["account physics"] == Limit(name="account physics", jobs=physics, most=most)
+    each = limits["account physics each user"]
+    assert (each.jobs, each.most, each.per) == (physics, {"jobs": 3}, "user")
+    assert limits["account physics GrpTRESRunMins"].most == {"core_seconds": 3000}
+    ann = limits["account optics user ann partition batch"]
+    assert ann.jobs == JobSet(account=("optics",), user=("ann",), partition=("batch",))
+    assert (ann.most, ann.per) == ({"nodes": 2, "jobs": 1}, None)
+    assert limits["qos normal"].most == {"cores": 512, "gres/gpu:a100": 16, "jobs": 40}
+    users = limits["qos normal each user"]
+    assert (users.jobs, users.most, users.per) == (JobSet(qos=("normal",)), {"cores": 32, "jobs": 5}, "user")
+    assert len(limits) == 6
+    assert set(notes.texts()) == {
+        "account physics: GrpTRES of mem is not read",
+        "account physics: MaxTRESPJ is not read",
+    }
+
+
+def test_tables_of_sacctmgr_one_after_another() -> None:
+    notes = Notes()
+    text = f"""{QOS}
+normal|10|cpu=512,mem=4T|cpu=100|40|7|cpu=8|gres/gpu=2|3|9
+high|20||||||||
+Cluster|Account|User|Partition|GrpJobs|GrpTRES|MaxJobs
+c|physics|||5|node=4|
+c|physics|ann|||cpu=8|2
+"""
+    limits = {limit.name: limit for limit in read_limits(text, notes)}
+    assert limits["qos normal"].most == {"cores": 512, "jobs": 40}
+    assert limits["qos normal each user"].most == {"gres/gpu": 2, "jobs": 3}
+    assert limits["account physics"].most == {"nodes": 4, "jobs": 5}
+    assert limits["account physics user ann"].most == {"cores": 8, "jobs": 2}
+    assert len(limits) == 4
+    assert set(notes.texts()) == {
+        "qos normal: GrpTRES of mem is not read",
+        "qos normal: GrpTRESMins is not read: only scontrol show assoc_mgr tells the usage",
+        "qos normal: MaxTRES is not read",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense", "line 1: neither"),
+        (f"{QOS}\nnormal|1", "line 2: 2 fields, the heading has 10"),
+        ("Name|GrpJobs\nnormal|many", "line 2 GrpJobs: 'many' is not a number"),
+        ("Name|GrpTRES\nnormal|cpu=x", "line 2 GrpTRES: 'x' is not a number"),
+    ],
+)
+def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_limits(text, Notes())
+    assert str(caught.value).startswith(message)
+
+
+def test_a_snapshot_holds_them_and_lifts_what_slurm_holds_for_them() -> None:
+    jobs = json.loads((FIXTURES / "squeue.json").read_text())
+    waiting = [job for job in jobs["jobs"] if job["job_state"] == "PENDING" and not job["array_task_string"]]
+    for job, reason in zip(waiting, ("QOSGrpCpuLimit", "AssocGrpMemLimit"), strict=False):
+        job["state_reason"] = reason
+    changed = SlurmText(name="squeue.json", content=json.dumps(jobs).encode())
+    sources = SlurmSources(
+        jobs=changed, nodes=SlurmText(name="sinfo", content=(FIXTURES / "sinfo.json").read_bytes())
+    )
+    before, _ = import_slurm(sources)
+    assert before.limits == ()
+    holds = {job.id: job.hold for job in before.jobs}
+    first, second = str(waiting[0]["job_id"]), str(waiting[1]["job_id"])
+    assert holds[first] == "QOSGrpCpuLimit"
+    limits = SlurmText(name="assoc", content=MANAGER.encode())
+    after, _ = import_slurm(replace(sources, limits=limits))
+    assert len(after.limits) == 6
+    found = {job.id: job.hold for job in after.jobs}
+    assert found == holds | {first: None}
+    assert found[second] == "AssocGrpMemLimit"
+    assert all(job.user and job.partition for job in after.running)
