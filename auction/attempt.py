@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bidgen.columns import Columns, FloatArray, IntArray
 from ..bidgen.demand import Demand
-from ..bidgen.generate import BidOptions, Bids, generate_bids
+from ..bidgen.generate import BidOptions, Bids, Others, generate_bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
@@ -84,7 +84,13 @@ class AttemptResult:
 
 
 def attempt(
-    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, *, size: int, deadline: float | None
+    demands: tuple[Demand, ...],
+    cluster: Cluster,
+    options: StepOptions,
+    *,
+    size: int,
+    deadline: float | None,
+    others: Others | None = None,
 ) -> AttemptResult:
     """Auction jobs' bids and return the best award found; it is never worse than first-fit by priority.
 
@@ -94,12 +100,13 @@ def attempt(
         options: of the step.
         size: jobs of the window that were looked at for them.
         deadline: when to be done, by the options' clock (seconds); None: only work counts.
+        others: jobs of the window that do not bid.
     """
     clock = options.clock
     began = clock()
     if options.model == "ipsched":
         check_size(len(demands), len(cluster.columns.names))
-    bids = _bids(demands, cluster, options, deadline)
+    bids = _bids(demands, cluster, options, deadline, others)
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
@@ -130,14 +137,20 @@ def attempt(
 
 
 def _bids(
-    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, deadline: float | None
+    demands: tuple[Demand, ...],
+    cluster: Cluster,
+    options: StepOptions,
+    deadline: float | None,
+    others: Others | None,
 ) -> Bids:
     """Make the bids, within their share of the time."""
     clock = options.clock
-    end = inf if deadline is None else clock() + _FOR_BIDS * (deadline - clock())
+    # A file of the program holds all bids, however long they take.
+    is_endless = deadline is None or bool(options.export)
+    end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
     made = bid_options(options)
     return generate_bids(
-        demands, cluster.columns, cluster.topology, made, cluster.guards, lambda: clock() >= end
+        demands, cluster.columns, cluster.topology, made, cluster.guards, lambda: clock() >= end, others
     )
 
 
@@ -176,8 +189,9 @@ def _not_below(
     if options.weights == "paper" and solved.proved:
         return solved
     table = bids.table
-    if bids.placed > len(np.intersect1d(first, _placements(bids))):
-        # The caps, or gres over all nodes of several jobs, left placements out.
+    placed = _placements(bids)
+    if bids.placed == len(placed) > len(np.intersect1d(first, placed)):
+        # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
         made, guards = bid_options(options), cluster.guards
         table = first_fit_table(table.demands, cluster.columns, cluster.topology, made, guards)
         first = np.arange(len(table))
@@ -209,7 +223,8 @@ def _exact(
 ) -> _Solved:
     """Solve the papers' model, stated in PuLP, with HiGHS; where there is no time to state it, nothing is."""
     guards = cluster.guards
-    if deadline is not None and _stating_s(bids, cluster, options) > deadline - options.clock():
+    is_short = deadline is not None and _stating_s(bids, cluster, options) > deadline - options.clock()
+    if is_short and not options.export:
         return _unsolved(first, bids, cluster, options)
     stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
     start = stated.start(_quick_award(bids, first, cluster, weights, stated))

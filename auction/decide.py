@@ -19,8 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..bidgen.candidates import View, most_at_once
 from ..bidgen.demand import Demand
+from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
 from .attempt import AttemptResult, Cluster, attempt
 from .ledger import FreeState
@@ -32,6 +35,8 @@ from .state import State
 
 #: Share of the limit after which a step has decided: then awards are checked and losers told why.
 _FOR_DECIDING = 0.9
+#: Jobs that could start from which on only some of those that ask for the same bid.
+_MANY = 100
 #: Share of the time that is left for an attempt after which another may follow.
 _FIRST_OF_TWO = 0.5
 
@@ -81,6 +86,34 @@ def decide(
     return _Step(state, waiting, options, size).run()
 
 
+def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
+    """Return the jobs of a window that bid, ``index`` the place among them, and what the others are to them."""
+    could_start = _could_start(window, state)
+    return _split(window, _not_too_many_alike(window, could_start, state, reserve), could_start)
+
+
+def _split(
+    window: tuple[Demand, ...], bidding: set[str], could_start: set[str]
+) -> tuple[tuple[Demand, ...], Others]:
+    """Return the jobs that bid with their places among them, and those that cannot start seen from each."""
+    demands: list[Demand] = []
+    after: list[int] = []
+    nodes_before: list[int] = []
+    nodes = unable = 0
+    for demand in window:
+        if demand.job.id in bidding:
+            place = len(demands)
+            demands.append(demand if demand.index == place else replace(demand, index=place))
+            after.append(unable)
+            nodes_before.append(nodes)
+            nodes = 0
+        elif demand.job.id not in could_start:
+            unable += 1
+            nodes += 0 if demand.node_counts is None else demand.node_counts.minimum
+    others = Others(after=unable - np.array(after, np.int64), nodes_before=np.array(nodes_before, np.int64))
+    return tuple(demands), others
+
+
 class _Step:
     """One step: its window, its reservations and its attempts."""
 
@@ -93,9 +126,9 @@ class _Step:
         end = options.clock() + _FOR_DECIDING * options.time_limit_s
         self._deadline = end if by_clock else None
         self._attempts: list[AttemptResult] = []
-        could_start = _could_start(window, state)
-        self._bidding = _not_too_many_alike(window, could_start, state, options.reserve)
-        self._left_out = could_start - self._bidding
+        self._could_start = _could_start(window, state)
+        self._bidding = _not_too_many_alike(window, self._could_start, state, options.reserve)
+        self._left_out = self._could_start - self._bidding
 
     def run(self) -> Decision:
         """Make the step."""
@@ -173,14 +206,10 @@ class _Step:
     def _attempt(
         self, size: int, cluster: Cluster, options: StepOptions, deadline: float | None
     ) -> AttemptResult:
-        jobs = (demand for demand in self._window[:size] if demand.job.id in self._bidding)
-        demands = tuple(
-            demand if demand.index == place else replace(demand, index=place)
-            for place, demand in enumerate(jobs)
-        )
+        demands, others = _split(self._window[:size], self._bidding, self._could_start)
         in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
         make = attempt_in_parts if in_parts else attempt
-        return make(demands, cluster, options, size=size, deadline=deadline)
+        return make(demands, cluster, options, size=size, deadline=deadline, others=others)
 
     def _until(self, share: float) -> float | None:
         if self._deadline is None:
@@ -203,7 +232,7 @@ class _Step:
         )
 
     def _passes_over(self, demand: Demand) -> bool:
-        """Return whether nothing is reserved for a job: what it lacks no node's end gives back, a limit, say."""
+        """Return whether nothing is reserved for a job, as for one whose limits are used up."""
         return self._state.columns.pools.passes_over(demand.job)
 
     def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
@@ -239,8 +268,11 @@ def _not_too_many_alike(
 
     One of them can take the place of another, so those of higher priority stand for the others: the award
     is the same, and a window of thousands costs what its few kinds of jobs cost. So many more of a kind stay
-    as reservations are made: the first blocked jobs are among them.
+    as reservations are made: the first blocked jobs are among them. Where few could start, all bid, so that
+    prices and reasons know of each.
     """
+    if len(could_start) <= _MANY:
+        return could_start
     view = View(state.columns, state.columns.free)
     seen: dict[int, int] = {}
     most: dict[int, int] = {}

@@ -18,7 +18,7 @@ import numpy as np
 from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand, Variant
 from ..bidgen.fields import gres_choices, units_of, usable
-from ..bidgen.generate import Bids
+from ..bidgen.generate import Bids, Others
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
 from ..models.solve.lexicographic import NO_LIMIT_S
@@ -44,9 +44,16 @@ class _Held:
 
 
 def attempt_in_parts(
-    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, *, size: int, deadline: float | None
+    demands: tuple[Demand, ...],
+    cluster: Cluster,
+    options: StepOptions,
+    *,
+    size: int,
+    deadline: float | None,
+    others: Others | None = None,
 ) -> AttemptResult:
     """Auction jobs' bids part by part and return the joined award; arguments as in ``attempt``."""
+    del others  # Each part has its own share of the caps.
     return _Parts(demands, cluster, options, size, deadline).run()
 
 

@@ -150,7 +150,7 @@ def _reservations(rng: random.Random, document: Members) -> None:
         ("2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"),
         (_NOW, "2026-11-20T09:30:01Z"),
         ("2026-11-20T09:39:59Z", "2036-11-20T00:00:00Z"),
-        ("1969-11-20T09:30:00Z", "2026-11-20T12:00:00Z"),
+        ("1970-01-01T00:00:00Z", "2026-11-20T12:00:00Z"),
     ]
     names = _names(document)
     document["reservations"] = [

@@ -19,15 +19,15 @@ from peers import Answer, Values, write_answer
 
 from aucsched import Award, Snapshot, load_snapshot
 from aucsched.auction.attempt import bid_options
+from aucsched.auction.decide import bidders
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
 from aucsched.auction.programs import Stated, state
 from aucsched.auction.queue import queue_of
+from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
-from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.generate import generate_bids
 from aucsched.bidgen.table import BidTable
-from aucsched.topology.tree import topology_of
 
 #: A job, the nodes it gets, and on each its cores and gres.
 Placed = tuple[str, tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]]
@@ -71,9 +71,10 @@ def auctioned(kind: str, snapshot: Snapshot, seconds: float, strategy: str) -> A
 
 def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated]:
     options = options_of(kind)
-    columns, topology = columns_of(snapshot), topology_of(snapshot)
-    window = queue_of(snapshot, columns, options).window
-    table = generate_bids(window, columns, topology, bid_options(options)).table
+    cluster = state_of(snapshot)
+    columns, topology = cluster.columns, cluster.topology
+    window, others = bidders(cluster, queue_of(snapshot, columns, options).window, options.reserve)
+    table = generate_bids(window, columns, topology, bid_options(options), others=others).table
     return table, state(table, columns, topology, options)
 
 

@@ -94,6 +94,24 @@ class Bids:
     could_bid: BoolArray
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Others:
+    """Jobs of a window that do not bid, seen from each that does; arrays of shape (bidding jobs,).
+
+    Attributes:
+        after: how many stand behind it.
+        nodes_before: the nodes that those ask for between it and the bidding job before it.
+    """
+
+    after: IntArray
+    nodes_before: IntArray
+
+    @classmethod
+    def none(cls, count: int) -> Others:
+        """Return that all jobs of the window bid."""
+        return cls(after=np.zeros(count, np.int64), nodes_before=np.zeros(count, np.int64))
+
+
 def generate_bids(
     demands: tuple[Demand, ...],
     columns: Columns,
@@ -101,10 +119,12 @@ def generate_bids(
     options: BidOptions,
     guards: tuple[Guard, ...] = (),
     is_over: Callable[[], bool] | None = None,
+    others: Others | None = None,
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
-    Once ``is_over`` says that the time for bids is up, jobs bid where first-fit places them only.
+    Once ``is_over`` says that the time for bids is up, jobs bid where first-fit places them only. ``others``
+    are jobs of the window between these that cannot start: caps and staggers count them all the same.
     """
     generator = _Generator(columns, topology, options, guards)
     by_figure = options.order == "figure-4.5"
@@ -113,8 +133,10 @@ def generate_bids(
     )
     drafts: list[Draft] = []
     left, stagger, is_cut = options.max_bids, 0, False
+    unable = Others.none(len(demands)) if others is None else others
     for demand, placement in zip(demands, placements, strict=True):
-        to_come = 0 if by_figure else len(demands) - demand.index - 1
+        to_come = 0 if by_figure else len(demands) - demand.index - 1 + int(unable.after[demand.index])
+        stagger += int(unable.nodes_before[demand.index])
         most = max(1, min(options.max_bids_per_job, left - to_come))
         is_cut = is_cut or (is_over is not None and is_over())
         if is_cut:

@@ -231,7 +231,7 @@ def test_halved_attempts_leave_the_exported_window_alone(tmp_path: Path) -> None
     jobs = [{"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7)} for _ in range(40)]
     for on_timeout in ("incumbent", "halve"):
         file = str(tmp_path / f"{on_timeout}.lp")
-        options: dict[str, Any] = {"strategy": "exact", "time_limit_s": 0.02, "on_timeout": on_timeout}
+        options: dict[str, Any] = {"strategy": "exact", "work_limit": 0, "on_timeout": on_timeout}
         result = schedule(snapshot(nodes, jobs), **options, export=file)
     assert len(result.attempts) > 1
     assert (tmp_path / "halve.lp").read_bytes() == (tmp_path / "incumbent.lp").read_bytes()

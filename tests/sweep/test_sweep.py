@@ -151,7 +151,7 @@ def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     assert len(rows) == 8
     assert [row["seed"] for row in rows[:4]] == ["0", "1", "0", "1"]
     assert {(row["reserve"], row["objective"], row["strategy"]) for row in rows} == {
-        ("1", "priority", "greedy")
+        ("1", "priority", "anytime")
     }
     point = ("--window", "8", "--max-bids", "10", "--seed", "1", "--format", "json")
     metrics = json.loads(aucsched("simulate", source, *told, *point).stdout)["metrics"]
@@ -186,11 +186,11 @@ def test_every_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
     told = ("--policy", "ipsched,aucsched1,aucsched2", "--work-limit", "1", "--workers", "1")
     assert run(["sweep", str(source), *told, "-o", str(out)]) == 0
-    # IPSCHED makes no bids; where nothing is proved, nothing is done on a timeout.
+    # IPSCHED makes no bids; where a few steps of search end each pass, the award found stands.
     assert [(row["policy"], row["status"], row["on_timeout"], row["max_bids"]) for row in rows_of(out)] == [
         ("ipsched", "done", "halve", ""),
         ("aucsched1", "done", "halve", "150"),
-        ("aucsched2", "done", "", "6000"),
+        ("aucsched2", "done", "incumbent", "6000"),
     ]
 
 
@@ -202,8 +202,9 @@ def test_a_gzip_log_on_standard_input(tmp_path: Path) -> None:
 
 def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
     # 2 200 jobs on 1 000 nodes are more variables than IPSCHED takes; ten jobs are not.
-    nodes = '{"name": "n[0-999]", "cores": 1, "free_cores": 0}'
-    jobs = ",".join(f'{{"id": "{job}", "priority": 1, "cores": 1}}' for job in range(2200))
+    nodes = '{"name": "n[0-999]", "cores": 1}'
+    asked = '"priority": 1, "cores": 1'
+    jobs = ",".join(f'{{"id": "{job}", {asked}, "time_limit_s": {60 + job}}}' for job in range(2200))
     wide = tmp_path / "wide.json"
     wide.write_text(f'{{"format": "aucsched-snapshot/1", "nodes": [{nodes}], "jobs": [{jobs}]}}')
     out = tmp_path / "w.csv"
@@ -211,7 +212,8 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
     done = aucsched("sweep", wide, *grid)
     assert done.returncode == 0
     good, failed = rows_of(out)
-    assert (good["status"], good["error"]) == ("optimal", "")
+    assert good["status"] in {"optimal", "feasible"}
+    assert good["error"] == ""
     assert failed["status"] == "failed"
     assert "2000" in failed["error"]
     assert failed["window"] == "2200"

@@ -214,7 +214,7 @@ def test_reservations_are_read_from_a_file(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(InputError, match=r"kept\.csv:2: '5,ten,3' is not START"):
         read_advance([str(file)])
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match=r"kept\.csv: cannot be read"):
+    with pytest.raises(InputError, match=r"kept\.csv: not UTF-8 text"):
         read_advance([str(file)])
 
 
