@@ -167,17 +167,19 @@ def _multiplier(shape: Shape) -> float:
 def _shares(
     asks: Sequence[Ask], rooms: Mapping[Shape, float], held: Mapping[Shape, int]
 ) -> tuple[ShareRow, ...]:
-    """Return a row for each shape in sight that cannot fill gaps; its first job always has room to begin."""
-    first: dict[Shape, int] = {}
+    """Return a row for each shape in sight that cannot fill gaps.
+
+    No share is below the widest job of its shape in sight: it would wait until nothing of its shape runs.
+    """
+    widest: dict[Shape, int] = {}
     for ask in asks:
-        first.setdefault(ask.shape, ask.nodes)
+        if not ask.shape.fills_gaps:
+            widest[ask.shape] = max(widest.get(ask.shape, 0), ask.nodes)
     rows = []
-    for shape, nodes in first.items():
-        if shape.fills_gaps:
-            continue
-        room = max(int(rooms.get(shape, 0.0)), 0 if held.get(shape, 0) else nodes)
+    for shape, nodes in widest.items():
+        room = max(int(rooms.get(shape, 0.0)), nodes - held.get(shape, 0), 0)
         jobs = np.array([ask.shape == shape for ask in asks], np.bool_)
-        rows.append(ShareRow(shape=shape, jobs=jobs, capacity=max(room, 0)))
+        rows.append(ShareRow(shape=shape, jobs=jobs, capacity=room))
     return tuple(rows)
 
 

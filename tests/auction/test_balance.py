@@ -188,16 +188,15 @@ def test_share_rows_take_the_nodes_of_their_shapes_bids_only() -> None:
     assert sum(expected) > 0
 
 
-def test_a_shape_of_which_nothing_runs_has_room_for_its_first_job() -> None:
-    # One job in a long queue of others: its share is a fraction of a node.
-    requests = [on_nodes(12, 3, 3), *[on_nodes(80, 10)] * 50]
-    columns, demands, backlog = machine(requests, limits=[10, *[1000] * 50])
+def test_no_share_is_below_the_widest_job_of_its_shape_in_sight() -> None:
+    # Two short jobs in a long queue of others: their share is a fraction of a node.
+    requests = [on_nodes(8, 2, 3), on_nodes(12, 3, 3), *[on_nodes(80, 10)] * 50]
+    columns, demands, backlog = machine(requests, limits=[10, 10, *[1000] * 50])
     rare = Shape((("gpu", 3),), 4)
     assert backlog.rooms({}, 1000.0)[rare] < 1
-    rows = {row.shape: row.capacity for row in told(columns, demands, backlog).shares}
-    assert rows[rare] == 3
-    rows = {row.shape: row.capacity for row in told(columns, demands, backlog, held={rare: 1}).shares}
-    assert rows[rare] == 0
+    for held, room in ((0, 3), (1, 2), (5, 0)):
+        rows = told(columns, demands, backlog, held={rare: held}).shares
+        assert {row.shape: row.capacity for row in rows}[rare] == room
 
 
 def test_jobs_of_cores_alone_leave_the_cores_of_the_largest_shape_beside_free_gres() -> None:
