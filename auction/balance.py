@@ -137,7 +137,7 @@ def balance_of(
     return Balance(
         asks=asks,
         order=_order(asks, long_first=long_first, by_shape=not draining),
-        worth=np.array([backlog.dominant_share(ask) * _multiplier(ask.shape) for ask in asks]),
+        worth=_worth(asks, backlog),
         shares=() if draining else _shares(asks, backlog.rooms(held, longest), held),
         kept=None if draining or not backlog.is_gres_scarce() else _kept(asks, free),
         is_draining=draining,
@@ -155,6 +155,13 @@ def _order(asks: Sequence[Ask], *, long_first: bool, by_shape: bool) -> IntArray
         return (ask.shape.fills_gaps, -ask.shape.gres_count, -ask.shape.cores, ask.shape, limit)
 
     return np.array(sorted(range(len(asks)), key=key), np.int64)
+
+
+def _worth(asks: Sequence[Ask], backlog: Backlog) -> FloatArray:
+    # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.
+    places = np.arange(len(asks)) / max(len(asks), 1)
+    worth: FloatArray = np.array([backlog.dominant_share(ask) * _multiplier(ask.shape) for ask in asks])
+    return worth * (2.0 - places)
 
 
 def _multiplier(shape: Shape) -> float:

@@ -222,10 +222,12 @@ def test_no_cores_are_kept_where_gres_are_left_over_anyway() -> None:
     assert told(columns, demands, backlog).kept is None
 
 
-def test_worth_is_the_dominant_share_times_what_is_hard_to_place() -> None:
+def test_worth_is_the_dominant_share_times_what_is_hard_to_place_and_falls_along_the_window() -> None:
     requests = [anywhere(24), on_nodes(24, 6), on_nodes(24, 3), on_nodes(24, 6, 1), on_nodes(24, 6, 3)]
     columns, demands, backlog = machine(requests * 10, limits=[100] * 50)
-    worth = told(columns, demands, backlog).worth[:5]
+    all_worth = told(columns, demands, backlog).worth
+    worth = all_worth[:5] / (2 - np.arange(5) / 50)
+    assert all_worth[45] / all_worth[0] == pytest.approx((2 - 45 / 50) / 2)
     gap, four, eight, one, three = worth.tolist()
     assert gap == pytest.approx(24 / 120)
     assert gap < four < eight < one < three
