@@ -87,7 +87,7 @@ def decide(
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
-    """Return the jobs of a window that bid, ``index`` the place among them, and what the others are to them."""
+    """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     could_start = _could_start(window, state)
     return _split(window, _not_too_many_alike(window, could_start, state, reserve), could_start)
 
