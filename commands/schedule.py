@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..cluster.schedule import Schedule
+from ..cluster.schedule import Reason, Schedule
 from ..cluster.snapshot import Snapshot
 from .auction_options import auction_options, snapshot_argument
 
@@ -66,6 +66,9 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
         result = run_step(loaded, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
+    for refusal in result.pending:
+        if refusal.reason is Reason.SET_ASIDE:
+            note(f"job {refusal.job} was set aside: {refusal.detail}")
     if checked.export and not result.attempts:
         note(f"no job takes part, {checked.export} is not written")
     elif checked.export.endswith(".mps"):
