@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from ..bidgen.candidates import GuardedViews
 from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.families.registry import words_of
+from ..bidgen.first_fit import FirstFit
 from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.guard import Guard
 from ..cluster.schedule import Reason, Refusal
@@ -128,9 +130,13 @@ class _Explainer:
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         """Return whether a job alone would have a bid, beside the reservations for blocked jobs told."""
+        if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
+            return False
+        topology, alone = self._cluster.topology, replace(demand, index=0)
+        if FirstFit(columns, topology, guards).place(alone) is not None:
+            return True
         options = BidOptions(max_bids=1, max_bids_per_job=1)
-        alone = replace(demand, index=0)
-        return len(generate_bids((alone,), columns, self._cluster.topology, options, guards).table) > 0
+        return len(generate_bids((alone,), columns, topology, options, guards).table) > 0
 
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import shlex
 from collections.abc import Mapping
-from math import isclose
+from math import inf, isclose
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +144,14 @@ def _judge_worth(
     options: Mapping[str, Any],
     outcome: Outcome,
 ) -> None:
-    """Compare with first-fit, where that is promised: exact sums, no reservations, nothing discarded."""
-    is_paper = {**_preset(options), **options}.get("weights") == "paper"
-    if is_paper or options.get("reserve") or result["status"] == "no_solution":
+    """Compare with first-fit, where that is promised: exact sums, no reservations, nothing discarded.
+
+    Nor where the cap of all bids is below the number of jobs: those without a bid cannot start.
+    """
+    chosen = {**_preset(options), **options}
+    is_capped = chosen.get("max_bids", inf) < len(document["jobs"])
+    is_free = chosen.get("weights") != "paper" and not options.get("reserve") and not is_capped
+    if not is_free or result["status"] == "no_solution":
         outcome.counts["not compared with first-fit"] += 1
         return
     without = {entry["job"] for entry in result["pending"] if entry["reason"] in _NO_PART}

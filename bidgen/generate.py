@@ -126,20 +126,19 @@ def generate_bids(
     Once ``is_over`` says that the time for bids is up, jobs bid where first-fit places them only. ``others``
     are jobs of the window between these that cannot start: caps and staggers count them all the same.
     """
-    generator = _Generator(columns, topology, options, guards)
+    generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
     placements = (
         [None] * len(demands) if by_figure else FirstFit(columns, topology, guards).place_all(demands)
     )
     drafts: list[Draft] = []
-    left, stagger, is_cut = options.max_bids, 0, False
+    left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
     for demand, placement in zip(demands, placements, strict=True):
         to_come = 0 if by_figure else len(demands) - demand.index - 1 + int(unable.after[demand.index])
         stagger += int(unable.nodes_before[demand.index])
         most = max(1, min(options.max_bids_per_job, left - to_come))
-        is_cut = is_cut or (is_over is not None and is_over())
-        if is_cut:
+        if generator.is_over():
             draft = Draft.joined([] if placement is None else [generator.placed(placement)])
         else:
             draft = generator.bids_of(demand, placement, most, stagger)
@@ -161,7 +160,7 @@ def generate_bids(
         table=table,
         first_fit=placed & present,
         placed=int(placed.sum()),
-        complete=not is_cut,
+        complete=not generator.is_cut,
         could_bid=could_bid,
     )
 
@@ -185,8 +184,15 @@ class _Generator:
     """Finds each job's windows; fields and windows that jobs have in common are computed once."""
 
     def __init__(
-        self, columns: Columns, topology: Topology, options: BidOptions, guards: tuple[Guard, ...]
+        self,
+        columns: Columns,
+        topology: Topology,
+        options: BidOptions,
+        guards: tuple[Guard, ...],
+        is_late: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.is_cut = False
+        self._is_late = is_late
         self.pool = Pool()
         self._guards = guards
         self._capped: dict[tuple[bool | str, ...], Capacity] = {}
@@ -196,6 +202,11 @@ class _Generator:
         self._rules = Rules(topology=topology, use_switches=options.use_switches)
         self._fields: dict[object, Field] = {}
 
+    def is_over(self) -> bool:
+        """Return whether the time for bids is up; from then on it stays so."""
+        self.is_cut = self.is_cut or self._is_late()
+        return self.is_cut
+
     def bids_of(self, demand: Demand, placement: Placement | None, most: int, stagger: int) -> Draft:
         """Return the job's windows, best first: a few more than ``most``, as some may repeat others."""
         most += ceil(most / 8) + 1
@@ -204,6 +215,8 @@ class _Generator:
         choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
         kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
         for variant, choice in choices:
+            if self.is_over():
+                break
             for phase, draft in self._families(demand, variant, choice, most, stagger):
                 kept[phase].append(draft)
         if self._options.order == "figure-4.5":
@@ -230,6 +243,8 @@ class _Generator:
             if _count(kept) >= 2 * most:
                 return
             for variant, choice in choices:
+                if self.is_over():
+                    return
                 kept[Phase.EXTRA].extend(self._reordered(demand, variant, choice, order, most, stagger))
         if not _count(kept):
             kept[Phase.EXTRA].extend(self._searched(demand, variant, choice) for variant, choice in choices)
