@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from ...cluster.errors import AucschedError, InputError
+from ...cluster.errors import InputError
 from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
@@ -40,10 +40,6 @@ FORMAT = "aucsched-negotiation-trace/1"
 _MARKS = re.compile(r"[%<>&\"\\{}]")
 #: Names shown of a list before it is cut.
 _SHOWN = 8
-
-
-class ReplayError(AucschedError):
-    """A trace that its own beginning does not lead to."""
 
 
 class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,8 +81,7 @@ def replayed(text: bytes) -> Negotiated:
     """Run a JSON trace again from its header, and return the run when every message is the same.
 
     Raises:
-        InputError: it is no trace.
-        ReplayError: a message differs; names the line.
+        InputError: it is no trace, or a message differs from what its own beginning leads to; names the line.
     """
     lines = text.splitlines()
     if not lines:
@@ -113,7 +108,7 @@ def _compare(recorded: list[bytes], again: list[bytes]) -> None:
         (place for place, (one, other) in enumerate(zip(recorded, again, strict=False)) if one != other),
         min(len(recorded), len(again)),
     )
-    raise ReplayError(f"line {same + 1} is not what the negotiation comes to")
+    raise InputError(f"line {same + 1} is not what the negotiation comes to")
 
 
 # For people.

@@ -219,7 +219,7 @@ def test_a_trace_replays_to_the_same_bytes(run: Callable[..., Done], tmp_path: P
     changed = first.replace(b'"code":"accept"', b'"code":"reject"', 1)
     Path(names[2]).write_bytes(changed)
     refused = run("negotiate", "--replay", names[2])
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "line 3 is not what the negotiation comes to" in refused.stderr
 
 
