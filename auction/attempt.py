@@ -35,8 +35,8 @@ from .programs import Answer, Stated, Weight, bid_weights, state
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
-#: Seconds that a nonzero takes PuLP and the reader of its problem; nonzeros for each node and variant of a job
-#: in IPSCHED, and for each bid and node in AUCSCHED1.
+#: Seconds that a nonzero takes PuLP and the reader of its problem; nonzeros for each node and variant of a
+#: job in IPSCHED, and for each bid and node in AUCSCHED1.
 _STATED_S, _IPSCHED_NONZEROS, _AUCSCHED1_NONZEROS = 4e-6, 15, 13
 #: Fixed orders of the jobs that ``greedy`` tries.
 _ORDERS = 3
