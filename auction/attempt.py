@@ -27,7 +27,7 @@ from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..topology.tree import Topology
 from .export import export
 from .first_fit import first_fit_table
-from .ledger import greedy
+from .ledger import FreeState, greedy
 from .options import StepOptions
 from .programs import Answer, Stated, Weight, bid_weights, state
 
@@ -233,6 +233,14 @@ def _exact(
         export(stated, options.export, weighted=options.weights == "paper")
     values, status, proved, bound = _solved(stated, start, options, deadline)
     answer = stated.answer(values)
+    # IPSCHED's placements are no bids that were asked for.
+    asked = answer.table if options.model == "ipsched" else bids.table
+    sound = _sound(answer, asked, cluster)
+    if len(sound) < len(answer.chosen):
+        kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
+        table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
+        answer = replace(answer, table=table, chosen=sound)
+        proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
     if not proved and options.weights == "lexicographic" and options.model != "ipsched":
         filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), guards)
         answer = replace(answer, chosen=np.array(filled, np.int64))
@@ -248,6 +256,22 @@ def _exact(
         sizes=_sizes(bids, stated.program.columns, stated.program.rows, stated.program.nonzeros),
         built=built,
     )
+
+
+def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
+    """Return the winners that hold what they asked for and fit beside each other, counted in integers.
+
+    Beside counts of 10⁹ and more a solver's tolerance is some cores.
+    """
+    ledger = FreeState(answer.table, cluster.columns, cluster.guards)
+    held = answer.table.cores_of_bids()
+    wanted = asked.cores_of_bids()
+    sound: list[int] = []
+    for bid in answer.chosen.tolist():
+        if held[bid] == wanted[bid] and ledger.fits(bid):
+            ledger.take(bid)
+            sound.append(bid)
+    return np.array(sound, np.int64)
 
 
 def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:

@@ -318,7 +318,10 @@ class _Contest:
             np.isin(bids, self.award).astype(np.float64),
             settings,
         )
-        self._offer(bids[solution.values > 0.5])  # noqa: PLR2004 - 0/1 values
+        award = bids[solution.values > 0.5]  # noqa: PLR2004 - 0/1 values
+        # Beside huge counts the solver's tolerance is more than nothing: what it found is counted again.
+        if (self._packing.use(award) <= self._packing.capacity).all():
+            self._offer(award)
         return solution
 
     def _finish(self) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.build import snapshot
 
@@ -17,6 +18,7 @@ from aucsched.bidgen.first_fit import FirstFit, Placement
 from aucsched.cli import run
 from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
+from aucsched.models.solve.solver import SolverStatus
 
 NODES: list[dict[str, Any]] = [
     {"name": "n1", "cores": 8, "memory_mib": 1000},
@@ -115,3 +117,21 @@ def test_the_command_says_loudly_who_was_set_aside(
     said = capsys.readouterr()
     assert "note: job J2 was set aside" in said.err
     assert {one["job"]: one["reason"] for one in json.loads(said.out)["pending"]} == {"J2": "set_aside"}
+
+
+@pytest.mark.parametrize("model", ["aucsched1", "aucsched2", "aucsched3"])
+def test_a_solver_that_awards_more_than_there_is_starts_what_fits(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside huge counts HiGHS's tolerance is some cores; here it awards every bid there is, and no core."""
+
+    def all_at_once(stated: Any, *_: object) -> Any:
+        values = np.array([1.0 if weight else 0.0 for weight in stated.weights])
+        return values, SolverStatus.OPTIMAL, True, None
+
+    monkeypatch.setattr("aucsched.auction.attempt._solved", all_at_once)
+    jobs = [{"cores": 6, "priority": place} for place in range(1, 6)]
+    result = schedule(snapshot(NODES, jobs), model=model, strategy="exact", work_limit=1)
+    assert result.status == "feasible"
+    assert {award.job for award in result.started} == {"J4", "J5"}
+    assert Reason.SET_ASIDE not in reasons(result).values()
