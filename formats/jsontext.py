@@ -130,7 +130,7 @@ def _explained(message: str, text: bytes) -> InputError:
     document = json.loads(text, parse_int=_whole, parse_float=_fraction)
     try:
         value, place = _value_at(document, path.lstrip("."), got["got"] if got else None)
-    except (LookupError, TypeError, StopIteration):
+    except (LookupError, TypeError, AttributeError, StopIteration):
         # Several members stand for the path's [...], and another one was meant.
         return InputError(problem, path=path.lstrip("."))
     if unknown := re.match(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
