@@ -39,7 +39,7 @@ def culprit(
     """
     if isinstance(error, AwardError) and error.job in {demand.job.id for demand in window}:
         return set_aside(str(error.job), error)
-    alone = replace(options, export="", work_limit=0, time_limit_s=1.0)
+    alone = replace(options, export="", work_limit=None if options.is_greedy else 0)
     for demand in window:
         try:
             _try_alone(state, demand, alone, checker)

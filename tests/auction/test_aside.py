@@ -90,6 +90,20 @@ def test_a_job_whose_award_the_check_refuses_is_set_aside(
     assert reasons(result) == {"J1": Reason.SET_ASIDE}
 
 
+def test_greedy_awards_set_a_job_aside_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = FirstFit.place
+
+    def failing(self: FirstFit, demand: Demand) -> Placement | None:
+        if demand.job.id == "J1":
+            raise IndexError("no such place")
+        return place(self, demand)
+
+    monkeypatch.setattr(FirstFit, "place", failing)
+    result = schedule(snapshot(NODES, JOBS), strategy="greedy")
+    assert {award.job for award in result.started} == {"J2", "J3"}
+    assert reasons(result) == {"J1": Reason.SET_ASIDE}
+
+
 def test_what_no_job_is_to_blame_for_still_ends_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> None:
         raise RuntimeError("out of order")
