@@ -47,8 +47,8 @@ _WHOLE_AT_ONCE, _WHOLE_LATER, _FIRST_WHOLE = 700, 3000, 32
 #: A gap below which HiGHS is given any program whole.
 _NEARLY_PROVED = 1e-4
 #: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
-#: and the seconds that an entry of it takes.
-_FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.25, 0.4, 5e-6
+#: and the seconds that an entry takes: HiGHS looks at no limit before its first relaxation is solved.
+_FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.25, 0.4, 4e-5
 #: Share of the time that is left for a proof of the preference once the sum of weights is proved.
 _FOR_PREFERENCE = 0.1
 #: Steps without a better preference after which a proved award is left as it is.
