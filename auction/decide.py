@@ -122,9 +122,8 @@ class _Step:
         self._window = window
         self._options = options
         self._size = size
-        by_clock = options.work_limit is None and not options.is_greedy
         end = options.clock() + _FOR_DECIDING * options.time_limit_s
-        self._deadline = end if by_clock else None
+        self._deadline = end if options.is_timed else None
         self._attempts: list[AttemptResult] = []
         self._could_start = _could_start(window, state)
         self._bidding = _not_too_many_alike(window, self._could_start, state, options.reserve)
@@ -132,7 +131,9 @@ class _Step:
 
     def run(self) -> Decision:
         """Make the step."""
-        reserved = Reservations(self._state, self._options.reserve)
+        reserved = Reservations(
+            self._state, self._options.reserve, is_over=lambda: self._is_over(self._deadline)
+        )
         for demand in self._window:
             # No award can let these start: their reservations are known before the auction.
             if demand.job.id in self._bidding:

@@ -84,15 +84,21 @@ class Forecast:
         state: the cluster.
         taken: what starts now, and its time limit in seconds; None: it never ends.
         kept: what is never given back: reservations made before.
+        is_over: whether there is no more time: places are then looked for by first-fit only.
 
     Attributes:
         times: now, then each later end of a running job, a start or an advance reservation; ascending.
     """
 
     def __init__(
-        self, state: State, taken: Iterable[tuple[Spot, float | None]] = (), kept: Iterable[Spot] = ()
+        self,
+        state: State,
+        taken: Iterable[tuple[Spot, float | None]] = (),
+        kept: Iterable[Spot] = (),
+        is_over: Callable[[], bool] | None = None,
     ) -> None:
         self._state = state
+        self._is_over = is_over
         self._limited = state.columns.total.memory < UNLIMITED_MIB
         now, free = state.now, state.columns.free.copy()
         holds = [(hold.end, hold.spot) for hold in state.holds]
@@ -184,7 +190,7 @@ class Forecast:
             demand = state.reread(job, columns, self.times[step] if known else None, honour)
         if demand is None or not View(columns, columns.free).could_hold(demand):
             return None
-        return place_alone(demand, columns, state.topology)
+        return place_alone(demand, columns, state.topology, self._is_over)
 
 
 def _gres(spot: Spot, kind: str) -> IntArray:

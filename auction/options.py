@@ -178,6 +178,11 @@ class StepOptions:
         return self.strategy or ("anytime" if self.is_anytime else "exact")
 
     @property
+    def is_timed(self) -> bool:
+        """Whether the time limit ends the step; else work does, or nothing has to."""
+        return self.work_limit is None and not self.is_greedy
+
+    @property
     def is_greedy(self) -> bool:
         """Whether a step makes greedy awards only."""
         return self.strategy == "greedy"

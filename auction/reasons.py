@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -26,19 +26,24 @@ from .queue import Queue
 _LISTED = 8
 
 
-def refusals(snapshot: Snapshot, queue: Queue, decision: Decision) -> Iterator[Refusal]:
-    """Yield every job that does not start, in queue order, with the reason."""
-    losers = _losers(snapshot, decision)
+def refusals(
+    snapshot: Snapshot, queue: Queue, decision: Decision, is_over: Callable[[], bool]
+) -> Iterator[Refusal]:
+    """Yield every job that does not start, in queue order, with the reason.
+
+    Once ``is_over`` says that the step's time is up, nodesets for a job are looked for by first-fit only.
+    """
+    losers = _losers(snapshot, decision, is_over)
     for job in queue.jobs:
         refusal = queue.refused.get(job.id) or losers.get(job.id)
         if refusal is not None:
             yield refusal
 
 
-def _losers(snapshot: Snapshot, decision: Decision) -> dict[str, Refusal]:
+def _losers(snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool]) -> dict[str, Refusal]:
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
-    explainer = _Explainer(snapshot, decision)
+    explainer = _Explainer(snapshot, decision, is_over)
     found: dict[str, Refusal] = {}
     for place, demand in enumerate(decision.window):
         if demand.job.id in winners:
@@ -54,7 +59,8 @@ def _losers(snapshot: Snapshot, decision: Decision) -> dict[str, Refusal]:
 class _Explainer:
     """Finds what stood in a losing job's way."""
 
-    def __init__(self, snapshot: Snapshot, decision: Decision) -> None:
+    def __init__(self, snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool]) -> None:
+        self._is_over = is_over
         self._snapshot = snapshot
         self._decision = decision
         self._cluster = decision.cluster
@@ -136,7 +142,7 @@ class _Explainer:
         if FirstFit(columns, topology, guards).place(alone) is not None:
             return True
         options = BidOptions(max_bids=1, max_bids_per_job=1)
-        return len(generate_bids((alone,), columns, topology, options, guards).table) > 0
+        return len(generate_bids((alone,), columns, topology, options, guards, self._is_over).table) > 0
 
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
@@ -153,7 +159,8 @@ class _Explainer:
             eligible |= variant.eligible
         cores = int(columns.free.cores[eligible].sum())
         count = _free_nodes(eligible, columns.free.cores)
-        held = f"no nodeset holds {_asked(demand)}"
+        found = "no nodeset was found in time that" if self._is_over() else "no nodeset"
+        held = f"{found} holds {_asked(demand)}"
         return Reason.NO_FIT, f"{held}; {cores} cores are free on {count} nodes it may use"
 
     def _outbid(self, bids: range) -> tuple[Reason, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
@@ -22,16 +22,25 @@ class Reservations:
         state: the cluster.
         count: K.
         is_final: starts told here hold what they were given; otherwise their jobs bid again.
+        is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start.
 
     Attributes:
         guards: what others must leave free.
         asked: ids of the jobs that were to get one; some can never start.
     """
 
-    def __init__(self, state: State, count: int, *, is_final: bool = False) -> None:
+    def __init__(
+        self,
+        state: State,
+        count: int,
+        *,
+        is_final: bool = False,
+        is_over: Callable[[], bool] | None = None,
+    ) -> None:
         self._state = state
         self._count = count
         self._is_final = is_final
+        self._is_over = is_over
         self._kept: dict[str, Spot] = {}
         self.guards: tuple[Guard, ...] = ()
         self.asked: set[str] = set()
@@ -51,7 +60,7 @@ class Reservations:
         if not self.wants_more:
             return False
         kept = list(self._kept.values())
-        found = Forecast(self._state, limits_of(before), kept).first(demand.job, demand)
+        found = Forecast(self._state, limits_of(before), kept, self._is_over).first(demand.job, demand)
         if found is not None:
             time, spot = found
             free = Forecast(self._state, (), kept).free_at(time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,14 +29,19 @@ class Spot:
     placement: Placement | None
 
 
-def place_alone(demand: Demand, columns: Columns, topology: Topology) -> Spot | None:
-    """Return where a job could start on what is free if nothing else did, None when it fits nowhere."""
+def place_alone(
+    demand: Demand, columns: Columns, topology: Topology, is_over: Callable[[], bool] | None = None
+) -> Spot | None:
+    """Return where a job could start on what is free if nothing else did, None when it fits nowhere.
+
+    Once ``is_over`` says that there is no more time, only first-fit looks.
+    """
     placement = FirstFit(columns, topology).place(demand)
     if placement is not None:
         return spot_of_placement(placement, columns)
     # The auction also bids on nodes that first-fit does not look at together.
     options = BidOptions(max_bids=1, max_bids_per_job=1)
-    table = generate_bids((replace(demand, index=0),), columns, topology, options).table
+    table = generate_bids((replace(demand, index=0),), columns, topology, options, is_over=is_over).table
     return spot_of_bid(table, 0) if len(table) else None
 
 

@@ -155,12 +155,15 @@ def _schedule(
 ) -> Schedule:
     best, attempts, discarded = decision.best, decision.attempts, decision.discarded
     awards = () if best is None or discarded else _awards(best, decision.cluster)
+    end = began + options.time_limit_s
     return Schedule(
         model=options.model,
         status=_status(decision),
         objective=_objective(best, discarded=discarded),
         started=awards,
-        pending=tuple(refusals(snapshot, queue, decision)),
+        pending=tuple(
+            refusals(snapshot, queue, decision, lambda: options.is_timed and options.clock() >= end)
+        ),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
         attempts=tuple(_reported(one) for one in attempts),

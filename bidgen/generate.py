@@ -356,7 +356,7 @@ class _Generator:
     def _searched(self, demand: Demand, variant: Variant, choice: GresChoice) -> Draft:
         """Return one bid on nodes that stand together in no scan order, if there are any."""
         field = self._field(demand, variant, choice, "snapshot")
-        nodes = last_resort(field, demand, variant, choice, self._rules) if len(field) else None
+        nodes = last_resort(field, demand, variant, choice, self._rules, self.is_over) if len(field) else None
         return self._on_sets([] if nodes is None else [nodes], demand, variant, choice)
 
     def _around_required(self, family: _Family) -> Draft:

@@ -7,7 +7,7 @@ weighted sums of what the job needs (units, each gres), for many weights, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, islice
 
 import numpy as np
@@ -23,15 +23,22 @@ _LEAF_GROUPS = 2000
 
 
 def last_resort(
-    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules
+    field: Field,
+    demand: Demand,
+    variant: Variant,
+    choice: GresChoice,
+    rules: Rules,
+    is_over: Callable[[], bool],
 ) -> IntArray | None:
-    """Return nodes that hold a job that may be scattered, or None when none were found."""
+    """Return nodes that hold a job that may be scattered, or None when none were found in time."""
     own = np.isin(field.nodes, demand.required)
     if int(own.sum()) < len(demand.required):
         return None
     each, needs = _needs(field, demand, choice)
     for allowed in _leaf_groups(field, demand, rules, own):
         for count in _counts(demand, variant, int(allowed.sum())):
+            if is_over():
+                return None
             for score in _scores(each, needs):
                 ranked = np.argsort(-np.where(own, np.inf, np.where(allowed, score, -np.inf)), kind="stable")
                 chosen = ranked[:count]

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import highspy
 import numpy as np
-import numpy.typing as npt
 from pulp import (
     LpAffineExpression,
     LpBinary,
@@ -32,6 +31,8 @@ from pulp import (
 )
 
 from ...cluster.errors import SolverError
+from .program import FloatArray, IntArray, IntegerProgram
+from .scaling import is_too_large, reduced
 
 __all__ = [
     "IntegerProgram",
@@ -56,9 +57,6 @@ __all__ = [
     "written",
 ]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: How far from an integer a solver's value may be before it is rounded.
 INTEGRALITY = 1e-5
@@ -72,81 +70,6 @@ class SolverStatus(StrEnum):
     NO_SOLUTION_AT_LIMIT = "no_solution_at_limit"
     INFEASIBLE = "infeasible"
     ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class IntegerProgram:
-    """Maximise ``objective · x`` with ``row_lower ≤ A x ≤ row_upper`` and bounds on x; A in CSR form.
-
-    Attributes:
-        lower, upper, objective, is_integer: of each column, shape (columns,).
-        row_lower, row_upper: infinite where a row has no such side, shape (rows,).
-        indptr, index, value: row ``r`` holds ``index[indptr[r]:indptr[r + 1]]`` with those values.
-    """
-
-    objective: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    is_integer: BoolArray
-    row_lower: FloatArray
-    row_upper: FloatArray
-    indptr: IntArray
-    index: IntArray
-    value: FloatArray
-
-    @property
-    def columns(self) -> int:
-        """Number of columns."""
-        return len(self.objective)
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return len(self.row_lower)
-
-    @property
-    def nonzeros(self) -> int:
-        """Number of entries of A."""
-        return len(self.value)
-
-    def maximising(self, objective: FloatArray) -> IntegerProgram:
-        """Return the same program with another objective."""
-        return replace(self, objective=objective)
-
-    def with_row(self, values: FloatArray, lower: float, upper: float = np.inf) -> IntegerProgram:
-        """Return the program with a further row ``lower ≤ values · x ≤ upper``."""
-        index = np.flatnonzero(values)
-        return replace(
-            self,
-            row_lower=np.append(self.row_lower, lower),
-            row_upper=np.append(self.row_upper, upper),
-            indptr=np.append(self.indptr, self.indptr[-1] + len(index)),
-            index=np.concatenate([self.index, index]),
-            value=np.concatenate([self.value, values[index]]),
-        )
-
-    def with_cliques(self, cliques: Sequence[IntArray]) -> IntegerProgram:
-        """Return the program with a further row for each set of columns of which one at most may be 1."""
-        if not cliques:
-            return self
-        return replace(
-            self,
-            row_lower=np.append(self.row_lower, np.full(len(cliques), -np.inf)),
-            row_upper=np.append(self.row_upper, np.ones(len(cliques))),
-            indptr=np.append(self.indptr, self.indptr[-1] + np.cumsum([len(clique) for clique in cliques])),
-            index=np.concatenate([self.index, *cliques]),
-            value=np.append(self.value, np.ones(sum(map(len, cliques)))),
-        )
-
-    def with_column(self, upper: float, *, is_integer: bool) -> IntegerProgram:
-        """Return the program with a further column from 0 to ``upper``, in no row yet."""
-        return replace(
-            self,
-            objective=np.append(self.objective, 0.0),
-            lower=np.append(self.lower, 0.0),
-            upper=np.append(self.upper, upper),
-            is_integer=np.append(self.is_integer, is_integer),
-        )
 
 
 def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerProgram:
@@ -244,11 +167,16 @@ class SolveReport:
 def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | None = None) -> SolveReport:
     """Solve with HiGHS on one thread, from ``start`` when given (shape (columns,)).
 
+    A program with coefficients that HiGHS cannot be trusted with ends at once, as at a limit (scaling.py).
+
     Raises:
         SolverError: HiGHS refuses the model, an option or the start, or fails.
     """
     if program.columns == 0:
         return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0, nodes=0)
+    program = reduced(program)
+    if is_too_large(program):
+        return _unsolved(program, start)
     highs = prepared(program, options)
     if start is not None:
         solution = highspy.HighsSolution()
@@ -258,6 +186,17 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
         _stop_after(highs, options.most_checks)
     _checked(highs.run(), "failed")
     return _report(highs, program)
+
+
+def _unsolved(program: IntegerProgram, start: FloatArray | None) -> SolveReport:
+    """Return the start as what is known of a program that HiGHS is not given."""
+    return SolveReport(
+        status=SolverStatus.NO_SOLUTION_AT_LIMIT if start is None else SolverStatus.FEASIBLE_AT_LIMIT,
+        values=start,
+        objective=None if start is None else float(program.objective @ start),
+        bound=None,
+        nodes=0,
+    )
 
 
 def _stop_after(highs: highspy.Highs, checks: int) -> None:
