@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..cluster.checks import LARGEST_COUNT
+
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
-#: Free memory of a node whose memory is not limited (MiB); sums of it stay below 2⁶³.
-UNLIMITED_MIB = 10**12
+#: Free memory of a node whose memory is not limited (MiB): beyond what a node can be said to have; sums of it
+#: stay below 2⁶³.
+UNLIMITED_MIB = 10 * LARGEST_COUNT
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -239,6 +239,13 @@ def test_licences_are_shared_by_the_whole_cluster() -> None:
     assert result.pending[0].detail == "outbid by J1"
 
 
+@pytest.mark.parametrize("memory", [10**12, 5 * 10**11])
+def test_the_largest_memory_that_a_node_can_have_is_a_limit(memory: int) -> None:
+    nodes = [{"name": "n1", "cores": 8, "memory_mib": memory}]
+    jobs = [{"cores": 1, "memory_mib_per_node": memory}, {"cores": 1, "memory_mib_per_node": 1}]
+    assert reasons(schedule(snapshot(nodes, jobs))) == {"J2": "outbid"}
+
+
 # Timeouts (SPEC 1.9).
 
 
