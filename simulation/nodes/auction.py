@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...auction.aside import ENDS_THE_STEP, culprit
+from ...auction.check import AwardChecker
 from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.spot import Start
@@ -43,6 +45,18 @@ class Auction:
         self.wants_more = not decision.starts and self._window < size
         self._idle = None if decision.starts else key
         return decision.starts
+
+    def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
+        """Return the job that made the last step fail, and how; None when no job alone does."""
+        if isinstance(error, ENDS_THE_STEP):
+            return None
+        window = self._first(queue, self._window)
+        state = self._machine.state(now)
+        found = culprit(state, tuple(window), self._options, error, AwardChecker(self._machine.snapshot))
+        if found is None:
+            return None
+        self._idle = None
+        return next(demand for demand in window if demand.job.id == found.job), found.detail
 
     def _first(self, queue: NodeQueue, size: int) -> list[Demand]:
         """Return the first jobs that the model can express."""

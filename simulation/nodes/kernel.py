@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil, inf
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ...auction.check import AwardChecker
 from ...auction.spot import Spot, Start, resources_of
@@ -49,6 +49,15 @@ class NodePolicy(Protocol):
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Return the jobs that start now; the machine and the queue are left alone."""
+        ...
+
+
+@runtime_checkable
+class BlamingPolicy(NodePolicy, Protocol):
+    """A policy that knows which job made its pass fail: that one is given up, the others go on."""
+
+    def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
+        """Return the job and what is to be said of it; None when no job alone is to blame."""
         ...
 
 
@@ -289,8 +298,27 @@ class _NodeSystem:
     def _pass(self, now: float, queue: EventQueue) -> None:
         self.run.passes += 1
         self._queue.refresh(now)
-        for start in self._policy.step(now, self._queue):
+        for start in self._decided(now):
             self._start(start, now, queue)
+
+    def _decided(self, now: float) -> Sequence[Start]:
+        """Return the policy's starts, each checked; a job that makes its pass fail is given up."""
+        while len(self._queue):
+            try:
+                starts = self._policy.step(now, self._queue)
+                for start in starts:
+                    self._check(start)
+            except Exception as error:
+                policy = self._policy
+                blamed = policy.blame(error, now, self._queue) if isinstance(policy, BlamingPolicy) else None
+                if blamed is None:
+                    raise
+                demand, why = blamed
+                self._queue.remove(demand)
+                self._give_up(demand.index, why)
+            else:
+                return starts
+        return ()
 
     def _unblock(self, now: float, queue: EventQueue) -> None:
         """Nothing runs and nothing comes: ask again, or say of the first job that it never starts."""
@@ -303,21 +331,27 @@ class _NodeSystem:
         self._queue.remove(first)
         self._give_up(first.index, why)
 
-    def _start(self, start: Start, now: float, queue: EventQueue) -> None:
-        number = start.demand.index
-        if number in self.run.played:
-            raise AwardError(f"job {start.demand.job.id} starts twice, again at {now:g}")
-        arriving = self._jobs[number]
+    def _check(self, start: Start) -> None:
+        """Check what a job would hold against what it asked for and what its nodes are.
+
+        Raises:
+            AwardError: it breaks a rule; the error names the job.
+        """
         held = resources_of(start.demand, start.spot, self._machine.columns.names)
-        self._checker.check(arriving.job, held)
+        self._checker.check(self._jobs[start.demand.index].job, held)
         for node in start.spot.nodes.tolist():
             if node in self._down:
                 raise AwardError(
                     f"job {start.demand.job.id} starts on {self._machine.columns.names[node]}, down"
                 )
+
+    def _start(self, start: Start, now: float, queue: EventQueue) -> None:
+        number = start.demand.index
+        if number in self.run.played:
+            raise AwardError(f"job {start.demand.job.id} starts twice, again at {now:g}")
         self._queue.remove(start.demand)
         self._machine.start(start, now)
-        run, killed = _run_time(arriving, start.spot)
+        run, killed = _run_time(self._jobs[number], start.spot)
         self.run.played[number] = Played(
             demand=start.demand, spot=start.spot, start_s=now, run_s=run, killed=killed
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ...auction.queue import set_aside
 from ...auction.spot import place_alone
 from ...bidgen.columns import nothing_held
 from ...bidgen.demand import Demand
@@ -30,8 +31,16 @@ def why_never(
     found: list[Demand | str] = []
     for number, arriving in enumerate(workload.jobs):
         reason = _refused(arriving.job) or ("" if refused is None else refused(arriving.job))
-        found.append(reason or _read(arriving.job, number, machine, known))
+        found.append(reason or _tried(arriving.job, number, machine, known))
     return found
+
+
+def _tried(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> Demand | str:
+    """Return a job's demand or why it never starts; one that cannot even be tried is given up alone."""
+    try:
+        return _read(job, number, machine, known)
+    except Exception as error:  # noqa: BLE001 - one job must not end the simulation
+        return set_aside(job.id, error).detail
 
 
 def _read(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> Demand | str:
