@@ -9,7 +9,6 @@ and one by one, as long as the step breaks the same rule, and prints the command
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,8 +18,7 @@ from typing import Any
 
 import msgspec
 from attack_cases import Outcome
-from attack_snapshots import hostile_document
-from attack_steps import command_line, judge, random_options
+from attack_steps import command_line, drawn, judge
 
 Document = dict[str, Any]
 #: A member, a place in a list, or several places.
@@ -82,8 +80,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
-    options = random_options(random.Random(f"options {arguments.seed}"))  # noqa: S311 - not a secret
-    case = {"document": hostile_document(arguments.seed), "options": options}
+    document, options = drawn(arguments.seed)
+    case = {"document": document, "options": options}
     rules = _rules(case)
     if not rules:
         print("the case breaks no rule")

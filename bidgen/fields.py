@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from ..cluster.checks import LARGEST_COUNT
 from ..cluster.jobs import Span
 from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
@@ -104,7 +105,7 @@ def usable(
         mask &= columns.is_empty & (free.cores == columns.total.cores)
         if demand.memory_per_unit:
             # The award holds all the node's cores, so its memory is that of all of them.
-            mask &= free.memory >= demand.memory_on(columns.total.cores)
+            mask &= _memory(free) // demand.memory_per_core >= columns.total.cores
     for kind, _, count in choice.per_node:
         if count:
             mask &= free.gres.get(kind, np.zeros_like(free.cores)) >= count
@@ -117,8 +118,14 @@ def units_of(demand: Demand, free: Capacity, columns: Columns) -> IntArray:
         return columns.total.cores // demand.unit
     units = free.cores // demand.unit
     if demand.memory_per_unit:
-        units = np.minimum(units, free.memory // demand.memory_per_unit)
+        units = np.minimum(units, _memory(free) // demand.memory_per_unit)
     return units
+
+
+def _memory(free: Capacity) -> IntArray:
+    """Return the MiB a job may hold on each node: where memory is not limited, what an amount may be."""
+    memory: IntArray = np.minimum(free.memory, LARGEST_COUNT)
+    return memory
 
 
 def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...], leaf: IntArray) -> Field:

@@ -114,13 +114,28 @@ class _Submission:
             **self._node_lists(),
             "licenses": self._licenses(),
         }
+        self._join(members)
         members |= self._memory(self._defaults(partition), members)
         try:
             return Request(**members)
         except InputError as error:
-            raise InputError(
-                f"the parts of the request contradict each other: {error}", path=self.path
-            ) from error
+            self.unsupported.append(f"the parts of the request contradict each other: {error}")
+            return Request(cores=members.get("cores") or 1)
+
+    def _join(self, members: dict[str, Any]) -> None:
+        """Join gres on each node with the same over all nodes: together they fix the node count."""
+        each, total = members["gres_per_node"], members["gres_total"]
+        for name in each.keys() & total.keys():
+            count, on_node = total[name].minimum, each[name].minimum
+            nodes, rest = divmod(count, on_node)
+            span = members["nodes"] or Span(minimum=1, maximum=max(1, nodes))
+            if rest or not span.minimum <= nodes <= span.maximum:
+                self.unsupported.append(f"{count} {name} over all nodes, {on_node} on each")
+            elif members.get("cores") and "ntasks" not in self.options:
+                # As sbatch does: a task for each node at least.
+                members["cores"] = max(members["cores"], nodes * members.get("cores_per_task", 1))
+            members["nodes"] = span if rest else Span.exactly(nodes)
+            del total[name]
 
     def _count(self, name: str) -> int | None:
         text = self.options.get(name)

@@ -355,3 +355,14 @@ def test_priority_cores_prefers_the_wide_job() -> None:
     result = schedule(cluster, objective="priority_cores")
     assert [award.job for award in result.started] == ["J2"]
     assert result.objective.priority == 72
+
+
+def test_no_job_is_awarded_more_memory_than_an_amount_may_be() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"cores": 4, "memory_mib_per_core": 10**12},
+        {"nodes": 1, "cores": 2, "memory_mib_per_core": 10**12, "exclusive": True},
+        {"cores": 1, "memory_mib_per_core": 10**12},
+    ]
+    for model in MODELS:
+        result = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), model=model)
+        assert reasons(result) == {"J1": "no_fit", "J2": "no_fit"}

@@ -234,6 +234,31 @@ def test_what_cannot_be_expressed_is_counted_and_never_starts_on_less(tmp_path: 
     assert texts == workload.notes
 
 
+@pytest.mark.parametrize(
+    ("options", "nodes"),
+    [
+        ("-G 2 --gpus-per-node=1", Span.exactly(2)),
+        ("-N 1-3 -G a100:4 --gpus-per-node=a100:2", Span.exactly(2)),
+        ("-N 2 -G 2 --gres=gpu:1", Span.exactly(2)),
+    ],
+)
+def test_gres_on_each_node_and_over_all_fix_the_nodes(options: str, nodes: Span, tmp_path: Path) -> None:
+    job = one(tmp_path, options).job
+    assert (job.request.nodes, job.unsupported) == (nodes, ())
+    assert job.request.gres_per_node
+    assert not job.request.gres_total
+
+
+@pytest.mark.parametrize(
+    "options", ["-N 1 -G 2 --gpus-per-node=1", "-G 3 --gpus-per-node=2", "-N 4 -n 2 -c 9"]
+)
+def test_a_contradiction_is_the_job_s_alone(options: str, tmp_path: Path) -> None:
+    jobs = [arriving.job for arriving in made(tmp_path, options, "-n 1")[0].jobs]
+    assert not jobs[1].unsupported
+    if "-G" in options:
+        assert "over all nodes" in jobs[0].unsupported[0]
+
+
 def test_times_order_and_ids(tmp_path: Path) -> None:
     events = (
         "-dt 20.5 -e submit_batch_job | -sim-walltime 0.00 -n 1 -t 2 -J b x.sh -n 9\n"
