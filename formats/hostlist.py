@@ -139,17 +139,21 @@ def _length(part: str, item: str, path: str) -> int:
 
 def fold(names: Sequence[str]) -> list[str]:
     """Return hostlists that expand to ``names`` in the same order, as few as runs of numbers allow."""
-    groups = (list(group) for _, group in groupby(names, key=lambda name: _DIGITS.sub("#", name)))
+    groups = (tuple(group) for _, group in groupby(names, key=lambda name: _DIGITS.sub("#", name)))
     return [item for group in groups for item in _fold_alike(group)]
 
 
-def _fold_alike(names: list[str]) -> list[str]:
-    """Fold names that differ in numbers only; they stay as they are where that would change their order."""
+@lru_cache(maxsize=256)
+def _fold_alike(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Fold names that differ in numbers only; they stay as they are where that would change their order.
+
+    Remembered: many partitions hold the same nodes.
+    """
     # Of names that no hostlist can hold (the Python API's), none is folded; a pair is the least that folds.
     if len(names) < 2 or not all(map(_PLAIN.fullmatch, names)):  # noqa: PLR2004
         return names
     folded = str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
-    return [folded] if expand(folded) == tuple(names) else names
+    return (folded,) if expand(folded) == names else names
 
 
 def join(names: Iterable[str]) -> str:

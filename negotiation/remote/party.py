@@ -99,9 +99,17 @@ class Party(Generic[State]):
             self._journal.flush()
 
     def _replay(self, happening: Happening, digest: str, number: int) -> None:
-        after, sends = self._step(self.state, happening, "")
-        if self._journal is not None and digest_of(sends) != digest:
-            raise self._journal.error(f"entry {number} leads elsewhere: another version has written it")
+        journal = self._journal
+        if journal is None:
+            return
+        try:
+            after, sends = self._step(self.state, happening, "")
+        except Exception as error:
+            raise journal.error(
+                f"entry {number} cannot have happened then: {one_line(str(error))}"
+            ) from error
+        if digest_of(sends) != digest:
+            raise journal.error(f"entry {number} leads elsewhere: another version has written it")
         self._passed(happening, after, sends)
 
     def _passed(self, happening: Happening, after: State, sends: Sequence[Send]) -> None:

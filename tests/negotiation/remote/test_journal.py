@@ -147,6 +147,26 @@ def test_a_journal_that_this_program_would_not_have_written_is_refused(tmp_path:
     journal.close()
 
 
+def test_what_cannot_have_happened_is_refused_in_one_line(tmp_path: Path) -> None:
+    """A journal whose last line stands twice is signed, and well-formed, and no history."""
+    path = tmp_path / "journal"
+    played(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    refused = 0
+    for line in lines[1:]:
+        path.write_bytes(b"".join([*lines, line]))
+        journal = Journal(path, WHOSE)
+        try:
+            fresh(journal)
+        except InputError as error:
+            refused += 1
+            assert "entry" in str(error)
+            assert "\n" not in str(error)
+        finally:
+            journal.close()
+    assert refused
+
+
 def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal", WHOSE)
     party = fresh(journal)
