@@ -152,19 +152,12 @@ def test_what_cannot_have_happened_is_refused_in_one_line(tmp_path: Path) -> Non
     path = tmp_path / "journal"
     played(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    refused = 0
-    for line in lines[1:]:
-        path.write_bytes(b"".join([*lines, line]))
-        journal = Journal(path, WHOSE)
-        try:
-            fresh(journal)
-        except InputError as error:
-            refused += 1
-            assert "entry" in str(error)
-            assert "\n" not in str(error)
-        finally:
-            journal.close()
-    assert refused
+    path.write_bytes(b"".join([*lines, lines[-1]]))
+    journal = Journal(path, WHOSE)
+    with pytest.raises(InputError, match=r"entry \d+ cannot have happened then") as refused:
+        fresh(journal)
+    journal.close()
+    assert "\n" not in str(refused.value)
 
 
 def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
