@@ -16,8 +16,6 @@ from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.schedule import Sizes
-from ..models.ipsched import check_size
-from ..models.preference import PREFERENCE_TABLES, TABLE_4_4, cost_k, preference_f
 from ..models.search.anytime import Limits, solve_anytime
 from ..models.search.packing import Packing, packing_of
 from ..models.search.quick import solve_quick
@@ -28,16 +26,16 @@ from ..topology.tree import Topology
 from .export import export
 from .first_fit import first_fit_table
 from .ledger import FreeState, greedy
+from .model import Terms
 from .options import StepOptions
-from .programs import Answer, Stated, Weight, bid_weights, state
+from .stated import Answer, Stated, Weight, bid_weights
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
-#: Seconds that a nonzero takes PuLP and the reader of its problem; nonzeros for each node and variant of a
-#: job in IPSCHED, and for each bid and node in AUCSCHED1.
-_STATED_S, _IPSCHED_NONZEROS, _AUCSCHED1_NONZEROS = 4e-6, 15, 13
+#: Seconds that a nonzero takes PuLP and the reader of its problem.
+_STATED_S = 4e-6
 #: Fixed orders of the jobs that ``greedy`` tries.
 _ORDERS = 3
 #: Among bids equally preferred ``greedy`` takes the one with the narrower span, as a share of all nodes:
@@ -104,8 +102,7 @@ def attempt(
     """
     clock = options.clock
     began = clock()
-    if options.model == "ipsched":
-        check_size(len(demands), len(cluster.columns.names))
+    options.auction.check_size(len(demands), len(cluster.columns.names))
     bids = _bids(demands, cluster, options, deadline, others)
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
@@ -197,7 +194,7 @@ def _not_below(
         first = np.arange(len(table))
     if _worth_of(table, first, options) <= _worth_of(solved.answer.table, solved.answer.chosen, options):
         return solved
-    shown = None if options.model == "ipsched" else preferences(table, cluster, options)[1]
+    shown = shown_preference(table, cluster, options)
     return replace(
         solved,
         answer=Answer(table=table, chosen=first, preference=shown),
@@ -233,15 +230,15 @@ def _exact(
         export(stated, options.export, weighted=options.weights == "paper")
     values, status, proved, bound = _solved(stated, start, options, deadline)
     answer = stated.answer(values)
-    # IPSCHED's placements are no bids that were asked for.
-    asked = answer.table if options.model == "ipsched" else bids.table
+    # Placements without bids are nothing that was asked for.
+    asked = bids.table if options.auction.has_bids else answer.table
     sound = _sound(answer, asked, cluster)
     if len(sound) < len(answer.chosen):
         kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
         table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
         answer = replace(answer, table=table, chosen=sound)
         proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
-    if not proved and options.weights == "lexicographic" and options.model != "ipsched":
+    if not proved and options.weights == "lexicographic" and options.auction.has_bids:
         filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), guards)
         answer = replace(answer, chosen=np.array(filled, np.int64))
     preferred = (
@@ -276,17 +273,12 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
 
 def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:
     """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
-    table = bids.table
-    if options.model == "ipsched":
-        options_of_jobs = sum(len(demand.variants) for demand in table.demands)
-        return _STATED_S * _IPSCHED_NONZEROS * options_of_jobs * len(cluster.columns.names)
-    per_entry = _AUCSCHED1_NONZEROS if options.model == "aucsched1" else 1 + len(table.gres)
-    return _STATED_S * per_entry * len(table.node)
+    return _STATED_S * options.auction.nonzeros(bids.table, len(cluster.columns.names))
 
 
 def _unsolved(first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions) -> _Solved:
     """Return first-fit's award over the bids: there is no time for more."""
-    shown = None if options.model == "ipsched" else preferences(bids.table, cluster, options)[1]
+    shown = shown_preference(bids.table, cluster, options)
     return _Solved(
         answer=Answer(table=bids.table, chosen=first, preference=shown),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
@@ -399,16 +391,27 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
     )
 
 
+def state(
+    table: BidTable,
+    columns: Columns,
+    topology: Topology,
+    options: StepOptions,
+    guards: tuple[Guard, ...] = (),
+) -> Stated:
+    """State a window's program in the model that the options name."""
+    terms = Terms(objective=options.objective, preference_table=options.preference_table)
+    return options.auction.state(table, columns, topology, guards, terms)
+
+
 def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
     """Return what each bid adds to the second stage, and its preference as schedules show it."""
-    nodes = len(cluster.columns.names)
-    if options.model != "aucsched3":
-        is_first = options.model == "aucsched1"
-        constants = TABLE_4_4 if is_first else PREFERENCE_TABLES[options.preference_table]
-        f = preference_f(table, nodes, constants)
-        return f, f
-    cost = cost_k(table, nodes, cluster.topology.max_level)
-    return 3.0 - cost, -cost
+    nodes, levels = len(cluster.columns.names), cluster.topology.max_level
+    return options.auction.preferences(table, nodes, levels, options.preference_table)
+
+
+def shown_preference(table: BidTable, cluster: Cluster, options: StepOptions) -> FloatArray | None:
+    """Return each bid's preference as schedules show it; None where the model has no bids."""
+    return preferences(table, cluster, options)[1] if options.auction.has_bids else None
 
 
 def bid_options(options: StepOptions) -> BidOptions:
@@ -416,7 +419,7 @@ def bid_options(options: StepOptions) -> BidOptions:
     return BidOptions(
         max_bids=options.bids_in_all,
         max_bids_per_job=options.bids_per_job,
-        use_switches=options.model == "aucsched3",
+        use_switches=options.auction.uses_switches,
         order=options.bid_order,
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..formats.binary import write_bytes
 from ..models.solve.solver import written
-from .programs import Stated
+from .stated import Stated
 
 
 def export(stated: Stated, path: str, *, weighted: bool) -> None:

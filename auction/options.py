@@ -9,57 +9,26 @@ from typing import Any
 
 from ..bidgen.generate import BID_ORDERS
 from ..cluster.errors import OptionError
-from ..models.aucsched1 import Aucsched1
-from ..models.aucsched2 import Aucsched2
-from ..models.aucsched3 import Aucsched3
 from ..models.preference import PREFERENCE_TABLES
+from .model import MODELS_BY_NAME, Model
 
-#: The auctions by name; IPSCHED places without bids.
-AUCTIONS: Mapping[str, type[Aucsched1 | Aucsched2 | Aucsched3]] = {
-    "aucsched1": Aucsched1,
-    "aucsched2": Aucsched2,
-    "aucsched3": Aucsched3,
-}
-#: Every model that can be asked for by name.
-MODELS = ("ipsched", *AUCTIONS)
+#: Every model that can be asked for by name, and those whose jobs bid.
+MODELS = tuple(MODELS_BY_NAME)
+AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bids)
 
 WEIGHTS = ("lexicographic", "paper")
 OBJECTIVES = ("priority", "priority_cores")
 STRATEGIES = ("exact", "anytime", "greedy")
-#: Where one binary variable a bid is the whole program.
-ANYTIME_MODELS = ("aucsched2", "aucsched3")
 ON_TIMEOUT = ("halve", "incumbent", "discard")
 EXPORTS = (".mps", ".lp")
 
 #: Nodes beyond which a cluster is auctioned in parts.
 PART_NODES = 20_000
 
-#: MAXBIDS and MAXBIDSPERJOB by model (Soner, chapter 4; SPEC 1.3).
-DEFAULT_CAPS: Mapping[str, tuple[int, int]] = {
-    "ipsched": (6000, 60),
-    "aucsched1": (150, 15),
-    "aucsched2": (6000, 60),
-    "aucsched3": (6000, 60),
-}
-
-_PAPER = {"weights": "paper", "on_timeout": "discard"}
-_PLUGIN = {"weights": "paper", "on_timeout": "incumbent", "bid_order": "figure-4.5"}
-
-#: Preset → model → option values: the thesis's text, and the published plugins' code (SPEC 1.12).
+#: Preset → model → option values: the thesis's text, and the published plugins' code (docs/models.md).
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "paper": {**dict.fromkeys(MODELS, _PAPER), "aucsched2": {**_PAPER, "preference_table": "printed"}},
-    "plugin": {
-        "ipsched": {**_PLUGIN, "window": 200, "time_limit_s": 3.0},
-        "aucsched1": {**_PLUGIN, "window": 100, "time_limit_s": 3.0, "max_bids": 250, "max_bids_per_job": 15},
-        "aucsched3": {
-            **_PLUGIN,
-            "window": 250,
-            "time_limit_s": 5.0,
-            "max_bids": 25_000,
-            "max_bids_per_job": 500,
-            "objective": "priority_cores",
-        },
-    },
+    preset: {name: model.presets[preset] for name, model in MODELS_BY_NAME.items() if preset in model.presets}
+    for preset in ("paper", "plugin")
 }
 
 #: What a window, a cap or a seed may be at most: beyond it is a slip of the keyboard.
@@ -74,7 +43,7 @@ class StepOptions:
     Attributes:
         model: name in MODELS.
         window: jobs of highest priority that take part (MAX_JOB_COUNT).
-        max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's (DEFAULT_CAPS).
+        max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's .
         time_limit_s: wall time of the whole step: bids, programs, search and solves of all its attempts.
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
         objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
@@ -139,8 +108,9 @@ class StepOptions:
 
     def _check_ignored(self) -> None:
         """Refuse values that the model has no use for, and files of no known form."""
-        if self.preference_table != "corrected" and self.model != "aucsched2":
-            raise OptionError(f"preference_table: table 5.2 is aucsched2's, {self.model} does not read it")
+        if self.preference_table != "corrected" and not self.auction.reads_preference_table:
+            readers = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.reads_preference_table)
+            raise OptionError(f"preference_table: table 5.2 is {readers}'s, {self.model} does not read it")
         if self.export and not self.export.endswith(EXPORTS):
             raise OptionError(f"export: {self.export!r} ends in neither {' nor '.join(EXPORTS)}")
 
@@ -152,20 +122,26 @@ class StepOptions:
             _within("part_nodes", self.part_nodes, 1, _LARGEST)
             if not self.is_anytime:
                 raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
-        if self.strategy == "greedy" and (self.model == "ipsched" or self.weights == "paper"):
-            is_bidding = self.model != "ipsched"
-            what = "it has lexicographic weights only" if is_bidding else "ipsched places without bids"
+        has_bids = self.auction.has_bids
+        if self.strategy == "greedy" and (not has_bids or self.weights == "paper"):
+            what = "it has lexicographic weights only" if has_bids else f"{self.model} places without bids"
             raise OptionError(f"strategy: greedy is not to be had here: {what}")
         if self.strategy == "greedy" and self.work_limit is not None:
             raise OptionError("work_limit: strategy greedy reaches no limit")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
                 raise OptionError("strategy: anytime has lexicographic weights only")
-            raise OptionError(f"strategy: anytime is for {' and '.join(ANYTIME_MODELS)}, not {self.model}")
+            searched = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.is_searched)
+            raise OptionError(f"strategy: anytime is for {searched}, not {self.model}")
+
+    @property
+    def auction(self) -> Model:
+        """The model itself."""
+        return MODELS_BY_NAME[self.model]
 
     @property
     def _has_anytime(self) -> bool:
-        return self.model in ANYTIME_MODELS and self.weights == "lexicographic"
+        return self.auction.is_searched and self.weights == "lexicographic"
 
     @property
     def is_anytime(self) -> bool:
@@ -195,12 +171,12 @@ class StepOptions:
     @property
     def bids_in_all(self) -> int:
         """MAXBIDS."""
-        return DEFAULT_CAPS[self.model][0] if self.max_bids is None else self.max_bids
+        return self.auction.caps[0] if self.max_bids is None else self.max_bids
 
     @property
     def bids_per_job(self) -> int:
         """MAXBIDSPERJOB."""
-        return DEFAULT_CAPS[self.model][1] if self.max_bids_per_job is None else self.max_bids_per_job
+        return self.auction.caps[1] if self.max_bids_per_job is None else self.max_bids_per_job
 
 
 def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> StepOptions:

@@ -27,7 +27,7 @@ from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
 from .first_fit import first_fit_table, without_bids
 from .options import StepOptions
-from .programs import bid_weights
+from .stated import bid_weights
 
 #: How often losers are dealt again.
 _ROUNDS = 2

@@ -11,7 +11,7 @@ from ..bidgen.demand import Demand, DemandReader, Ineligible
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
-from ..models.ipsched import cannot_express
+from .model import MODELS_BY_NAME
 from .options import StepOptions
 
 
@@ -93,7 +93,7 @@ def _never_starts(job: Job) -> Refusal | None:
 
 
 def _not_in(model: str, job: Job) -> Refusal | None:
-    missing = cannot_express(job) if model == "ipsched" else ""
+    missing = MODELS_BY_NAME[model].cannot_express(job)
     return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing) if missing else None
 
 

@@ -37,7 +37,7 @@ def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
         row |= {name: getattr(step, name) for name in _OF_A_STEP}
         if not step.is_greedy:
             row["on_timeout"] = step.on_timeout
-        if step.model != "ipsched":
+        if step.auction.has_bids:
             row["strategy"] = step.chosen_strategy
             row["balance"] = "on" if chosen.balance else "off"
             row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}

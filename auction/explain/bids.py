@@ -15,6 +15,7 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Award, BidClass
 from ...cluster.snapshot import Snapshot
 from ..ledger import FreeState, Short
+from ..model import MODELS_BY_NAME
 from ..step import Step
 from .changes import Room
 from .prices import Market
@@ -76,7 +77,7 @@ class JobBids:
     def of(self, job: Job) -> Iterator[BidView]:
         """Yield the job's bids, in the order they were made; IPSCHED has none."""
         place = next((one.index for one in self._table.demands if one.job.id == job.id), None)
-        if place is None or self._step.schedule.model == "ipsched":
+        if place is None or not MODELS_BY_NAME[self._step.schedule.model].has_bids:
             return
         for bid in range(*np.searchsorted(self._table.job, [place, place + 1]).tolist()):
             yield self._view(job, bid, tuple(self._lacks(bid)))

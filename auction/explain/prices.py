@@ -28,7 +28,7 @@ from ...models.search.prices import find_prices
 from ..attempt import AttemptResult, Cluster, bid_options
 from ..ledger import greedy
 from ..options import StepOptions
-from ..programs import bid_weights
+from ..stated import bid_weights
 from ..step import Step
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.

@@ -17,6 +17,7 @@ from ..explain.explain import Explanation, NodeGroup
 from ..explain.prices import Quote
 from ..explain.words import asked, counted, duration, figure, listed, number, percent, shortened
 from ..forecast import ShadowStart
+from ..model import MODELS_BY_NAME
 from .overview import quote_document
 
 FORMAT = "aucsched-explanation/1"
@@ -32,8 +33,8 @@ def render_explanation(found: Explanation, now: float | None, console: Console) 
     console.print(_head(found, now))
     if found.bids:
         console.print(Text(), _bid_table(found.bids), sep="\n")
-    elif found.model == "ipsched":
-        console.print(Text("\nThere are no bids: ipsched places jobs node by node."))
+    elif not MODELS_BY_NAME[found.model].has_bids:
+        console.print(Text(f"\nThere are no bids: {found.model} places jobs node by node."))
     if found.groups:
         console.print(Text(), _group_table(found.groups), sep="\n")
 

@@ -10,7 +10,6 @@ from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.spot import Start
 from ...bidgen.demand import Demand
-from ...models.ipsched import cannot_express
 from .machine import Machine
 from .queue import NodeQueue
 
@@ -60,7 +59,8 @@ class Auction:
 
     def _first(self, queue: NodeQueue, size: int) -> list[Demand]:
         """Return the first jobs that the model can express."""
-        if self._options.model != "ipsched":
+        model = self._options.auction
+        if model.expresses_all:
             return queue.first(size)
-        jobs: Iterable[Demand] = (demand for demand in queue if not cannot_express(demand.job))
+        jobs: Iterable[Demand] = (demand for demand in queue if not model.cannot_express(demand.job))
         return [demand for demand, _ in zip(jobs, range(size), strict=False)]

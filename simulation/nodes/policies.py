@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from ...auction.options import AUCTIONS, StepOptions
+from ...auction.model import MODELS_BY_NAME
+from ...auction.options import AUCTIONS, MODELS, StepOptions
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
 from ...cluster.workload import ClusterWorkload
-from ...models.ipsched import cannot_express
 from .auction import Auction
 from .backfill import Backfill
 from .balanced import BalancedAuction
@@ -26,7 +26,6 @@ from .result import NodeResult, node_result
 from .select import SELECTIONS
 from .slurm_select import SwitchFit
 
-_AUCTIONS = ("ipsched", *AUCTIONS)
 _QUEUES = ("fcfs", "easy", "reservations")
 _SLURM = ("backfill-slurm", "backfill-planned")
 #: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
@@ -109,7 +108,7 @@ class NodeOptions:
             raise OptionError(
                 f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
             )
-        if self.policy in _AUCTIONS:
+        if self.policy in MODELS:
             self._check_auction()
 
     def _check_auction(self) -> None:
@@ -160,12 +159,12 @@ def _flag(name: str) -> str:
 
 _READ_BY: dict[str, tuple[str, ...]] = {
     "selection": _QUEUES,
-    "window": (*_SLURM, *_AUCTIONS),
-    "reserve": ("reservations", *_AUCTIONS),
+    "window": (*_SLURM, *MODELS),
+    "reserve": ("reservations", *MODELS),
     "backfill_interval_s": _SLURM,
-    **dict.fromkeys(("work_limit", "objective", "weights", "on_timeout", "seed"), _AUCTIONS),
+    **dict.fromkeys(("work_limit", "objective", "weights", "on_timeout", "seed"), MODELS),
     # IPSCHED places without bids.
-    **dict.fromkeys(("max_bids", "max_bids_per_job", "balance", "strategy"), tuple(AUCTIONS)),
+    **dict.fromkeys(("max_bids", "max_bids_per_job", "balance", "strategy"), AUCTIONS),
 }
 
 
@@ -217,7 +216,7 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     "easy": lambda options, machine: _queue_policy(options, machine, 1),
     "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or 4),
     **dict.fromkeys(_SLURM, _slurm),
-    **dict.fromkeys(_AUCTIONS, _auction),
+    **dict.fromkeys(MODELS, _auction),
 }
 _LISTED = ", ".join(NODE_POLICIES)
 
@@ -254,7 +253,7 @@ def play(
         queue,
         interval_s=options.interval_s,
         progress=progress,
-        refused=cannot_express if options.policy == "ipsched" else None,
+        refused=MODELS_BY_NAME[options.policy].cannot_express if options.policy in MODELS_BY_NAME else None,
         failures=_failures(options, machine),
     )
     return node_result(

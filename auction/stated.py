@@ -1,4 +1,4 @@
-"""A window's integer program, ready to solve: which model states it, and how its answer becomes an award."""
+"""A window's integer program, ready to solve, and how its answer becomes an award."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import Columns, FloatArray, IntArray
-from ..bidgen.guard import Guard
+from ..bidgen.columns import FloatArray, IntArray
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable
 from ..models.auction_model import AuctionModel
 from ..models.ipsched import Ipsched, Option
-from ..models.preference import PREFERENCE_TABLES
 from ..models.solve.solver import IntegerProgram
-from ..topology.tree import Topology
-from .options import AUCTIONS, StepOptions
 
 Weight = int | Fraction
 
@@ -54,35 +50,11 @@ class Stated:
     answer: Callable[[FloatArray], Answer]
 
 
-def state(
-    table: BidTable,
-    columns: Columns,
-    topology: Topology,
-    options: StepOptions,
-    guards: tuple[Guard, ...] = (),
-) -> Stated:
-    """State the window's program in the model that the options name."""
-    if options.model == "ipsched":
-        return _state_ipsched(Ipsched(table, columns, topology, guards), options)
-    constants = (
-        {"constants": PREFERENCE_TABLES[options.preference_table]} if options.model == "aucsched2" else {}
-    )
-    weights = bid_weights(table, options.objective)
-    model = AUCTIONS[options.model](
-        table,
-        columns,
-        np.array([float(weight) for weight in weights]),
-        guards,
-        max_level=topology.max_level,
-        **constants,
-    )
-    return _state_auction(model, weights, options)
-
-
-def _state_auction(model: AuctionModel, weights: list[Weight], options: StepOptions) -> Stated:
+def state_auction(model: AuctionModel, weights: list[Weight], objective: str) -> Stated:
+    """Return an auction's program; ``weights`` of its bids, ``objective`` as bid_weights."""
     program = model.program()
     shown = model.shown_preference()
-    printed = model.paper_weights(_priorities(model.table)) * multipliers(model.table, options.objective)
+    printed = model.paper_weights(_priorities(model.table)) * multipliers(model.table, objective)
     answer = model.awarded
 
     def answered(values: FloatArray) -> Answer:
@@ -101,12 +73,13 @@ def _state_auction(model: AuctionModel, weights: list[Weight], options: StepOpti
     )
 
 
-def _state_ipsched(model: Ipsched, options: StepOptions) -> Stated:
-    weights = [_weight_of_job(option, options.objective) for option in model.options]
+def state_ipsched(model: Ipsched, objective: str) -> Stated:
+    """Return IPSCHED's program."""
+    weights = [_weight_of_job(option, objective) for option in model.options]
     model.maximise(np.array([float(weight) for weight in weights]))
     program = model.program()
     worth = np.array([float(demand.job.priority) for demand in model.table.demands])
-    if options.objective == "priority_cores":
+    if objective == "priority_cores":
         worth *= np.array([demand.job.request.cores or 1 for demand in model.table.demands])
     packed = model.nodes_packed(worth)
     largest = float(worth.max(initial=1.0)) or 1.0
