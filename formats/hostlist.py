@@ -132,6 +132,8 @@ def _length(part: str, item: str, path: str) -> int:
     first, dash, last = part.partition("-")
     if not dash:
         return 1
+    if max(len(first), len(last)) > _LONGEST_NAME:
+        raise InputError(f"{_short(item)} is not a hostlist: its names are too long", path=path)
     if int(last) < int(first):
         raise InputError(f"{_short(item)} counts backwards in {part!r}", path=path)
     return int(last) - int(first) + 1
@@ -151,6 +153,9 @@ def _fold_alike(names: tuple[str, ...]) -> tuple[str, ...]:
     """
     # Of names that no hostlist can hold (the Python API's), none is folded; a pair is the least that folds.
     if len(names) < 2 or not all(map(_PLAIN.fullmatch, names)):  # noqa: PLR2004
+        return names
+    # Nor any of so many digits that Python refuses to read them as a number.
+    if max(map(len, names)) > _LONGEST_NAME:
         return names
     folded = str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
     return (folded,) if expand(folded) == names else names

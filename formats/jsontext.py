@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any, TypeAlias, TypeVar
 
@@ -39,11 +39,19 @@ def decode(text: bytes, as_type: type[T]) -> T:
     """
     try:
         _refuse_repeats(text)
-        return msgspec.json.Decoder(as_type, float_hook=Decimal).decode(text)
+        return msgspec.json.Decoder(as_type, float_hook=_decimal).decode(text)
     except msgspec.ValidationError as error:
         raise _refused(error, text) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(text, error) from error
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a fraction exactly as written; of one that no Decimal holds, one that nobody takes either."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal(str(float(text))) or Decimal("1E-99999999")
 
 
 def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:

@@ -17,7 +17,7 @@ from support.run import refused
 from aucsched import InputError
 from aucsched.cli import run
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.formats.hostlist import MOST_NAMES, expand
+from aucsched.formats.hostlist import MOST_NAMES, expand, fold
 from aucsched.formats.jsontext import decode
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.wire import SnapshotWire
@@ -212,3 +212,20 @@ def test_a_chain_of_switches_takes_time_by_its_length() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none: No such file"):
         read_document(tmp_path / "none", bytes)
+
+
+@pytest.mark.parametrize(
+    "number", ["1e-9999999999999999999", "-1e-99999999999999999999", "2e99999999999999999999"]
+)
+def test_numbers_that_no_decimal_holds_are_refused(number: str) -> None:
+    text = '{"format":"aucsched-snapshot/1","nodes":[{"name":"n1","cores":4}],'
+    text += f'"jobs":[{{"id":"a","cores":1,"priority":{number}}}]}}'
+    with pytest.raises(InputError, match="priority"):
+        parse_snapshot(text.encode())
+
+
+def test_names_of_thousands_of_digits_are_written_as_they_are() -> None:
+    names = ["n" + "7" * 5001, "n" + "7" * 5000 + "8"]
+    assert fold(names) == names
+    with pytest.raises(InputError, match="too long"):
+        expand(f"n[{'7' * 5001}-{'7' * 5000}8]")
