@@ -7,33 +7,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..bidgen.generate import BID_ORDERS
 from ..cluster.errors import OptionError
-from ..models.preference import PREFERENCE_TABLES
+from ..cluster.option_table import OPTIONS, OPTIONS_BY_NAME
 from .model import MODELS_BY_NAME, Model
 
 #: Every model that can be asked for by name, and those whose jobs bid.
 MODELS = tuple(MODELS_BY_NAME)
 AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bids)
 
-WEIGHTS = ("lexicographic", "paper")
-OBJECTIVES = ("priority", "priority_cores")
-STRATEGIES = ("exact", "anytime", "greedy")
-ON_TIMEOUT = ("halve", "incumbent", "discard")
 EXPORTS = (".mps", ".lp")
-
-#: Nodes beyond which a cluster is auctioned in parts.
-PART_NODES = 20_000
 
 #: Preset → model → option values: the thesis's text, and the published plugins' code (docs/models.md).
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     preset: {name: model.presets[preset] for name, model in MODELS_BY_NAME.items() if preset in model.presets}
     for preset in ("paper", "plugin")
 }
-
-#: What a window, a cap or a seed may be at most: beyond it is a slip of the keyboard.
-_LARGEST = 10**7
-_LARGEST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +44,7 @@ class StepOptions:
             branch-and-bound nodes of each solve for ``exact``.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most so many, cut
             along its switches (parts.py); the time limit holds for all together, the work limit for each.
-            None is PART_NODES.
+            None is the default of the table of options.
         on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's
             window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
             stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2).
@@ -87,24 +75,12 @@ class StepOptions:
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        _one_of("model", self.model, MODELS)
-        _one_of("weights", self.weights, WEIGHTS)
-        _one_of("objective", self.objective, OBJECTIVES)
-        _one_of("strategy", self.strategy or "exact", STRATEGIES)
-        _one_of("on_timeout", self.on_timeout, ON_TIMEOUT)
-        _one_of("preference_table", self.preference_table, tuple(PREFERENCE_TABLES))
-        _one_of("bid_order", self.bid_order, BID_ORDERS)
-        _within("window", self.window, 1, _LARGEST)
-        for name in ("max_bids", "max_bids_per_job"):
-            if getattr(self, name) is not None:
-                _within(name, getattr(self, name), 1, _LARGEST)
-        _within("seed", self.seed, 0, _LARGEST_SEED)
-        _within("reserve", self.reserve, 0, _LARGEST)
+        for option in OPTIONS:
+            value = getattr(self, option.name, None)
+            if value is not None:
+                option.check(value)
         self._check_ignored()
         self._check_strategy()
-        limit = self.time_limit_s
-        if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 0 < limit < float("inf"):
-            raise OptionError(f"time_limit_s: {limit!r} is not a positive number of seconds")
 
     def _check_ignored(self) -> None:
         """Refuse values that the model has no use for, and files of no known form."""
@@ -116,12 +92,8 @@ class StepOptions:
 
     def _check_strategy(self) -> None:
         """Refuse combinations in which an option would be ignored."""
-        if self.work_limit is not None:
-            _within("work_limit", self.work_limit, 0, _LARGEST)
-        if self.part_nodes is not None:
-            _within("part_nodes", self.part_nodes, 1, _LARGEST)
-            if not self.is_anytime:
-                raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
+        if self.part_nodes is not None and not self.is_anytime:
+            raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
         has_bids = self.auction.has_bids
         if self.strategy == "greedy" and (not has_bids or self.weights == "paper"):
             what = "it has lexicographic weights only" if has_bids else f"{self.model} places without bids"
@@ -166,7 +138,9 @@ class StepOptions:
     @property
     def nodes_of_a_part(self) -> int:
         """The most nodes that are auctioned in one piece."""
-        return PART_NODES if self.part_nodes is None else self.part_nodes
+        if self.part_nodes is not None:
+            return self.part_nodes
+        return int(str(OPTIONS_BY_NAME["part_nodes"].default))
 
     @property
     def bids_in_all(self) -> int:
@@ -187,23 +161,9 @@ def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> Step
     """
     if preset is None:
         return StepOptions(**explicit)
-    _one_of("preset", preset, tuple(PRESETS))
+    OPTIONS_BY_NAME["preset"].check(preset)
     model = explicit.get("model", "aucsched3")
-    _one_of("model", model, MODELS)
+    OPTIONS_BY_NAME["model"].check(model)
     if model not in PRESETS[preset]:
         raise OptionError(f"preset: there was no published plugin of {model}")
     return StepOptions(**{**PRESETS[preset][model], **explicit})
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise OptionError(f"{name}: {value!r} is not one of {', '.join(choices)}")
-
-
-def _within(name: str, value: int, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise OptionError(f"{name}: {value!r} is not an integer")
-    if value < low:
-        raise OptionError(f"{name}: {value} is below {low}")
-    if value > high:
-        raise OptionError(f"{name}: {value} is above {high}")

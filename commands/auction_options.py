@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..cluster.option_table import STEP, read_by
+from .built_options import click_option
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,58 +24,7 @@ _ANY_PATH = click.Path(allow_dash=True, readable=False)
 
 snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)
 
-_AUCTION = (
-    click.option(
-        "--model",
-        type=click.Choice(["ipsched", "aucsched1", "aucsched2", "aucsched3"]),
-        help="Which auction; default: aucsched3.",
-    ),
-    click.option(
-        "--preset",
-        type=click.Choice(["paper", "plugin"]),
-        help="Values of the papers or their plugins; options given beside it stand.",
-    ),
-    click.option("--window", type=int, help="Jobs of highest priority that take part; default: 100."),
-    click.option("--max-bids", type=int, help="Bids of all jobs together; default: the model's."),
-    click.option("--max-bids-per-job", type=int, help="Bids of one job; default: the model's."),
-    click.option(
-        "--strategy",
-        type=click.Choice(["exact", "anytime", "greedy"]),
-        help="HiGHS at once; search, then HiGHS (default where the model has it); greedy awards.",
-    ),
-    click.option("--time-limit", "time_limit_s", type=float, help="Seconds of the whole step; default: 3."),
-    click.option(
-        "--work-limit",
-        type=int,
-        help="Instead of seconds, the same on every machine: steps of the search; nodes of an exact solve.",
-    ),
-    click.option(
-        "--part-nodes",
-        type=int,
-        help="Search a cluster of more nodes in parts of at most so many; default: 20000.",
-    ),
-    click.option(
-        "--on-timeout",
-        type=click.Choice(["halve", "incumbent", "discard"]),
-        help="When time is up without a proof: halve the next window (default), keep it, or start nothing.",
-    ),
-    click.option(
-        "--weights",
-        type=click.Choice(["lexicographic", "paper"]),
-        help="Priorities exactly before preference (default), or the papers' weighted sum.",
-    ),
-    click.option(
-        "--objective",
-        type=click.Choice(["priority", "priority_cores"]),
-        help="What a started job is worth; default: priority.",
-    ),
-    click.option(
-        "--reserve",
-        type=int,
-        help="Reserve for so many of the first blocked jobs: nothing that delays them starts; default: 0.",
-    ),
-    click.option("--seed", type=int, help="The solver's random seed; default: 0."),
-)
+_AUCTION = tuple(click_option(option, STEP) for option in read_by(STEP))
 _OUTPUT = (
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
     click.option(

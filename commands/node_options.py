@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..cluster.errors import InputError, OptionError
+from ..cluster.option_table import SIMULATE, read_by
+from .built_options import click_option
 from .outputs import progress_over, shown
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ _BEGINNING = 512
 _COUNT = click.IntRange(1, 10**7)
 #: Options of a machine of nodes, by parameter.
 _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    **{
+        option.name: click_option(option, SIMULATE, before="On nodes. ", ranges=True)
+        for option in read_by(SIMULATE)
+    },
     "interval_s": click.option(
         "--interval",
         "interval_s",
@@ -39,45 +45,10 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["first", "best", "next"]),
         help="On nodes: which ones fcfs, easy and reservations take; default first.",
     ),
-    "window": click.option(
-        "--window",
-        type=_COUNT,
-        help="On nodes: jobs that an auction or one of Slurm's backfills looks at: 100.",
-    ),
-    "reserve": click.option(
-        "--reserve",
-        type=click.IntRange(0, 10**7),
-        help="On nodes: reservations for the first blocked jobs, in auctions; default 1.",
-    ),
-    "work_limit": click.option(
-        "--work-limit",
-        type=click.IntRange(0, 10**7),
-        help="On nodes: steps of search in an auction (no clock ends one); default 2.",
-    ),
-    "strategy": click.option(
-        "--strategy",
-        type=click.Choice(["exact", "anytime", "greedy"]),
-        help="On nodes: as in aucsched schedule; default anytime for aucsched2 and aucsched3, else exact.",
-    ),
     "balance": click.option(
         "--balance/--no-balance",
         default=None,
         help="On nodes: auction shape by shape, so that running jobs keep the mix of those that wait.",
-    ),
-    "max_bids": click.option("--max-bids", type=_COUNT, help="On nodes: bids of all jobs in an auction."),
-    "max_bids_per_job": click.option("--max-bids-per-job", type=_COUNT, help="On nodes: bids of one job."),
-    "objective": click.option(
-        "--objective",
-        type=click.Choice(["priority", "priority_cores"]),
-        help="On nodes: what an auction maximises; default priority.",
-    ),
-    "weights": click.option(
-        "--weights", type=click.Choice(["lexicographic", "paper"]), help="On nodes: as in aucsched schedule."
-    ),
-    "on_timeout": click.option(
-        "--on-timeout",
-        type=click.Choice(["halve", "incumbent", "discard"]),
-        help="On nodes: as in aucsched schedule; default incumbent where a pass searches, else halve.",
     ),
     "backfill_interval_s": click.option(
         "--backfill-interval",
@@ -86,7 +57,6 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         metavar="SECONDS",
         help="On nodes, for Slurm's backfills: bf_interval; default 30, 0: every pass.",
     ),
-    "seed": click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: the solver's."),
     "failures": click.option(
         "--failures",
         type=click.Path(allow_dash=True),

@@ -28,11 +28,6 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 @click.command()
 @snapshot_argument
 @auction_options
-@click.option(
-    "--preference-table",
-    type=click.Choice(["corrected", "printed"]),
-    help="Constants of AUCSCHED2's preference: table 5.2 corrected (default) or as printed.",
-)
 @click.option("--export", help="Write the window's integer program, all bids, to a file: .mps or .lp.")
 @click.option(
     "--plot",

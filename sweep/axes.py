@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf, isinf
 
 from ..cluster.errors import OptionError
+from ..cluster.option_table import SWEEP, Option, read_by
 
 #: What a cell of the results holds.
 Value = int | float | str | None
@@ -96,6 +97,18 @@ def _switch(name: str, text: str) -> Axis:
     return Axis(name=name, metavar="on,off", read=read, what="on or off", help=text)
 
 
+def _of_table(option: Option) -> Axis:
+    """Return an option of a step as an axis; its range the step checks."""
+    if option.choices:
+        return _named(option.name, f"{option.help} One of {', '.join(option.choices)}.")
+    if option.is_switch:
+        return _switch(option.name, option.help)
+    if option.is_whole:
+        return _integer(option.name, option.help)
+    text = f"{option.help} Rows then depend on the machine's speed."
+    return _number(option.name, text, 0, metavar=f"{option.unit},…")
+
+
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
     _named("policy", "Of the simulation (WORKLOAD only)."),
@@ -111,22 +124,8 @@ _AXES = (
     _integer("adapt_window", "For policy adaptive.", 1),
     _number("speculation", "For policy speculative.", 0, 1),
     _integer("stops", "For policy speculative.", 1),
-    _named("preset", "paper, plugin."),
-    _named("model", "ipsched, aucsched1, aucsched2, aucsched3 (SNAPSHOT only)."),
-    _named("strategy", "exact, anytime, greedy."),
+    *(_of_table(option) for option in read_by(SWEEP) if option.name != "seed"),
     _switch("balance", "Auction shape by shape (workloads of nodes only)."),
-    _named("weights", "lexicographic, paper."),
-    _named("objective", "priority, priority_cores."),
-    _named("on_timeout", "halve, incumbent, discard."),
-    _named("preference_table", "corrected, printed."),
-    _integer("reserve", "Reservations for the first blocked jobs."),
-    _integer("window", "Jobs of highest priority that take part."),
-    _integer("max_bids", "Bids of all jobs together."),
-    _integer("max_bids_per_job", "Bids of one job."),
-    _number(
-        "time_limit_s", "Of the whole step. Rows then depend on the machine's speed.", 0, metavar="SECONDS,…"
-    ),
-    _integer("work_limit", "Steps instead of seconds: the same rows everywhere."),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 

@@ -81,7 +81,17 @@ SNAPSHOT = Kind(
     name="snapshot",
     title="a snapshot",
     axes=(
-        *("preset", "model", "strategy", "weights", "objective", "on_timeout", "preference_table", "reserve"),
+        *(
+            "preset",
+            "model",
+            "strategy",
+            "weights",
+            "objective",
+            "on_timeout",
+            "preference_table",
+            "bid_order",
+            "reserve",
+        ),
         *("window", "max_bids", "max_bids_per_job", "time_limit_s", "work_limit"),
     ),
     uses_seed=lambda _: True,

@@ -13,6 +13,7 @@ from ...auction.options import AUCTIONS, MODELS, StepOptions
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
+from ...cluster.option_table import SIMULATE, read_by
 from ...cluster.workload import ClusterWorkload
 from .auction import Auction
 from .backfill import Backfill
@@ -159,12 +160,11 @@ def _flag(name: str) -> str:
 
 _READ_BY: dict[str, tuple[str, ...]] = {
     "selection": _QUEUES,
+    **{one.name: AUCTIONS if one.auctions_with_bids else MODELS for one in read_by(SIMULATE)},
+    "balance": AUCTIONS,
     "window": (*_SLURM, *MODELS),
     "reserve": ("reservations", *MODELS),
     "backfill_interval_s": _SLURM,
-    **dict.fromkeys(("work_limit", "objective", "weights", "on_timeout", "seed"), MODELS),
-    # IPSCHED places without bids.
-    **dict.fromkeys(("max_bids", "max_bids_per_job", "balance", "strategy"), AUCTIONS),
 }
 
 

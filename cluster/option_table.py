@@ -1,0 +1,205 @@
+"""Every option of an auction, once: click options, axes of sweeps, checks and docs/options.md come from it.
+
+No numpy here: ``--help`` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import OptionError
+
+#: Who reads an option: commands that take one step over a snapshot, simulations, and sweeps over either.
+STEP, SIMULATE, SWEEP = "schedule, explain, compare", "simulate", "sweep"
+_ALL = (STEP, SIMULATE, SWEEP)
+
+#: What a window, a cap or a count of steps may be at most: beyond it is a slip of the keyboard.
+LARGEST = 10**7
+LARGEST_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option of a step.
+
+    Attributes:
+        name: in Python, and a sweep's column.
+        help: a sentence or two, for ``--help`` and the reference.
+        choices: the texts it may be; empty where it is a number, a file or a switch.
+        low, high: the least and the greatest number it may be; None where it is no number.
+        is_whole: only integers.
+        unit: of the number, as the command line shows it.
+        is_switch: on or off.
+        default: where nothing is said; a text describes one that depends on something.
+        other_defaults: the same where a reader has another.
+        readers: who takes it.
+        auctions_with_bids: a simulation's policy ipsched does not read it.
+    """
+
+    name: str
+    help: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    is_whole: bool = True
+    unit: str = ""
+    is_switch: bool = False
+    default: object = None
+    other_defaults: Mapping[str, object] = field(default_factory=dict)
+    readers: tuple[str, ...] = _ALL
+    auctions_with_bids: bool = False
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.removesuffix('_s').replace('_', '-')}"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number."""
+        return self.low is not None
+
+    def default_of(self, reader: str) -> object:
+        """Return the default for a reader, in words where it depends on something; None: there is none."""
+        return self.other_defaults.get(reader, self.default)
+
+    def check(self, value: Any) -> None:
+        """Raise OptionError where a value is none of this option's."""
+        if self.choices:
+            if value not in self.choices:
+                raise OptionError(f"{self.name}: {value!r} is not one of {', '.join(self.choices)}")
+        elif self.is_switch:
+            if not isinstance(value, bool):
+                raise OptionError(f"{self.name}: {value!r} is neither True nor False")
+        elif self.is_number:
+            self._check_number(value)
+
+    def _check_number(self, value: Any) -> None:
+        assert self.low is not None  # noqa: S101 - it is a number
+        if not self.is_whole:
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not self.low < value < float("inf"):
+                raise OptionError(f"{self.name}: {value!r} is not a positive number of {self.unit.lower()}")
+            return
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise OptionError(f"{self.name}: {value!r} is not an integer")
+        if value < self.low:
+            raise OptionError(f"{self.name}: {value} is below {self.low:g}")
+        if self.high is not None and value > self.high:
+            raise OptionError(f"{self.name}: {value} is above {self.high:.0f}")
+
+
+def _count(name: str, text: str, low: int = 1, high: int = LARGEST, **others: Any) -> Option:
+    return Option(name=name, help=text, low=low, high=high, **others)
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        name="model",
+        help="Which of the thesis's programs.",
+        choices=("ipsched", "aucsched1", "aucsched2", "aucsched3"),
+        default="aucsched3",
+        readers=(STEP, SWEEP),
+    ),
+    Option(
+        name="preset",
+        help="Values of the papers or of their published plugins; options given beside it stand.",
+        choices=("paper", "plugin"),
+        readers=(STEP, SWEEP),
+    ),
+    _count("window", "Jobs of highest priority that take part (MAX_JOB_COUNT).", default=100),
+    _count(
+        "max_bids",
+        "Bids of all jobs together (MAXBIDS).",
+        default="the model's: 6000, aucsched1 150",
+        auctions_with_bids=True,
+    ),
+    _count(
+        "max_bids_per_job",
+        "Bids of one job (MAXBIDSPERJOB).",
+        default="the model's: 60, aucsched1 15",
+        auctions_with_bids=True,
+    ),
+    Option(
+        name="bid_order",
+        help="Which bids the cap of all leaves: those of each job in turn, or as figure 4.5 of the thesis "
+        "adds them, where high priorities use it up.",
+        choices=("spec", "figure-4.5"),
+        default="spec",
+        readers=(STEP, SWEEP),
+    ),
+    Option(
+        name="strategy",
+        help="HiGHS at once over all bids; search, then HiGHS over those that could still be in a better "
+        "award; first-fit and greedy awards alone.",
+        choices=("exact", "anytime", "greedy"),
+        default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact",
+        auctions_with_bids=True,
+    ),
+    Option(
+        name="time_limit_s",
+        help="Of the whole step: bids, programs, search and solves.",
+        low=0,
+        is_whole=False,
+        unit="SECONDS",
+        default=3.0,
+        readers=(STEP, SWEEP),
+    ),
+    _count(
+        "work_limit",
+        "Instead of seconds, the same on every machine: steps of the search; for exact, nodes of branch and "
+        "bound of each solve.",
+        low=0,
+        default="none, the time limit counts",
+        other_defaults={SIMULATE: 2},
+    ),
+    _count(
+        "part_nodes",
+        "Search a cluster of more nodes in parts of at most so many.",
+        default=20_000,
+        readers=(STEP,),
+    ),
+    Option(
+        name="on_timeout",
+        help="When a limit comes before a proof: halve the next window, keep it, or start nothing and "
+        "halve it.",
+        choices=("halve", "incumbent", "discard"),
+        default="halve",
+        other_defaults={SIMULATE: "incumbent where a pass searches, else halve"},
+    ),
+    Option(
+        name="weights",
+        help="Priorities exactly before preference, or the papers' weighted sum.",
+        choices=("lexicographic", "paper"),
+        default="lexicographic",
+    ),
+    Option(
+        name="objective",
+        help="What a started job is worth: its priority, or that times its cores.",
+        choices=("priority", "priority_cores"),
+        default="priority",
+    ),
+    _count(
+        "reserve",
+        "Reserve for so many of the first blocked jobs: nothing that delays them starts.",
+        low=0,
+        default=0,
+        other_defaults={SIMULATE: 1},
+    ),
+    Option(
+        name="preference_table",
+        help="Constants of aucsched2's preference: table 5.2 of the thesis corrected, or as printed.",
+        choices=("corrected", "printed"),
+        default="corrected",
+        readers=(STEP, SWEEP),
+    ),
+    _count("seed", "Of the search and of HiGHS.", low=0, high=LARGEST_SEED, default=0),
+)
+OPTIONS_BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
+
+
+def read_by(reader: str) -> tuple[Option, ...]:
+    """Return a reader's options, in order."""
+    return tuple(option for option in OPTIONS if reader in option.readers)

@@ -1,0 +1,58 @@
+"""docs/options.md of the table of options: ``python -m aucsched.commands.option_page > docs/options.md``."""
+
+from __future__ import annotations
+
+import sys
+
+from ..cluster.option_table import OPTIONS, SIMULATE, STEP, SWEEP, Option
+
+_HEAD = """\
+# Options of an auction
+
+Made from cluster/option_table.py by `python -m aucsched.commands.option_page`. An option means the same in
+every command that has it; in Python it is the argument of `aucsched.schedule` with underscores, and in
+`aucsched sweep` a list of values. Where a default differs between commands both are said.
+
+| option | values | default | read by |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return _HEAD + "".join(map(_row, OPTIONS))
+
+
+def _row(option: Option) -> str:
+    cells = [f"`{option.flag}` {_escaped(option.help)}", _values(option), _defaults(option), _readers(option)]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _values(option: Option) -> str:
+    if option.choices:
+        return ", ".join(f"`{choice}`" for choice in option.choices)
+    if option.is_switch:
+        return f"`{option.flag}`, `--no-{option.flag.removeprefix('--')}`"
+    if not option.is_whole:
+        return f"{option.unit.lower()} above {option.low:g}"
+    return f"{option.low:g} to {option.high:.0f}"
+
+
+def _defaults(option: Option) -> str:
+    plain = "" if option.default is None else f"{option.default}"
+    others = [f"{reader}: {value}" for reader, value in option.other_defaults.items()]
+    return _escaped("; ".join([plain, *others])) or "none"
+
+
+def _readers(option: Option) -> str:
+    names = [reader for reader in (STEP, SIMULATE, SWEEP) if reader in option.readers]
+    without = " (not ipsched)" if option.auctions_with_bids and SIMULATE in option.readers else ""
+    return ", ".join(names) + without
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
