@@ -40,6 +40,11 @@ _AUCTION = (
         type=click.Choice(["exact", "anytime", "greedy"]),
         help="HiGHS at once; search, then HiGHS (default where the model has it); greedy awards.",
     ),
+    click.option(
+        "--balance/--no-balance",
+        default=None,
+        help="Keep what runs in the proportions of what waits, shape by shape; --window is then 400.",
+    ),
     click.option("--time-limit", "time_limit_s", type=float, help="Seconds of the whole step; default: 3."),
     click.option(
         "--work-limit",

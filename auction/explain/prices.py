@@ -141,8 +141,9 @@ class Market:
 
     def paid(self, job: Job, award: Award) -> Quote:
         """Return what a job that starts pays."""
+        own = next((one.worth for one in self.table.demands if one.job.id == job.id), None)
         return Quote(
-            worth=_worth_of_award(job, award, self.options),
+            worth=_worth_of_award(job, award, self.options, own),
             price=self.prices_paid[job.id],
             nodes=tuple(award.nodes),
         )
@@ -154,7 +155,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
         return None
     table, columns, guards = step.best.bids.table, step.cluster.columns, step.cluster.guards
     worth = _worth(table, options)
-    award = float(step.schedule.objective.priority)
+    award = 0.0 if step.decision.discarded else float(step.best.value[0])
     target = award or float(worth[greedy(table, columns, (), guards)].sum())
     prices = _prices(table, worth, target, columns, guards)
     return Market(
@@ -182,7 +183,9 @@ def _worth(table: BidTable, options: StepOptions) -> FloatArray:
     return np.array([float(weight) for weight in bid_weights(table, options.objective)])
 
 
-def _worth_of_award(job: Job, award: Award, options: StepOptions) -> float:
+def _worth_of_award(job: Job, award: Award, options: StepOptions, own: int | None) -> float:
+    if own is not None:
+        return float(own)
     if options.objective == "priority":
         return float(job.priority)
     request = job.request
