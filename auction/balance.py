@@ -7,7 +7,9 @@ added to the one program of a pass, and none of them is a program of its own:
 - a row for each shape: its bids take at most so many nodes more, its share of the machine by what waits;
 - a row for each node with free gres: jobs of cores alone leave the cores that a job with gres needs there;
 - first bids are made shape by shape, the scarcest first, in the queue's order within a shape, each on the
-  nodes that it leaves the fewest gres on. They are an award by themselves; a search may better its worth.
+  nodes that it leaves the fewest gres on. They are an award by themselves; a search starts from it.
+
+Jobs that have waited for too long are in no row, and come first.
 
 See docs/decisions/0038 for what was measured.
 """
@@ -15,7 +17,7 @@ See docs/decisions/0038 for what was measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,16 +28,20 @@ from .shapes import Ask, Backlog, Shape
 
 #: Once what waits would fill the machine for so many times its longest job's time, long jobs go first.
 _NEAR_END = 3
+#: A job is overdue that has waited for so many times as long as the youngest in sight would wait if all that
+#: waits came before it.
+_OVERDUE = 1.06
 #: Beside its dominant share of the machine a job is worth so much for each gres on a node, and for each
 #: doubling of its cores on a node: the search must not trade jobs hard to place for jobs that fit anywhere.
 _GRES_WORTH = 3.0
 _CORES_WORTH = 1.5
 #: Jobs with a shape against those that fill gaps.
 _SHAPED_WORTH = 3.0
-#: Gres beyond so many on a node are worth no more: some gres are counted in hundreds.
-_MOST_GRES = 16
-#: Worths are integers up to this, or less where the window's sum would be too large to be exact.
-_LARGEST_WORTH, _LARGEST_SUM = 2**30, 2**52
+#: Gres and doublings of cores beyond so many on a node are worth no more: some gres are counted in
+#: hundreds, and the window's sum must stay exact.
+_MOST_GRES, _MOST_DOUBLINGS = 8, 8
+#: Worths are integers: so many are the whole machine once.
+_UNIT = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -44,19 +50,25 @@ class Balance:
 
     Attributes:
         asks: of the window's jobs, by id.
-        worth: of each job in the objective, in place of its priority, above 0; by id.
+        backlog: all that waits, the window among it.
         shares: rows of the shapes; none while the machine is drained.
         kept: rows of the nodes; none where no cores have to be kept.
         is_draining: what waits would not fill the machine for its longest job's time.
         long_first: the longest jobs of a shape come first.
+        overdue: ids of jobs that come before all others, beside all rows; reservations are for them.
     """
 
     asks: Mapping[str, Ask]
-    worth: Mapping[str, int]
+    backlog: Backlog
     shares: SharePool
     kept: tuple[KeptCores, ...]
     is_draining: bool
     long_first: bool
+    overdue: frozenset[str]
+    _place: dict[str, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._place.update((job, place) for place, job in enumerate(self.asks))
 
     @property
     def has_rows(self) -> bool:
@@ -69,7 +81,17 @@ class Balance:
 
     def valued(self, demand: Demand) -> Demand:
         """Return a demand that counts what it is worth."""
-        return replace(demand, worth=self.worth[demand.job.id])
+        return replace(demand, worth=self.worth(demand.job.id))
+
+    def worth(self, job: str) -> int:
+        """Return what a job of the window counts in the objective in place of its priority, above 0.
+
+        An integer, so that sums are exact: its dominant share in parts of 2⁻²⁰, times what is hard to place.
+        """
+        ask = self.asks[job]
+        # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.
+        front = 2.0 - self._place[job] / len(self.asks)
+        return max(1, round(_UNIT * self.backlog.dominant_share(ask) * _multiplier(ask.shape) * front))
 
     def order(self, demands: Sequence[Demand]) -> list[int]:
         """Order jobs: most gres on a node, then most cores; of a shape as they stand, or longest first."""
@@ -78,9 +100,12 @@ class Balance:
         def key(place: int) -> tuple[object, ...]:
             ask = asks[place]
             limit = -ask.limit_s if self.long_first else 0.0
+            is_late = demands[place].job.id not in self.overdue
             if self.is_draining:
-                return (limit,)
-            return (ask.shape.fills_gaps, -ask.shape.gres_count, -ask.shape.cores, ask.shape, limit)
+                return (is_late, limit)
+            if not is_late:
+                return (is_late,)
+            return (is_late, ask.shape.fills_gaps, -ask.shape.gres_count, -ask.shape.cores, ask.shape, limit)
 
         return sorted(range(len(asks)), key=key)
 
@@ -116,6 +141,7 @@ def balance_of(
     held: Mapping[Shape, int],
     free: Capacity,
     *,
+    waits: Mapping[str, float] | None = None,
     drain: bool = False,
 ) -> Balance:
     """Return what the auction of one pass needs to keep the mix balanced.
@@ -125,43 +151,49 @@ def balance_of(
         window: jobs in sight, highest priority first.
         held: nodes that running jobs hold, by shape.
         free: what is free now.
+        waits: for how long jobs have waited (seconds), by id; others are never overdue.
         drain: make no rows: for an empty machine on which no job could start beside them.
     """
     asks = {demand.job.id: backlog.ask(demand) for demand in window}
     longest = max((ask.limit_s for ask in asks.values()), default=0.0)
     draining = drain or backlog.span_s() < longest
+    overdue = _overdue(window, waits or {}, backlog.span_s())
+    bound = [demand for demand in window if demand.job.id not in overdue]
     has_kept = not draining and backlog.is_gres_scarce()
     return Balance(
         asks=asks,
-        worth=_worth(asks, backlog),
-        shares=SharePool() if draining else _shares(asks, backlog.rooms(held, longest), held),
-        kept=_kept(window, asks, free) if has_kept else (),
+        backlog=backlog,
+        shares=SharePool() if draining else _shares(bound, asks, backlog.rooms(held, longest), held),
+        kept=_kept(bound, asks, free) if has_kept else (),
         is_draining=draining,
         long_first=draining or backlog.span_s() < _NEAR_END * longest,
+        overdue=overdue,
     )
 
 
-def _worth(asks: Mapping[str, Ask], backlog: Backlog) -> dict[str, int]:
-    """Return integers in the proportions of what jobs are worth: sums of them are exact."""
-    share: dict[Ask, float] = {}
-    worth: dict[str, float] = {}
-    for place, (job, ask) in enumerate(asks.items()):
-        if ask not in share:
-            share[ask] = backlog.dominant_share(ask) * _multiplier(ask.shape)
-        # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.
-        worth[job] = share[ask] * (2.0 - place / len(asks))
-    unit = min(_LARGEST_WORTH, _LARGEST_SUM // max(len(asks), 1)) / max(worth.values(), default=1.0)
-    return {job: max(1, round(value * unit)) for job, value in worth.items()}
+def _overdue(window: Sequence[Demand], waits: Mapping[str, float], span_s: float) -> frozenset[str]:
+    """Return the jobs that have waited for longer than the youngest would if it came last.
+
+    In the order of arrival none is: all that waits starts within its span, the youngest last.
+    """
+    youngest = min((waits.get(demand.job.id, 0.0) for demand in window), default=0.0)
+    limit = _OVERDUE * (span_s + youngest)
+    return frozenset(demand.job.id for demand in window if waits.get(demand.job.id, 0.0) > limit)
 
 
 def _multiplier(shape: Shape) -> float:
     if shape.fills_gaps:
         return 1.0
-    doublings = max(shape.cores, 1).bit_length() - 1
+    doublings = min(max(shape.cores, 1).bit_length() - 1, _MOST_DOUBLINGS)
     return float(_SHAPED_WORTH * _GRES_WORTH ** min(shape.gres_count, _MOST_GRES) * _CORES_WORTH**doublings)
 
 
-def _shares(asks: Mapping[str, Ask], rooms: Mapping[Shape, float], held: Mapping[Shape, int]) -> SharePool:
+def _shares(
+    bound: Sequence[Demand],
+    asks: Mapping[str, Ask],
+    rooms: Mapping[Shape, float],
+    held: Mapping[Shape, int],
+) -> SharePool:
     """Return a row for each shape in sight that cannot fill gaps.
 
     No share is below the widest job of its shape in sight: it would wait until nothing of its shape runs.
@@ -176,17 +208,21 @@ def _shares(asks: Mapping[str, Ask], rooms: Mapping[Shape, float], held: Mapping
             names[shape]: max(int(rooms.get(shape, 0.0)), nodes - held.get(shape, 0), 0)
             for shape, nodes in widest.items()
         },
-        shapes={job: names[ask.shape] for job, ask in asks.items() if ask.shape in names},
+        shapes={
+            job: names[asks[job].shape]
+            for job in (demand.job.id for demand in bound)
+            if asks[job].shape in names
+        },
     )
 
 
-def _kept(window: Sequence[Demand], asks: Mapping[str, Ask], free: Capacity) -> tuple[KeptCores, ...]:
+def _kept(bound: Sequence[Demand], asks: Mapping[str, Ask], free: Capacity) -> tuple[KeptCores, ...]:
     """Keep on every node with free gres the cores of the largest waiting shape with gres.
 
     Contiguous jobs, which would find few runs of neighbours then, leave those of the smallest.
     """
     keep = {ask.shape.cores for ask in asks.values() if ask.shape.gres}
-    gaps = [demand for demand in window if asks[demand.job.id].shape.fills_gaps]
+    gaps = [demand for demand in bound if asks[demand.job.id].shape.fills_gaps]
     if not keep or not gaps:
         return ()
     is_free = _gres_of(free) > 0

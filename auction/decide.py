@@ -94,16 +94,19 @@ def decide(
     size = options.window if window is None else window
     jobs = iter(queue)
     waiting = tuple(islice(jobs, size))
+    end = options.clock() + _FOR_DECIDING * options.time_limit_s
     if not options.balance:
-        return _Step(state, waiting, options, size).run()
+        return _Step(state, waiting, options, size, end).run()
     mix = mix_of(state, (*waiting, *jobs)) if mix is None else mix
-    free = state.columns.free
-    found = _Step(state, waiting, options, size, balance_of(mix.waiting, waiting, mix.held, free)).run()
-    if found.starts or state.holds:
+    free, since = state.columns.free, mix.since
+    waits = {demand.job.id: state.now - since[demand.job.id] for demand in waiting if demand.job.id in since}
+    balance = balance_of(mix.waiting, waiting, mix.held, free, waits=waits)
+    found = _Step(state, waiting, options, size, end, balance).run()
+    if found.starts or found.discarded or state.holds or balance.is_draining:
         return found
     # What no even part of a job fits, or no share holds, must not keep an empty machine idle.
     drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
-    return _Step(state, waiting, options, size, drained).run()
+    return _Step(state, waiting, options, size, end, drained).run()
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
@@ -143,6 +146,7 @@ class _Step:
         window: tuple[Demand, ...],
         options: StepOptions,
         size: int,
+        end: float,
         balance: Balance | None = None,
     ) -> None:
         self._state = state
@@ -151,24 +155,26 @@ class _Step:
         self._window = window
         self._options = options
         self._size = size
-        end = options.clock() + _FOR_DECIDING * options.time_limit_s
         self._deadline = end if options.is_timed else None
         self._attempts: list[AttemptResult] = []
         self._could_start = _could_start(window, self._columns)
         self._bidding = _not_too_many_alike(window, self._could_start, self._columns, options.reserve)
         self._left_out = self._could_start - self._bidding
+        self._overdue = frozenset[str]() if balance is None else balance.overdue
 
     def run(self) -> Decision:
         """Make the step."""
         reserved = Reservations(
             self._state,
-            self._options.reserve,
+            max(self._options.reserve, int(bool(self._overdue))),
             later_only=self._balance is not None,
             is_over=lambda: self._is_over(self._deadline),
         )
         for demand in self._window:
             # No award can let these start: their reservations are known before the auction.
             if demand.job.id in self._bidding:
+                if self._passes_over(demand):
+                    continue
                 break
             if not self._passes_over(demand) and not reserved.reserve(demand, ()):
                 break
@@ -268,7 +274,12 @@ class _Step:
         )
 
     def _passes_over(self, demand: Demand) -> bool:
-        """Return whether nothing is reserved for a job, as for one whose limits are used up."""
+        """Return whether nothing is reserved for a job, as for one whose limits are used up.
+
+        Where no reservations are asked for, a balance has them for overdue jobs alone.
+        """
+        if self._balance is not None and not self._options.reserve and demand.job.id not in self._overdue:
+            return True
         return self._columns.pools.passes_over(demand.job)
 
     def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:

@@ -92,15 +92,18 @@ class _Explainer:
         if place < 0:
             return self._why_none(demand)
         bids = range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())
-        if not bids and self._cluster.placer is not None:
-            return self._without_first_bid(demand)
         if not bids:
-            if self._best.bids.could_bid[place]:
-                return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
-            return self._why_none(demand)
+            return self._without_bids(demand, place)
         if self._decision.discarded:
             return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
         return self._outbid(bids, self._state)
+
+    def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
+        if self._cluster.placer is not None:
+            return self._without_first_bid(demand)
+        if self._best.bids.could_bid[place]:
+            return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+        return self._why_none(demand)
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job of a balanced mix has no first bid: the same for all of a kind."""

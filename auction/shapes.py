@@ -187,10 +187,12 @@ class Mix(NamedTuple):
     Attributes:
         waiting: all that waits, the window among it.
         held: nodes that running jobs hold.
+        since: when jobs that wait were submitted (seconds), by id, as far as that is known.
     """
 
     waiting: Backlog
     held: Mapping[Shape, int]
+    since: Mapping[str, float]
 
 
 def mix_of(state: State, waiting: Iterable[Demand]) -> Mix:
@@ -201,8 +203,12 @@ def mix_of(state: State, waiting: Iterable[Demand]) -> Mix:
         waiting: the whole queue.
     """
     backlog = Backlog(state.columns)
+    since: dict[str, float] = {}
     for demand in waiting:
         backlog.note(demand, 1)
+        submitted = demand.job.submit_time
+        if state.is_timed and submitted is not None:
+            since[demand.job.id] = submitted
     held: dict[Shape, int] = defaultdict(int)
     for hold in state.holds:
         spot = hold.spot
@@ -213,4 +219,4 @@ def mix_of(state: State, waiting: Iterable[Demand]) -> Mix:
             if counts.any()
         }
         held[shape_held(-(-int(spot.held.cores.sum()) // nodes), gres)] += nodes
-    return Mix(waiting=backlog, held=held)
+    return Mix(waiting=backlog, held=held, since=since)

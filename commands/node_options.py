@@ -62,7 +62,7 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "balance": click.option(
         "--balance/--no-balance",
         default=None,
-        help="On nodes: auction shape by shape, so that running jobs keep the mix of those that wait.",
+        help="On nodes: keep what runs in the proportions of what waits; --window is then 400.",
     ),
     "max_bids": click.option("--max-bids", type=_COUNT, help="On nodes: bids of all jobs in an auction."),
     "max_bids_per_job": click.option("--max-bids-per-job", type=_COUNT, help="On nodes: bids of one job."),

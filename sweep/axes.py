@@ -114,7 +114,7 @@ _AXES = (
     _named("preset", "paper, plugin."),
     _named("model", "ipsched, aucsched1, aucsched2, aucsched3 (SNAPSHOT only)."),
     _named("strategy", "exact, anytime, greedy."),
-    _switch("balance", "Auction shape by shape (workloads of nodes only)."),
+    _switch("balance", "Keep what runs in the proportions of what waits."),
     _named("weights", "lexicographic, paper."),
     _named("objective", "priority, priority_cores."),
     _named("on_timeout", "halve, incumbent, discard."),

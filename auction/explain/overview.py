@@ -10,7 +10,7 @@ import numpy as np
 from ...bidgen.columns import Capacity, IntArray
 from ...bidgen.families.claims import Resource
 from ...bidgen.families.memory import MEMORY
-from ...bidgen.families.registry import amounts_of
+from ...bidgen.families.registry import amounts_of, is_on_nodes
 from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ..options import StepOptions
@@ -85,7 +85,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
         worth=market.award,
         pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
         bound=prices.bound,
-        groups=tuple(_groups(prices.of_nodes, columns.free, wanted, columns.names)),
+        groups=tuple(_groups(_of_resources(prices.of_nodes), columns.free, wanted, columns.names)),
         unwanted=tuple(columns.names[node] for node in np.flatnonzero(~prices.wanted).tolist()),
         pools=prices.of_pools,
         rooms={
@@ -113,6 +113,11 @@ def _empty(step: Step, options: StepOptions) -> Overview:
         rooms={},
         jobs=(),
     )
+
+
+def _of_resources(prices: Amounts) -> Amounts:
+    """Return the prices of what nodes have: cores kept for others have one besides, paid by few."""
+    return {resource: price for resource, price in prices.items() if is_on_nodes(resource)}
 
 
 def _spread(room: Capacity, nodes: IntArray, like: Capacity) -> Capacity:

@@ -26,6 +26,7 @@ from ...cluster.schedule import Award
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult, Cluster, bid_options
+from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions
 from ..stated import bid_weights
@@ -123,8 +124,15 @@ class Market:
         return self._best(self.table, self.worth, self.cost, np.flatnonzero(self.table.job == place))
 
     def quote_alone(self, demand: Demand) -> Quote | None:
-        """Return the same of bids made for it alone: of a job beyond the window or the cap."""
+        """Return the same of bids made for it alone: of a job beyond the window or the cap.
+
+        None beyond the window of a balanced mix: what it would count is not known.
+        """
         cluster = self.cluster
+        if isinstance(cluster.placer, Balance):
+            if demand.job.id not in cluster.placer.asks:
+                return None
+            demand = cluster.placer.valued(demand)
         options = bid_options(self.options)
         demands = (replace(demand, index=0),)
         table = generate_bids(demands, cluster.columns, cluster.topology, options, cluster.guards).table

@@ -73,7 +73,7 @@ class Auction:
         held: Counter[Shape] = Counter()
         for holding in self._machine.running.values():
             held[self._backlog.ask(holding.demand).shape] += len(holding.spot.nodes)
-        return Mix(waiting=self._backlog, held=held)
+        return Mix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
     def _first(self, queue: NodeQueue, size: int) -> list[Demand]:
         """Return the first jobs that the model can express."""

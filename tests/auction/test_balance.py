@@ -233,16 +233,17 @@ def test_no_cores_are_kept_where_gres_are_left_over_anyway() -> None:
 def test_worth_is_the_dominant_share_times_what_is_hard_to_place_and_falls_along_the_window() -> None:
     requests = [anywhere(24), on_nodes(24, 6), on_nodes(24, 3), on_nodes(24, 6, 1), on_nodes(24, 6, 3)]
     columns, demands, backlog = machine(requests * 10, limits=[100] * 50)
-    given = told(columns, demands, backlog).worth
-    # Integers: far apart enough that their proportions are those asked for.
-    all_worth = np.array([given[str(place)] for place in range(50)]) / max(given.values())
+    given = told(columns, demands, backlog)
+    # Integers in parts of 2⁻²⁰.
+    all_worth = np.array([given.worth(str(place)) for place in range(50)]) / 2**20
     worth = all_worth[:5] / (2 - np.arange(5) / 50)
-    assert all_worth[45] / all_worth[0] == pytest.approx((2 - 45 / 50) / 2)
+    assert all_worth[45] / all_worth[0] == pytest.approx((2 - 45 / 50) / 2, rel=1e-4)
     gap, four, eight, one, three = worth.tolist()
-    assert four / gap == pytest.approx(3 * 1.5**2)
+    assert gap == pytest.approx(24 / 120, rel=1e-4)
+    assert four / gap == pytest.approx(3 * 1.5**2, rel=1e-4)
     assert gap < four < eight < one < three
     # Three GPUs on 6 of 10 nodes are 18 of 30: more than the cores' share.
-    assert three / one == pytest.approx(0.6 / 0.2 * 3**2)
+    assert three / one == pytest.approx(0.6 / 0.2 * 3**2, rel=1e-4)
 
 
 @given(
@@ -328,6 +329,26 @@ def test_cores_per_task_are_counted_in_units() -> None:
     assert units[found[:3]].tolist() == [2, 2, 2]
 
 
+def test_a_job_is_overdue_that_has_waited_longer_than_the_youngest_would_if_it_came_last() -> None:
+    requests = [anywhere(12), on_nodes(24, 3, 2), on_nodes(40, 10, 1), on_nodes(80, 10)] * 10
+    columns, demands, backlog = machine(requests, limits=[100] * 40)
+    youngest = 50.0
+    limit = 1.06 * (backlog.span_s() + youngest)
+    waits = {demand.job.id: youngest for demand in demands}
+    waits |= {"4": limit + 1, "5": limit + 1, "6": limit}
+    balance = told(columns, demands, backlog, waits=waits)
+    assert balance.overdue == {"4", "5"}
+    # First of all, and in no row.
+    assert balance.order(demands)[:3] == [4, 5, 1]
+    assert "5" not in balance.shares.shapes
+    assert "9" in balance.shares.shapes
+    assert all("4" not in kept.jobs and "8" in kept.jobs for kept in balance.kept)
+    # Whose wait is not known may be the youngest.
+    del waits["7"]
+    assert told(columns, demands, backlog, waits=waits).overdue == {"4", "5", "6"}
+    assert not told(columns, demands, backlog).overdue
+
+
 def test_a_contiguous_job_takes_the_shortest_run_among_nodes_with_the_fewest_gres() -> None:
     request = dataclasses.replace(on_nodes(8, 2), contiguous=True)
     columns, demands, backlog = machine([request] * 60, nodes=12, limits=[100] * 60)
@@ -366,4 +387,4 @@ def test_a_job_of_gres_over_all_nodes_is_tried_on_nodes_that_have_some() -> None
 def test_an_empty_window_is_told_nothing() -> None:
     columns, _, backlog = machine([on_nodes(4, 1)])
     balance = told(columns, [], backlog)
-    assert (balance.order([]), balance.worth, balance.has_rows) == ([], {}, False)
+    assert (balance.order([]), balance.has_rows) == ([], False)

@@ -14,6 +14,7 @@ from support.build import snapshot
 
 from aucsched import Job, Request, Resources, RunningJob, Snapshot, Span, schedule
 from aucsched.auction.balance import Balance, balance_of
+from aucsched.auction.explain.overview import overview
 from aucsched.auction.options import AUCTIONS, StepOptions
 from aucsched.auction.shapes import Shape, mix_of
 from aucsched.auction.state import state_of
@@ -178,6 +179,32 @@ def test_a_gres_with_a_type_runs_in_the_share_of_those_that_name_none() -> None:
     assert mix.held == {Shape((("gpu", 1),), 4): 1}
 
 
+@pytest.mark.parametrize("waited_s", [100, 100_000])
+def test_nothing_delays_the_first_overdue_job(waited_s: int) -> None:
+    # Two of four nodes run for 300 s more: a job of all four waits, jobs of one node would hold the others.
+    running = [
+        {"id": f"r{name}", "nodes": {name: {"cores": 4}}, "end_time": "2026-11-20T09:35:00Z"}
+        for name in ("n1", "n2")
+    ]
+    wide = {"nodes": 4, "cores": 16, "time_limit_s": 600}
+    narrow = {"nodes": 1, "cores": 4, "time_limit_s": 3600}
+    found = snapshot([{"name": "n[1-4]", "cores": 4}], [wide, *[dict(narrow)] * 8], running=running)
+    assert found.time is not None
+    ages = [waited_s, *[10] * 8]
+    jobs = tuple(
+        replace(job, submit_time=found.time - age) for job, age in zip(found.jobs, ages, strict=True)
+    )
+    result = take_step(replace(found, jobs=jobs), GREEDY)
+    reserved = [guard.job.id for guard in result.cluster.guards]
+    if waited_s == 100:
+        assert len(result.schedule.started) == 2
+        assert reserved == []
+    else:
+        assert not result.schedule.started
+        assert reserved == ["J1"]
+        assert {refusal.reason for refusal in result.schedule.pending[1:]} == {"reservation"}
+
+
 @pytest.mark.parametrize("model", AUCTIONS)
 def test_an_empty_machine_is_not_kept_idle_by_rows(model: str) -> None:
     # 20 cores on 2 nodes of 16 and 4: the even part of 10 stands on the first only.
@@ -201,8 +228,8 @@ def test_worth_is_what_each_job_counts() -> None:
     assert found.best is not None
     state = state_of(mixed())
     mix = mix_of(state, found.queue.waiting)
-    worth = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free).worth
-    assert found.best.value[0] == sum(worth[award.job] for award in found.schedule.started)
+    told = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free)
+    assert found.best.value[0] == sum(told.worth(award.job) for award in found.schedule.started)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +244,15 @@ def test_worth_is_what_each_job_counts() -> None:
 def test_what_a_balance_leaves_without_meaning_is_refused(told: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         StepOptions(balance=True, **told)
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "anytime"])
+def test_prices_and_reasons_are_told_of_a_balanced_step(strategy: str) -> None:
+    options = StepOptions(balance=True, strategy=strategy, work_limit=3 if strategy == "anytime" else None)
+    found = overview(mixed(), options)
+    assert found.started == len(take_step(mixed(), options).schedule.started) > 0
+    assert found.worth > 0
+    assert found.bound >= found.worth * (1 - 1e-9)
 
 
 def test_a_balanced_step_looks_at_more_jobs_unless_told_otherwise() -> None:
