@@ -54,6 +54,7 @@ class Overview:
         pools: price of one unit of what stands on no node, as licences.
         rooms: by the job that a reservation is for: what a job that would outlast its start pays besides.
         jobs: of the window, highest priority first.
+        objective: what is maximised: the option's, or ``worth`` where a balance is kept.
     """
 
     model: str
@@ -80,7 +81,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
     wanted = np.flatnonzero(prices.wanted)
     return Overview(
         model=options.model,
-        objective=options.objective,
+        objective="worth" if options.balance else options.objective,
         started=len(step.schedule.started),
         worth=market.award,
         pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
@@ -102,7 +103,7 @@ def _empty(step: Step, options: StepOptions) -> Overview:
     """Return the overview of a step in which no job takes part."""
     return Overview(
         model=options.model,
-        objective=options.objective,
+        objective="worth" if options.balance else options.objective,
         started=0,
         worth=0.0,
         pay=0.0,
