@@ -25,11 +25,11 @@ from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexico
 from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..topology.tree import Topology
 from .export import export
-from .first_fit import first_fit_table
+from .first_fit import first_bids, first_fit_table
 from .ledger import FreeState, greedy
 from .model import Terms
 from .options import StepOptions
-from .stated import Answer, Stated, Weight, bid_weights, priority_weights
+from .stated import Answer, Stated, Weight, bid_weights, priority_weights, sum_of
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53
@@ -125,7 +125,8 @@ def attempt(
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     worth = _worth_of(solved.answer.table, solved.answer.chosen, options)
-    priority = _priority_of(solved.answer.table, solved.answer.chosen, options)
+    asked = priority_weights(solved.answer.table, options.objective)
+    priority = sum_of(asked, solved.answer.chosen)
     has_worth = any(demand.worth is not None for demand in demands)
     return AttemptResult(
         size=size,
@@ -155,7 +156,8 @@ def _bids(
     """Make the bids, within their share of the time."""
     clock = options.clock
     if cluster.placer is not None and options.is_greedy:
-        return _first_bids(demands, cluster, options, cluster.placer)
+        made, placer = bid_options(options), cluster.placer
+        return first_bids(demands, cluster.columns, cluster.topology, made, cluster.guards, placer)
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
@@ -169,20 +171,6 @@ def _bids(
         lambda: clock() >= end,
         others,
         cluster.placer,
-    )
-
-
-def _first_bids(demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, placer: Placer) -> Bids:
-    """Return the placer's first bids alone: all that a greedy award of a balanced mix looks at."""
-    made = bid_options(options)
-    table = first_fit_table(demands, cluster.columns, cluster.topology, made, cluster.guards, placer)
-    starts = np.bincount(table.job, minlength=len(demands)) > 0
-    return Bids(
-        table=table,
-        first_fit=starts,
-        placed=len(table),
-        complete=True,
-        could_bid=starts,
     )
 
 
@@ -243,16 +231,7 @@ def _not_below(
 
 def _worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
     """Return the exact sum of what some bids count."""
-    return _sum_of(bid_weights(table, options.objective), chosen)
-
-
-def _priority_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
-    """Return the exact sum of some bids' weights by priority."""
-    return _sum_of(priority_weights(table, options.objective), chosen)
-
-
-def _sum_of(weights: list[Weight], chosen: IntArray) -> Fraction:
-    return sum((weights[bid] for bid in chosen.tolist()), start=Fraction(0))
+    return sum_of(bid_weights(table, options.objective), chosen)
 
 
 def _exact(

@@ -10,7 +10,7 @@ import numpy as np
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.first_fit import Placer
-from ..bidgen.generate import BidOptions, first_fit_bids
+from ..bidgen.generate import BidOptions, Bids, first_fit_bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable, joined_tables
 from ..topology.tree import Topology
@@ -51,6 +51,20 @@ def first_fit_table(
     kept = np.zeros(len(first), np.bool_)
     kept[greedy(first, columns, (), guards)] = True
     return first.only(kept)
+
+
+def first_bids(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...],
+    placer: Placer,
+) -> Bids:
+    """Return a placer's first bids alone; arguments as in ``first_fit_table``."""
+    table = first_fit_table(demands, columns, topology, options, guards, placer)
+    starts = np.bincount(table.job, minlength=len(demands)) > 0
+    return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
 
 
 def without_bids(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:

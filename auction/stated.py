@@ -203,6 +203,11 @@ def priority_weights(table: BidTable, objective: str) -> list[Weight]:
     return [priorities[job] * int(count) for job, count in zip(table.job.tolist(), cores, strict=True)]
 
 
+def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
+    """Return the exact sum of some bids' weights."""
+    return sum((weights[bid] for bid in bids.tolist()), start=Fraction(0))
+
+
 def multipliers(table: BidTable, objective: str) -> IntArray:
     """Return what each bid's priority is multiplied by: 1, or its job's cores R_j^cpu."""
     if objective == "priority":
