@@ -11,6 +11,7 @@ import numpy as np
 
 from ..bidgen.columns import Columns, FloatArray, IntArray
 from ..bidgen.demand import Demand
+from ..bidgen.first_fit import Placer
 from ..bidgen.generate import BidOptions, Bids, Others, generate_bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
@@ -24,11 +25,11 @@ from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexico
 from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..topology.tree import Topology
 from .export import export
-from .first_fit import first_fit_table
+from .first_fit import first_bids, first_fit_table
 from .ledger import FreeState, greedy
 from .model import Terms
 from .options import StepOptions
-from .stated import Answer, Stated, Weight, bid_weights
+from .stated import Answer, Stated, Weight, bid_weights, priority_weights, sum_of
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53
@@ -45,11 +46,19 @@ _NARROW = 1e-4
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cluster:
-    """What every attempt of a step shares: the cluster, and reservations that bids must not delay."""
+    """What every attempt of a step shares: the cluster, and reservations that bids must not delay.
+
+    Attributes:
+        columns: free resources, with the rows of a balance where one is kept.
+        topology: how far apart nodes are.
+        guards: reservations.
+        placer: makes first bids that keep a balance; None: they are made by priority.
+    """
 
     columns: Columns
     topology: Topology
     guards: tuple[Guard, ...] = ()
+    placer: Placer | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -60,9 +69,10 @@ class AttemptResult:
         bids: the bids that were auctioned.
         table: the same with what the winners hold; chosen: the winners in it, ascending.
         status: of the solver; ``proved`` when the sum of priorities is proved the best over the bids.
-        priority: the exact sum of the winners' weights; ``bound`` the most any award could reach.
+        priority: the exact sum of the winners' weights by priority; ``bound`` the most any award could
+            reach, None where jobs count something else.
         preference: of each bid of the table, as schedules show it; None where the model has none.
-        value: priority, then preference: what awards are compared by.
+        value: the exact sum of what the winners count, then preference: what awards are compared by.
     """
 
     size: int
@@ -90,7 +100,7 @@ def attempt(
     deadline: float | None,
     others: Others | None = None,
 ) -> AttemptResult:
-    """Auction jobs' bids and return the best award found; it is never worse than first-fit by priority.
+    """Auction jobs' bids and return the best award found; it is never worth less than the first bids.
 
     Args:
         demands: the jobs that bid, highest priority first; ``index`` is the place among them.
@@ -114,7 +124,10 @@ def attempt(
     if not bids.complete:
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
-    priority = _worth_of(solved.answer.table, solved.answer.chosen, options)
+    worth = _worth_of(solved.answer.table, solved.answer.chosen, options)
+    asked = priority_weights(solved.answer.table, options.objective)
+    priority = sum_of(asked, solved.answer.chosen)
+    has_worth = any(demand.worth is not None for demand in demands)
     return AttemptResult(
         size=size,
         bids=bids,
@@ -123,9 +136,9 @@ def attempt(
         status=solved.status,
         proved=solved.proved,
         priority=priority,
-        bound=None if solved.bound is None else max(solved.bound, priority),
+        bound=None if has_worth or solved.bound is None else max(solved.bound, priority),
         preference=solved.answer.preference,
-        value=(priority, solved.preferred),
+        value=(worth, solved.preferred),
         sizes=solved.sizes,
         bid_seconds=made - began,
         build_seconds=solved.built - made,
@@ -142,12 +155,22 @@ def _bids(
 ) -> Bids:
     """Make the bids, within their share of the time."""
     clock = options.clock
+    if cluster.placer is not None and options.is_greedy:
+        made, placer = bid_options(options), cluster.placer
+        return first_bids(demands, cluster.columns, cluster.topology, made, cluster.guards, placer)
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
     made = bid_options(options)
     return generate_bids(
-        demands, cluster.columns, cluster.topology, made, cluster.guards, lambda: clock() >= end, others
+        demands,
+        cluster.columns,
+        cluster.topology,
+        made,
+        cluster.guards,
+        lambda: clock() >= end,
+        others,
+        cluster.placer,
     )
 
 
@@ -190,7 +213,9 @@ def _not_below(
     if bids.placed == len(placed) > len(np.intersect1d(first, placed)):
         # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
         made, guards = bid_options(options), cluster.guards
-        table = first_fit_table(table.demands, cluster.columns, cluster.topology, made, guards)
+        table = first_fit_table(
+            table.demands, cluster.columns, cluster.topology, made, guards, cluster.placer
+        )
         first = np.arange(len(table))
     if _worth_of(table, first, options) <= _worth_of(solved.answer.table, solved.answer.chosen, options):
         return solved
@@ -205,9 +230,8 @@ def _not_below(
 
 
 def _worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
-    """Return the exact sum of some bids' weights."""
-    weights = bid_weights(table, options.objective)
-    return sum((weights[bid] for bid in chosen.tolist()), start=Fraction(0))
+    """Return the exact sum of what some bids count."""
+    return sum_of(bid_weights(table, options.objective), chosen)
 
 
 def _exact(
@@ -298,7 +322,10 @@ def _greedy(
     options: StepOptions,
     deadline: float | None,
 ) -> _Solved:
-    """Take first-fit's award or a better greedy one; nothing is proved and no limit reached."""
+    """Take first-fit's award or a better greedy one; nothing is proved and no limit reached.
+
+    The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
+    """
     del deadline
     table = bids.table
     preference, shown = preferences(table, cluster, options)
@@ -307,7 +334,8 @@ def _greedy(
     _export_bids(table, cluster, options)
     integers, _ = integer_weights(weights)
     tied = preference - _NARROW * _spans(table) / len(cluster.columns.names)
-    chosen = solve_quick(packing, integers, tied, first, _ORDERS, options.seed)
+    is_balanced = cluster.placer is not None
+    chosen = first if is_balanced else solve_quick(packing, integers, tied, first, _ORDERS, options.seed)
     return _Solved(
         answer=Answer(table=table, chosen=chosen, preference=shown),
         status=SolverStatus.FEASIBLE_AT_LIMIT,

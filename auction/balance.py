@@ -7,110 +7,132 @@ added to the one program of a pass, and none of them is a program of its own:
 - a row for each shape: its bids take at most so many nodes more, its share of the machine by what waits;
 - a row for each node with free gres: jobs of cores alone leave the cores that a job with gres needs there;
 - first bids are made shape by shape, the scarcest first, in the queue's order within a shape, each on the
-  nodes that it leaves the fewest gres on. They are an award by themselves; a search may better its worth.
+  nodes that it leaves the fewest gres on. They are an award by themselves; a search starts from it.
+
+Jobs that have waited for too long are in no row, and come first.
 
 See docs/decisions/0038 for what was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Capacity, FloatArray, IntArray
+from ..bidgen.columns import Capacity, Columns, IntArray
 from ..bidgen.demand import Demand
-from ..bidgen.table import BidTable
+from ..bidgen.families.shares import KeptCores, SharePool
 from .shapes import Ask, Backlog, Shape
 
 #: Once what waits would fill the machine for so many times its longest job's time, long jobs go first.
 _NEAR_END = 3
+#: A job is overdue that has waited for so many times as long as the youngest in sight would wait if all that
+#: waits came before it.
+_OVERDUE = 1.06
 #: Beside its dominant share of the machine a job is worth so much for each gres on a node, and for each
 #: doubling of its cores on a node: the search must not trade jobs hard to place for jobs that fit anywhere.
 _GRES_WORTH = 3.0
 _CORES_WORTH = 1.5
 #: Jobs with a shape against those that fill gaps.
 _SHAPED_WORTH = 3.0
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ShareRow:
-    """One cell of the program: the nodes that bids of one shape take are at most its room.
-
-    Attributes:
-        shape: whose share it is.
-        jobs: which jobs of the window are of it, shape (jobs,).
-        capacity: nodes.
-    """
-
-    shape: Shape
-    jobs: BoolArray
-    capacity: int
-
-    def amounts(self, table: BidTable) -> IntArray:
-        """Return what each bid takes of the cell, shape (bids,)."""
-        amounts: IntArray = np.where(self.jobs[table.job], table.lengths, 0)
-        return amounts
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class KeptCores:
-    """A cell for each node: the cores that jobs which fill gaps may take of it together.
-
-    Attributes:
-        jobs: which jobs of the window fill gaps, shape (jobs,).
-        capacity: cores, shape (n,).
-    """
-
-    jobs: BoolArray
-    capacity: IntArray
-
-    def amounts(self, table: BidTable) -> IntArray:
-        """Return what each entry of the table takes of its node's cell, shape (entries,)."""
-        amounts: IntArray = np.where(np.repeat(self.jobs[table.job], table.lengths), table.cores, 0)
-        return amounts
+#: Gres and doublings of cores beyond so many on a node are worth no more: some gres are counted in
+#: hundreds, and the window's sum must stay exact.
+_MOST_GRES, _MOST_DOUBLINGS = 8, 8
+#: Worths are integers: so many are the whole machine once.
+_UNIT = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Balance:
-    """What one pass's auction is told.
+    """What one pass's auction is told; a ``Placer`` of its first bids.
 
     Attributes:
-        asks: of the window's jobs.
-        order: places in the window in the order in which first bids are made, shape (jobs,).
-        worth: of each job in the objective, in place of its priority, above 0, shape (jobs,).
-        shares: rows; none while the machine is drained.
-        kept: rows; None where no cores have to be kept.
+        asks: of the window's jobs, by id.
+        backlog: all that waits, the window among it.
+        shares: rows of the shapes; none while the machine is drained.
+        kept: rows of the nodes; none where no cores have to be kept.
         is_draining: what waits would not fill the machine for its longest job's time.
+        long_first: the longest jobs of a shape come first.
+        overdue: ids of jobs that come before all others, beside all rows; reservations are for them.
     """
 
-    asks: tuple[Ask, ...]
-    order: IntArray
-    worth: FloatArray
-    shares: tuple[ShareRow, ...]
-    kept: KeptCores | None
+    asks: Mapping[str, Ask]
+    backlog: Backlog
+    shares: SharePool
+    kept: tuple[KeptCores, ...]
     is_draining: bool
+    long_first: bool
+    overdue: frozenset[str]
+    _place: dict[str, int] = field(init=False, default_factory=dict)
 
-    def nodes_for(self, place: int, nodes: IntArray, units: IntArray, free: Capacity, unit: int) -> IntArray:
-        """Return the nodes that a job's first bid is to be made on, those to be taken first in front.
+    def __post_init__(self) -> None:
+        self._place.update((job, place) for place, job in enumerate(self.asks))
 
-        Args:
-            place: of the job in the window.
-            nodes: usable ones, ascending, shape (m,).
-            units: of cores that each could give, shape (m,).
-            free: what is free beside the bids made before.
-            unit: cores in a unit.
+    @property
+    def has_rows(self) -> bool:
+        """Whether jobs may have to wait for others though they could start."""
+        return bool(self.shares.rooms or self.kept)
+
+    def on(self, columns: Columns) -> Columns:
+        """Return columns that have the rows."""
+        return replace(columns, pools=columns.pools.beside_others(self.shares), kept=self.kept)
+
+    def valued(self, demand: Demand) -> Demand:
+        """Return a demand that counts what it is worth."""
+        return replace(demand, worth=self.worth(demand.job.id))
+
+    def worth(self, job: str) -> int:
+        """Return what a job of the window counts in the objective in place of its priority, above 0.
+
+        An integer, so that sums are exact: its dominant share in parts of 2⁻²⁰, times what is hard to place.
         """
-        ask = self.asks[place]
+        ask = self.asks[job]
+        # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.
+        front = 2.0 - self._place[job] / len(self.asks)
+        return max(1, round(_UNIT * self.backlog.dominant_share(ask) * _multiplier(ask.shape) * front))
+
+    def order(self, demands: Sequence[Demand]) -> list[int]:
+        """Order jobs: most gres on a node, then most cores; of a shape as they stand, or longest first."""
+        asks = [self.asks[demand.job.id] for demand in demands]
+
+        def key(place: int) -> tuple[object, ...]:
+            ask = asks[place]
+            limit = -ask.limit_s if self.long_first else 0.0
+            is_late = demands[place].job.id not in self.overdue
+            if self.is_draining:
+                return (is_late, limit)
+            if not is_late:
+                return (is_late,)
+            return (is_late, ask.shape.fills_gaps, -ask.shape.gres_count, -ask.shape.cores, ask.shape, limit)
+
+        return sorted(range(len(asks)), key=key)
+
+    def nodes_for(
+        self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
+    ) -> Iterator[IntArray]:
+        """Yield the nodes that a job's first bid is tried on, those to be taken first in front."""
+        ask = self.asks[demand.job.id]
         gres = _gres_of(free)[nodes]
+        if _is_tied(demand):
+            if ask.shape.gres:
+                yield nodes[gres > 0]
+            yield nodes
+            return
         if ask.shape.fills_gaps:
-            return _for_gaps(nodes, units, gres, -(-ask.cores // unit))
-        each = -(-ask.each // unit)
+            yield from _in_gaps(demand, nodes, units, gres)
+            return
+        each = -(-ask.each // demand.unit)
         holds = units >= each
-        spare = (gres - ask.shape.gres_count) * (int(units.max(initial=0)) + 1) + units // max(each, 1)
-        order = _least_first(nodes[holds], spare[holds], ask.nodes)
-        return np.concatenate([order, nodes[~holds]]) if self.is_draining else order
+        if demand.contiguous:
+            yield from _runs(nodes[holds], gres[holds], ask.nodes)
+        else:
+            spare = (gres - ask.shape.gres_count) * (int(units.max(initial=0)) + 1) + units // max(each, 1)
+            order = _least_first(nodes[holds], spare[holds], ask.nodes)
+            yield np.concatenate([order, nodes[~holds]]) if self.is_draining else order
+        if self.is_draining and demand.contiguous:
+            yield nodes
 
 
 def balance_of(
@@ -119,85 +141,110 @@ def balance_of(
     held: Mapping[Shape, int],
     free: Capacity,
     *,
+    waits: Mapping[str, float] | None = None,
     drain: bool = False,
 ) -> Balance:
     """Return what the auction of one pass needs to keep the mix balanced.
 
     Args:
         backlog: all that waits, the window among it.
-        window: jobs that bid, highest priority first.
+        window: jobs in sight, highest priority first.
         held: nodes that running jobs hold, by shape.
         free: what is free now.
+        waits: for how long jobs have waited (seconds), by id; others are never overdue.
         drain: make no rows: for an empty machine on which no job could start beside them.
     """
-    asks = tuple(backlog.ask(demand) for demand in window)
-    longest = max((ask.limit_s for ask in asks), default=0.0)
+    asks = {demand.job.id: backlog.ask(demand) for demand in window}
+    longest = max((ask.limit_s for ask in asks.values()), default=0.0)
     draining = drain or backlog.span_s() < longest
-    long_first = draining or backlog.span_s() < _NEAR_END * longest
+    overdue = _overdue(window, waits or {}, backlog.span_s())
+    bound = [demand for demand in window if demand.job.id not in overdue]
+    has_kept = not draining and backlog.is_gres_scarce()
     return Balance(
         asks=asks,
-        order=_order(asks, long_first=long_first, by_shape=not draining),
-        worth=_worth(asks, backlog),
-        shares=() if draining else _shares(asks, backlog.rooms(held, longest), held),
-        kept=None if draining or not backlog.is_gres_scarce() else _kept(asks, free),
+        backlog=backlog,
+        shares=SharePool() if draining else _shares(bound, asks, backlog.rooms(held, longest), held),
+        kept=_kept(bound, asks, free) if has_kept else (),
         is_draining=draining,
+        long_first=draining or backlog.span_s() < _NEAR_END * longest,
+        overdue=overdue,
     )
 
 
-def _order(asks: Sequence[Ask], *, long_first: bool, by_shape: bool) -> IntArray:
-    """Order jobs: most gres on a node, then most cores; within a shape as they stand, or longest first."""
+def _overdue(window: Sequence[Demand], waits: Mapping[str, float], span_s: float) -> frozenset[str]:
+    """Return the jobs that have waited for longer than the youngest would if it came last.
 
-    def key(place: int) -> tuple[object, ...]:
-        ask = asks[place]
-        limit = -ask.limit_s if long_first else 0.0
-        if not by_shape:
-            return (limit,)
-        return (ask.shape.fills_gaps, -ask.shape.gres_count, -ask.shape.cores, ask.shape, limit)
-
-    return np.array(sorted(range(len(asks)), key=key), np.int64)
-
-
-def _worth(asks: Sequence[Ask], backlog: Backlog) -> FloatArray:
-    # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.
-    places = np.arange(len(asks)) / max(len(asks), 1)
-    worth: FloatArray = np.array([backlog.dominant_share(ask) * _multiplier(ask.shape) for ask in asks])
-    return worth * (2.0 - places)
+    In the order of arrival none is: all that waits starts within its span, the youngest last.
+    """
+    youngest = min((waits.get(demand.job.id, 0.0) for demand in window), default=0.0)
+    limit = _OVERDUE * (span_s + youngest)
+    return frozenset(demand.job.id for demand in window if waits.get(demand.job.id, 0.0) > limit)
 
 
 def _multiplier(shape: Shape) -> float:
     if shape.fills_gaps:
         return 1.0
-    doublings = max(shape.cores, 1).bit_length() - 1
-    return float(_SHAPED_WORTH * _GRES_WORTH**shape.gres_count * _CORES_WORTH**doublings)
+    doublings = min(max(shape.cores, 1).bit_length() - 1, _MOST_DOUBLINGS)
+    return float(_SHAPED_WORTH * _GRES_WORTH ** min(shape.gres_count, _MOST_GRES) * _CORES_WORTH**doublings)
 
 
 def _shares(
-    asks: Sequence[Ask], rooms: Mapping[Shape, float], held: Mapping[Shape, int]
-) -> tuple[ShareRow, ...]:
+    bound: Sequence[Demand],
+    asks: Mapping[str, Ask],
+    rooms: Mapping[Shape, float],
+    held: Mapping[Shape, int],
+) -> SharePool:
     """Return a row for each shape in sight that cannot fill gaps.
 
     No share is below the widest job of its shape in sight: it would wait until nothing of its shape runs.
     """
     widest: dict[Shape, int] = {}
-    for ask in asks:
+    for ask in asks.values():
         if not ask.shape.fills_gaps:
             widest[ask.shape] = max(widest.get(ask.shape, 0), ask.nodes)
-    rows = []
-    for shape, nodes in widest.items():
-        room = max(int(rooms.get(shape, 0.0)), nodes - held.get(shape, 0), 0)
-        jobs = np.array([ask.shape == shape for ask in asks], np.bool_)
-        rows.append(ShareRow(shape=shape, jobs=jobs, capacity=room))
-    return tuple(rows)
+    names = {shape: str(shape) for shape in widest}
+    return SharePool(
+        rooms={
+            names[shape]: max(int(rooms.get(shape, 0.0)), nodes - held.get(shape, 0), 0)
+            for shape, nodes in widest.items()
+        },
+        shapes={
+            job: names[asks[job].shape]
+            for job in (demand.job.id for demand in bound)
+            if asks[job].shape in names
+        },
+    )
 
 
-def _kept(asks: Sequence[Ask], free: Capacity) -> KeptCores | None:
-    """Keep on every node with free gres the cores of the largest waiting shape with gres."""
-    keep = max((ask.shape.cores for ask in asks if ask.shape.gres), default=0)
-    jobs = np.array([ask.shape.fills_gaps for ask in asks], np.bool_)
-    if not keep or not jobs.any():
-        return None
-    left = np.where(_gres_of(free) > 0, np.maximum(free.cores - keep, 0), free.cores)
-    return KeptCores(jobs=jobs, capacity=left)
+def _kept(bound: Sequence[Demand], asks: Mapping[str, Ask], free: Capacity) -> tuple[KeptCores, ...]:
+    """Keep on every node with free gres the cores of the largest waiting shape with gres.
+
+    Contiguous jobs, which would find few runs of neighbours then, leave those of the smallest.
+    """
+    keep = {ask.shape.cores for ask in asks.values() if ask.shape.gres}
+    gaps = [demand for demand in bound if asks[demand.job.id].shape.fills_gaps]
+    if not keep or not gaps:
+        return ()
+    is_free = _gres_of(free) > 0
+    rows = {
+        "least": (min(keep), gaps),
+        "most": (max(keep), [demand for demand in gaps if not demand.contiguous]),
+    }
+    return tuple(
+        KeptCores(
+            name=name,
+            jobs=frozenset(demand.job.id for demand in jobs),
+            left=np.where(is_free, np.maximum(free.cores - cores, 0), free.cores),
+        )
+        for name, (cores, jobs) in rows.items()
+        if jobs
+    )
+
+
+def _is_tied(demand: Demand) -> bool:
+    """Return whether more than the number of nodes and their cores decides: they are left as they are."""
+    has_total = any(variant.gres_total for variant in demand.variants)
+    return has_total or demand.exclusive or demand.max_switches is not None or len(demand.required) > 0
 
 
 def _gres_of(free: Capacity) -> IntArray:
@@ -218,6 +265,26 @@ def _least_first(nodes: IntArray, spare: IntArray, count: int) -> IntArray:
     at = int(np.argmin(equal[need - 1 :] - equal[: len(equal) - need + 1]))
     taken = np.roll(equal, -at)
     return np.concatenate([nodes[:first], taken, nodes[last:]])
+
+
+def _runs(nodes: IntArray, gres: IntArray, count: int) -> Iterator[IntArray]:
+    """Yield ``count`` neighbours: the first of the shortest run among nodes with the fewest gres free."""
+    for most in np.unique(gres).tolist():
+        among = nodes[gres <= most]
+        runs = np.split(among, np.flatnonzero(np.diff(among) != 1) + 1)
+        long = [run for run in runs if len(run) >= count]
+        if long:
+            yield min(long, key=len)[:count]
+            return
+
+
+def _in_gaps(demand: Demand, nodes: IntArray, units: IntArray, gres: IntArray) -> Iterator[IntArray]:
+    """Yield nodes for a job that fills gaps; a contiguous one is tried on those with ever more gres free."""
+    if not demand.contiguous:
+        yield _for_gaps(nodes, units, gres, demand.units or 0)
+        return
+    for most in np.unique(gres).tolist():
+        yield nodes[gres <= most]
 
 
 def _for_gaps(nodes: IntArray, units: IntArray, gres: IntArray, wanted: int) -> IntArray:

@@ -18,18 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
-from ..bidgen.candidates import View, most_at_once
+from ..bidgen.candidates import GuardedViews, most_at_once
+from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
 from .attempt import AttemptResult, Cluster, attempt
+from .balance import Balance, balance_of
 from .ledger import FreeState
 from .options import StepOptions
 from .parts import attempt_in_parts
 from .reserve import Reservations
+from .shapes import Mix, mix_of
 from .spot import Start, spot_of_bid
 from .state import State
 
@@ -67,7 +71,12 @@ class Decision:
 
 
 def decide(
-    state: State, queue: Iterable[Demand], options: StepOptions, *, window: int | None = None
+    state: State,
+    queue: Iterable[Demand],
+    options: StepOptions,
+    *,
+    window: int | None = None,
+    mix: Mix | None = None,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -76,20 +85,34 @@ def decide(
         queue: the waiting jobs that the model can express, highest priority first.
         options: of the step.
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
+        mix: what waits and what runs, where a balance is kept; None: as the whole queue and the state say.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
     """
     size = options.window if window is None else window
-    waiting = tuple(demand for demand, _ in zip(queue, range(size), strict=False))
-    return _Step(state, waiting, options, size).run()
+    jobs = iter(queue)
+    waiting = tuple(islice(jobs, size))
+    end = options.clock() + _FOR_DECIDING * options.time_limit_s
+    if not options.balance:
+        return _Step(state, waiting, options, size, end).run()
+    mix = mix_of(state, (*waiting, *jobs)) if mix is None else mix
+    free, since = state.columns.free, mix.since
+    waits = {demand.job.id: state.now - since[demand.job.id] for demand in waiting if demand.job.id in since}
+    balance = balance_of(mix.waiting, waiting, mix.held, free, waits=waits)
+    found = _Step(state, waiting, options, size, end, balance).run()
+    if found.starts or found.discarded or state.holds or balance.is_draining:
+        return found
+    # What no even part of a job fits, or no share holds, must not keep an empty machine idle.
+    drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
+    return _Step(state, waiting, options, size, end, drained).run()
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
-    could_start = _could_start(window, state)
-    return _split(window, _not_too_many_alike(window, could_start, state, reserve), could_start)
+    could_start = _could_start(window, state.columns)
+    return _split(window, _not_too_many_alike(window, could_start, state.columns, reserve), could_start)
 
 
 def _split(
@@ -117,26 +140,41 @@ def _split(
 class _Step:
     """One step: its window, its reservations and its attempts."""
 
-    def __init__(self, state: State, window: tuple[Demand, ...], options: StepOptions, size: int) -> None:
+    def __init__(
+        self,
+        state: State,
+        window: tuple[Demand, ...],
+        options: StepOptions,
+        size: int,
+        end: float,
+        balance: Balance | None = None,
+    ) -> None:
         self._state = state
+        self._balance = balance
+        self._columns = state.columns if balance is None else balance.on(state.columns)
         self._window = window
         self._options = options
         self._size = size
-        end = options.clock() + _FOR_DECIDING * options.time_limit_s
         self._deadline = end if options.is_timed else None
         self._attempts: list[AttemptResult] = []
-        self._could_start = _could_start(window, state)
-        self._bidding = _not_too_many_alike(window, self._could_start, state, options.reserve)
+        self._could_start = _could_start(window, self._columns)
+        self._bidding = _not_too_many_alike(window, self._could_start, self._columns, options.reserve)
         self._left_out = self._could_start - self._bidding
+        self._overdue = frozenset[str]() if balance is None else balance.overdue
 
     def run(self) -> Decision:
         """Make the step."""
         reserved = Reservations(
-            self._state, self._options.reserve, is_over=lambda: self._is_over(self._deadline)
+            self._state,
+            max(self._options.reserve, int(bool(self._overdue))),
+            later_only=self._balance is not None,
+            is_over=lambda: self._is_over(self._deadline),
         )
         for demand in self._window:
             # No award can let these start: their reservations are known before the auction.
             if demand.job.id in self._bidding:
+                if self._passes_over(demand):
+                    continue
                 break
             if not self._passes_over(demand) and not reserved.reserve(demand, ()):
                 break
@@ -182,7 +220,8 @@ class _Step:
         return min(2 * self._size, self._options.window)
 
     def _cluster(self, guards: tuple[Guard, ...]) -> Cluster:
-        return Cluster(columns=self._state.columns, topology=self._state.topology, guards=guards)
+        topology = self._state.topology
+        return Cluster(columns=self._columns, topology=topology, guards=guards, placer=self._balance)
 
     def _auctioned(self, guards: tuple[Guard, ...], *, share: float = 1.0) -> AttemptResult | None:
         """Return the best attempt beside some reservations; None when nobody could bid."""
@@ -208,6 +247,8 @@ class _Step:
         self, size: int, cluster: Cluster, options: StepOptions, deadline: float | None
     ) -> AttemptResult:
         demands, others = _split(self._window[:size], self._bidding, self._could_start)
+        if self._balance is not None:
+            demands = tuple(self._balance.valued(demand) for demand in demands)
         in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
         make = attempt_in_parts if in_parts else attempt
         return make(demands, cluster, options, size=size, deadline=deadline, others=others)
@@ -233,8 +274,13 @@ class _Step:
         )
 
     def _passes_over(self, demand: Demand) -> bool:
-        """Return whether nothing is reserved for a job, as for one whose limits are used up."""
-        return self._state.columns.pools.passes_over(demand.job)
+        """Return whether nothing is reserved for a job, as for one whose limits are used up.
+
+        Where no reservations are asked for, a balance has them for overdue jobs alone.
+        """
+        if self._balance is not None and not self._options.reserve and demand.job.id not in self._overdue:
+            return True
+        return self._columns.pools.passes_over(demand.job)
 
     def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
         """Reserve for the first jobs that did not start; return whether the award delays any of them."""
@@ -247,7 +293,7 @@ class _Step:
                 reserved.reserve(demand, before)
             if not reserved.wants_more:
                 break
-        ledger = FreeState(best.table, self._state.columns, reserved.guards)
+        ledger = FreeState(best.table, self._columns, reserved.guards)
         delays = any(guard.is_now for guard in reserved.guards)
         for bid in best.chosen.tolist():
             delays = delays or ledger.delayed(bid) is not None
@@ -255,15 +301,17 @@ class _Step:
         return delays
 
 
-def _could_start(window: tuple[Demand, ...], state: State) -> set[str]:
-    """Return the jobs for which there are enough nodes, cores and licences now, by counting."""
-    view = View(state.columns, state.columns.free)
-    pools = state.columns.pools
-    return {demand.job.id for demand in window if view.could_hold(demand) and pools.hold(demand.job)}
+def _could_start(window: tuple[Demand, ...], columns: Columns) -> set[str]:
+    """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
+    views = GuardedViews(columns, columns.free)
+    pools = columns.pools
+    return {
+        demand.job.id for demand in window if views.of(demand).could_hold(demand) and pools.hold(demand.job)
+    }
 
 
 def _not_too_many_alike(
-    window: tuple[Demand, ...], could_start: set[str], state: State, reserve: int
+    window: tuple[Demand, ...], could_start: set[str], columns: Columns, reserve: int
 ) -> set[str]:
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
@@ -274,7 +322,7 @@ def _not_too_many_alike(
     """
     if len(could_start) <= _MANY:
         return could_start
-    view = View(state.columns, state.columns.free)
+    views = GuardedViews(columns, columns.free)
     seen: dict[int, int] = {}
     most: dict[int, int] = {}
     bidding: set[str] = set()
@@ -285,7 +333,7 @@ def _not_too_many_alike(
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] > reserve + 1:
             if kind not in most:
-                most[kind] = reserve + max(most_at_once(demand, view), 1)
+                most[kind] = reserve + max(most_at_once(demand, views.of(demand)), 1)
             if seen[kind] > most[kind]:
                 continue
         bidding.add(demand.job.id)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
-from ..bidgen.generate import BidOptions, first_fit_bids
+from ..bidgen.first_fit import Placer
+from ..bidgen.generate import BidOptions, Bids, first_fit_bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable, joined_tables
 from ..topology.tree import Topology
@@ -22,8 +23,9 @@ def first_fit_table(
     topology: Topology,
     options: BidOptions,
     guards: tuple[Guard, ...] = (),
+    placer: Placer | None = None,
 ) -> BidTable:
-    """Return a bid for each job that first-fit by priority starts; all of them hold beside each other.
+    """Return a bid for each job that first-fit starts; all of them hold beside each other.
 
     Args:
         demands: the jobs, highest priority first; ``index`` is the place among them.
@@ -31,14 +33,16 @@ def first_fit_table(
         topology: how far apart nodes are.
         options: how bids are made; caps on their number do not count here.
         guards: reservations.
+        placer: says in which order jobs are placed and where; None: by priority.
     """
-    first = first_fit_bids(demands, columns, topology, options, guards)
+    first = first_fit_bids(demands, columns, topology, options, guards, placer)
     if len(greedy(first, columns, (), guards)) == len(first):
         return first
     # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
     left, tables, jobs = columns, [], []
-    for place, demand in enumerate(demands):
-        table = first_fit_bids((replace(demand, index=0),), left, topology, options, guards)
+    for place in range(len(demands)) if placer is None else placer.order(demands):
+        alone = (replace(demands[place], index=0),)
+        table = first_fit_bids(alone, left, topology, options, guards, placer)
         if len(table):
             left = without_bids(left, table, [0])
             tables.append(table)
@@ -47,6 +51,20 @@ def first_fit_table(
     kept = np.zeros(len(first), np.bool_)
     kept[greedy(first, columns, (), guards)] = True
     return first.only(kept)
+
+
+def first_bids(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...],
+    placer: Placer,
+) -> Bids:
+    """Return a placer's first bids alone; arguments as in ``first_fit_table``."""
+    table = first_fit_table(demands, columns, topology, options, guards, placer)
+    starts = np.bincount(table.job, minlength=len(demands)) > 0
+    return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
 
 
 def without_bids(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:

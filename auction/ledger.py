@@ -73,11 +73,14 @@ class FreeState:
         for claim, left in self._pairs:
             if claim.guard is None and is_on_nodes(claim.resource):
                 amounts_of(free, claim.resource)[:] = left
+        kept = tuple(one.copy() for one in self._columns.kept)
         for bid in self._taken:
-            pools.take(table.demands[int(table.job[bid])].job, table.use(bid))
-        return replace(
-            self._columns, free=free, pools=pools, is_empty=nothing_held(self._columns.total, free)
-        )
+            job, entries = table.demands[int(table.job[bid])].job, table.entries(bid)
+            pools.take(job, table.use(bid))
+            for one in kept:
+                one.take_cores(job, table.node[entries], table.cores[entries])
+        empty = nothing_held(self._columns.total, free)
+        return replace(self._columns, free=free, pools=pools, kept=kept, is_empty=empty)
 
     def _of(self, claim: Claim, bid: int) -> slice:
         return slice(bid, bid + 1) if claim.by_bid else self._table.entries(bid)

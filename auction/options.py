@@ -17,6 +17,9 @@ AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bid
 
 EXPORTS = (".mps", ".lp")
 
+#: Jobs in sight of a step, and of one that keeps a balanced mix: a share fills from many jobs of its shape.
+WINDOW, BALANCED_WINDOW = 100, 400
+
 #: Preset → model → option values: the thesis's text, and the published plugins' code (docs/models.md).
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     preset: {name: model.presets[preset] for name, model in MODELS_BY_NAME.items() if preset in model.presets}
@@ -39,7 +42,10 @@ class StepOptions:
             could still be in a better award, solved by HiGHS from the award at hand; for AUCSCHED2 and 3
             under lexicographic weights. ``exact``, the papers': the model over all bids, solved by HiGHS.
             ``greedy``: first-fit and greedy awards over the bids; nothing is proved and no limit reached.
-            None takes ``anytime`` where it can be had, else ``exact``.
+            None takes ``anytime`` where it can be had, else ``exact``; ``greedy`` where a balance is kept.
+        balance: keep what runs in the proportions of what waits (docs/decisions/0038): shares of shapes and
+            kept cores are rows of the program, each job counts what it is hard to place, first bids are made
+            shape by shape. ``greedy`` awards are these first bids, and no other award is worth less.
         work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
             branch-and-bound nodes of each solve for ``exact``.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most so many, cut
@@ -57,13 +63,14 @@ class StepOptions:
     """
 
     model: str = "aucsched3"
-    window: int = 100
+    window: int = WINDOW
     max_bids: int | None = None
     max_bids_per_job: int | None = None
     time_limit_s: float = 3.0
     weights: str = "lexicographic"
     objective: str = "priority"
     strategy: str | None = None
+    balance: bool = False
     work_limit: int | None = None
     part_nodes: int | None = None
     on_timeout: str = "halve"
@@ -94,11 +101,13 @@ class StepOptions:
         """Refuse combinations in which an option would be ignored."""
         if self.part_nodes is not None and not self.is_anytime:
             raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
+        if self.balance:
+            self._check_balance()
         has_bids = self.auction.has_bids
         if self.strategy == "greedy" and (not has_bids or self.weights == "paper"):
             what = "it has lexicographic weights only" if has_bids else f"{self.model} places without bids"
             raise OptionError(f"strategy: greedy is not to be had here: {what}")
-        if self.strategy == "greedy" and self.work_limit is not None:
+        if self.is_greedy and self.work_limit is not None:
             raise OptionError("work_limit: strategy greedy reaches no limit")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
@@ -111,6 +120,15 @@ class StepOptions:
         """The model itself."""
         return MODELS_BY_NAME[self.model]
 
+    def _check_balance(self) -> None:
+        """Refuse what a balance would leave without meaning."""
+        if not self.auction.has_bids:
+            raise OptionError(f"balance: {self.model} places without bids")
+        if self.weights == "paper":
+            raise OptionError("balance: it has lexicographic weights only")
+        if self.bid_order != "spec":
+            raise OptionError(f"balance: bid_order {self.bid_order} makes no first bids")
+
     @property
     def _has_anytime(self) -> bool:
         return self.auction.is_searched and self.weights == "lexicographic"
@@ -118,12 +136,16 @@ class StepOptions:
     @property
     def is_anytime(self) -> bool:
         """Whether a step searches, then solves what is left; otherwise it solves at once or is greedy."""
-        return self._has_anytime if self.strategy is None else self.strategy == "anytime"
+        return self.chosen_strategy == "anytime"
 
     @property
     def chosen_strategy(self) -> str:
         """The strategy, the default resolved."""
-        return self.strategy or ("anytime" if self.is_anytime else "exact")
+        if self.strategy is not None:
+            return self.strategy
+        if self.balance:
+            return "greedy"
+        return "anytime" if self._has_anytime else "exact"
 
     @property
     def is_timed(self) -> bool:
@@ -133,7 +155,7 @@ class StepOptions:
     @property
     def is_greedy(self) -> bool:
         """Whether a step makes greedy awards only."""
-        return self.strategy == "greedy"
+        return self.chosen_strategy == "greedy"
 
     @property
     def nodes_of_a_part(self) -> int:
@@ -159,6 +181,8 @@ def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> Step
     Raises:
         OptionError: there is no such preset, or it says nothing of the model.
     """
+    if explicit.get("balance"):
+        explicit = {"window": BALANCED_WINDOW, **explicit}
     if preset is None:
         return StepOptions(**explicit)
     OPTIONS_BY_NAME["preset"].check(preset)

@@ -27,7 +27,7 @@ from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
 from .first_fit import first_fit_table, without_bids
 from .options import StepOptions
-from .stated import bid_weights
+from .stated import bid_weights, priority_weights
 
 #: How often losers are dealt again.
 _ROUNDS = 2
@@ -86,7 +86,9 @@ class _Parts:
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
         cluster, made = self._cluster, bid_options(self._options)
-        first = first_fit_table(self._window, cluster.columns, cluster.topology, made, cluster.guards)
+        first = first_fit_table(
+            self._window, cluster.columns, cluster.topology, made, cluster.guards, cluster.placer
+        )
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             demands = tuple(self._window[place] for place in starting.tolist())
@@ -102,7 +104,7 @@ class _Parts:
             if int(self._won.sum()) == before:
                 break
         joined = self._joined()
-        return joined if joined.priority >= self._worth(first) else self._of_first_fit(joined, first)
+        return joined if joined.value[0] >= self._worth(first) else self._of_first_fit(joined, first)
 
     def _worth(self, table: BidTable) -> Fraction:
         return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))
@@ -116,7 +118,7 @@ class _Parts:
             joined,
             table=first,
             chosen=chosen,
-            priority=worth,
+            priority=sum(priority_weights(first, self._options.objective), start=Fraction(0)),
             bound=None,
             preference=shown,
             value=(worth, float(shown.sum())),
@@ -225,6 +227,8 @@ class _Parts:
         preference = np.concatenate([*liked, np.zeros(0)])[order]
         results = [held.result for held in self._held]
         priority = sum((result.priority for result in results), start=Fraction(0))
+        worth = sum((result.value[0] for result in results), start=Fraction(0))
+        has_worth = any(demand.worth is not None for demand in self._window)
         could_bid = np.zeros(len(self._window), np.bool_)
         first_fit = np.zeros(len(self._window), np.bool_)
         for held in self._held:
@@ -244,9 +248,9 @@ class _Parts:
             status=SolverStatus.FEASIBLE_AT_LIMIT,
             proved=False,
             priority=priority,
-            bound=bound,
+            bound=None if has_worth else bound,
             preference=preference,
-            value=(priority, float(preference[chosen].sum())),
+            value=(worth, float(preference[chosen].sum())),
             sizes=_summed([result.sizes for result in results], len(table)),
             bid_seconds=sum(result.bid_seconds for result in results),
             build_seconds=sum(result.build_seconds for result in results),

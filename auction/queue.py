@@ -22,11 +22,13 @@ class Queue:
     Attributes:
         jobs: all of them, highest priority first.
         window: demands of the first that can take part.
+        waiting: of all that can take part, the window first, where a balance is kept; else the window.
         refused: those that cannot, and those beyond the window.
     """
 
     jobs: tuple[Job, ...]
     window: tuple[Demand, ...]
+    waiting: tuple[Demand, ...]
     refused: dict[str, Refusal]
 
 
@@ -51,21 +53,24 @@ def queue_of(
     size = options.window
     reader = DemandReader(snapshot, columns)
     jobs = in_order(snapshot.jobs)
-    window: list[Demand] = []
+    waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
+    beyond = f"the {size} jobs of the window have higher priority"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
-        if refusal is None and len(window) == size:
-            detail = f"the {size} jobs of the window have higher priority"
-            refusal = Refusal(job=job.id, reason=Reason.WINDOW, detail=detail)
+        is_beyond = refusal is None and len(waiting) >= size
+        if is_beyond and not options.balance:
+            refusal = Refusal(job=job.id, reason=Reason.WINDOW, detail=beyond)
         if refusal is None:
-            demand = _read(reader, job, len(window))
+            demand = _read(reader, job, len(waiting))
             if isinstance(demand, Demand):
-                window.append(demand)
+                waiting.append(demand)
+                if is_beyond:
+                    refused[job.id] = Refusal(job=job.id, reason=Reason.WINDOW, detail=beyond)
                 continue
             refusal = demand if isinstance(demand, Refusal) else _ineligible(job, demand)
         refused[job.id] = refusal
-    return Queue(jobs=jobs, window=tuple(window), refused=refused)
+    return Queue(jobs=jobs, window=tuple(waiting[:size]), waiting=tuple(waiting), refused=refused)
 
 
 def set_aside(job: str, error: Exception) -> Refusal:

@@ -11,6 +11,7 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews
 from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, DemandReader
+from ..bidgen.families.claims import Resource
 from ..bidgen.families.registry import words_of
 from ..bidgen.first_fit import FirstFit
 from ..bidgen.generate import BidOptions, generate_bids
@@ -64,7 +65,7 @@ class _Explainer:
         self._snapshot = snapshot
         self._decision = decision
         self._cluster = decision.cluster
-        self._holders: dict[tuple[str, int], list[str]] = {}
+        self._holders: dict[tuple[Resource, int], list[str]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
         best = decision.best
         if best is None:
@@ -80,8 +81,8 @@ class _Explainer:
     def _note(self, bid: int) -> None:
         job = self._table.demands[int(self._table.job[bid])].job
         for claim, cells in self._state.cells(bid):
-            for cell in cells.tolist():
-                self._holders.setdefault((claim.symbol, cell), []).append(job.id)
+            for cell in cells.tolist() if claim.guard is None else ():
+                self._holders.setdefault((claim.resource, cell), []).append(job.id)
 
     def why(self, demand: Demand) -> tuple[Reason, str]:
         """Return the reason and the particulars for one job of the window."""
@@ -92,12 +93,35 @@ class _Explainer:
             return self._why_none(demand)
         bids = range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())
         if not bids:
-            if self._best.bids.could_bid[place]:
-                return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
-            return self._why_none(demand)
+            return self._without_bids(demand, place)
         if self._decision.discarded:
             return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
-        return self._outbid(bids)
+        return self._outbid(bids, self._state)
+
+    def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
+        if self._cluster.placer is not None:
+            return self._without_first_bid(demand)
+        if self._best.bids.could_bid[place]:
+            return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+        return self._why_none(demand)
+
+    def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
+        """Return why a job of a balanced mix has no first bid: the same for all of a kind."""
+        limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
+        key = ("beside", demand.kind, demand.job.user, limits)
+        if key not in self._known:
+            cluster, few = self._cluster, BidOptions(max_bids=_LISTED, max_bids_per_job=_LISTED)
+            alone = (replace(demand, index=0),)
+            table = generate_bids(alone, cluster.columns, cluster.topology, few, cluster.guards).table
+            state = FreeState(table, self._state.columns(), cluster.guards)
+            if not len(table):
+                self._known[key] = self._why_none(demand)
+            elif any(state.fits(bid) for bid in range(len(table))):
+                found = Reason.NO_FIT, "no nodes are left that would each hold an even part of it"
+                self._known[key] = found
+            else:
+                self._known[key] = self._outbid(range(len(table)), state)
+        return self._known[key]
 
     def _left_out(self, demand: Demand) -> tuple[Reason, str]:
         """Say which jobs bid in place of one that asks for the same."""
@@ -163,10 +187,10 @@ class _Explainer:
         held = f"{found} holds {_asked(demand)}"
         return Reason.NO_FIT, f"{held}; {cores} cores are free on {count} nodes it may use"
 
-    def _outbid(self, bids: range) -> tuple[Reason, str]:
+    def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
         least: tuple[list[str], list[Short]] | None = None
-        found = {bid: list(self._state.short(bid)) for bid in bids}
+        found = {bid: list(state.short(bid)) for bid in bids}
         everywhere = self._lacking_everywhere(list(found.values()))
         if everywhere is not None:
             return everywhere
@@ -181,7 +205,7 @@ class _Explainer:
                 job
                 for claim, cells in now
                 for cell in cells.tolist()
-                for job in self._holders.get((claim.symbol, cell), [])
+                for job in self._holders.get((claim.resource, cell), [])
             )
             if least is None or len(holders) < len(least[0]):
                 least = holders, now
@@ -197,7 +221,7 @@ class _Explainer:
             if not claim.by_bid or pools.reason(claim.resource) is Reason.NO_FIT:
                 continue
             if all(any(one.claim is claim for one in short) for short in found):
-                winners = _in_order(self._holders.get((claim.symbol, 0), []))
+                winners = _in_order(self._holders.get((claim.resource, 0), []))
                 users = [*(f"running {name}" for name in pools.running(claim.resource)), *winners]
                 return pools.reason(claim.resource), f"{words_of(claim)} is used up by {_listed(users)}"
         return None

@@ -21,7 +21,7 @@ class Reservations:
     Args:
         state: the cluster.
         count: K.
-        is_final: starts told here hold what they were given; otherwise their jobs bid again.
+        later_only: reserve nothing for a job that fits now: it is not for want of resources that it waits.
         is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start.
 
     Attributes:
@@ -34,12 +34,12 @@ class Reservations:
         state: State,
         count: int,
         *,
-        is_final: bool = False,
+        later_only: bool = False,
         is_over: Callable[[], bool] | None = None,
     ) -> None:
         self._state = state
         self._count = count
-        self._is_final = is_final
+        self._later_only = later_only
         self._is_over = is_over
         self._kept: dict[str, Spot] = {}
         self.guards: tuple[Guard, ...] = ()
@@ -61,18 +61,11 @@ class Reservations:
             return False
         kept = list(self._kept.values())
         found = Forecast(self._state, limits_of(before), kept, self._is_over).first(demand.job, demand)
-        if found is not None:
+        if found is not None and not (self._later_only and found[0] <= self._state.now):
             time, spot = found
             free = Forecast(self._state, (), kept).free_at(time)
             guard = guard_for(demand.job, self._state.now, time, spot, free, self._kept)
-            for start in before if self._is_final else ():
-                guard.take(start.demand.job, start.spot.nodes, start.spot.held)
             self.guards = (*self.guards, guard)
             self._kept[demand.job.id] = spot
         self.asked.add(demand.job.id)
         return self.wants_more
-
-    def take(self, start: Start) -> None:
-        """Lessen the room beside the reservations by what a job takes that starts now."""
-        for guard in self.guards:
-            guard.take(start.demand.job, start.spot.nodes, start.spot.held)

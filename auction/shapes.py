@@ -8,11 +8,12 @@ by node, and no resource is left over at last.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
+from .state import State
 
 #: A job without a time limit counts as one of so many seconds.
 NO_LIMIT_S = 86_400.0
@@ -68,16 +69,17 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
     cores = (demand.units or nodes * (demand.units_per_node or demand.least)) * demand.unit
     if demand.exclusive:
         cores = max(cores, nodes * widest)
-    if demand.node_counts is None:
-        nodes = max(-(-cores // widest), 1)
-    each = -(-cores // nodes)
     # By the request's name: a job that names no type can stand where any type is.
     gres = tuple((name, span.minimum) for _, name, span in variant.gres if span.minimum)
     total = tuple((name, span.minimum) for _, name, span in variant.gres_total if span.minimum)
+    if demand.node_counts is None:
+        by_gres = [-(-count // columns.gres_max[name]) for name, count in total if columns.gres_max.get(name)]
+        nodes = max(-(-cores // widest), *by_gres, 1)
+    each = -(-cores // nodes)
     is_free = demand.node_counts is None and not gres and not total and not demand.exclusive
     limit = demand.job.time_limit_s
     return Ask(
-        shape=Shape(gres or total, 0 if is_free else _rounded(each)),
+        shape=Shape(tuple(sorted(gres or total)), 0 if is_free else _rounded(each)),
         nodes=nodes,
         cores=cores,
         each=each,
@@ -88,7 +90,7 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
 
 def shape_held(cores_each: int, gres: Mapping[str, int]) -> Shape:
     """Return the shape of a running job of which only what it holds on a node is known (a snapshot's)."""
-    return Shape(tuple((name, count) for name, count in gres.items() if count), _rounded(cores_each))
+    return Shape(tuple(sorted((name, count) for name, count in gres.items() if count)), _rounded(cores_each))
 
 
 def _rounded(cores: int) -> int:
@@ -125,6 +127,11 @@ class Backlog:
         self._core_s += sign * ask.cores * ask.limit_s
         for name, count in ask.gres:
             self._gres_s[name] += sign * count * ask.limit_s
+
+    def name_of(self, kind: str) -> str:
+        """Return the name by which waiting jobs ask for a gres of nodes: itself, or one without a type."""
+        untyped = kind.partition(":")[0]
+        return untyped if kind not in self._gres_s and untyped in self._gres_s else kind
 
     def span_s(self) -> float:
         """Return for how long what waits would fill the machine: its scarcest resource counts."""
@@ -172,3 +179,44 @@ class Backlog:
             ]
             self._gres[name] = sum(int(counts.sum()) for counts in fitting)
         return self._gres[name]
+
+
+class Mix(NamedTuple):
+    """What waits and what runs, by shape.
+
+    Attributes:
+        waiting: all that waits, the window among it.
+        held: nodes that running jobs hold.
+        since: when jobs that wait were submitted (seconds), by id, as far as that is known.
+    """
+
+    waiting: Backlog
+    held: Mapping[Shape, int]
+    since: Mapping[str, float]
+
+
+def mix_of(state: State, waiting: Iterable[Demand]) -> Mix:
+    """Return the mix of a queue and of what runs in a state; of that only what it holds is known.
+
+    Args:
+        state: the cluster.
+        waiting: the whole queue.
+    """
+    backlog = Backlog(state.columns)
+    since: dict[str, float] = {}
+    for demand in waiting:
+        backlog.note(demand, 1)
+        submitted = demand.job.submit_time
+        if state.is_timed and submitted is not None:
+            since[demand.job.id] = submitted
+    held: dict[Shape, int] = defaultdict(int)
+    for hold in state.holds:
+        spot = hold.spot
+        nodes = len(spot.nodes)
+        gres = {
+            backlog.name_of(kind): int(counts.max(initial=0))
+            for kind, counts in spot.held.gres.items()
+            if counts.any()
+        }
+        held[shape_held(-(-int(spot.held.cores.sum()) // nodes), gres)] += nodes
+    return Mix(waiting=backlog, held=held, since=since)

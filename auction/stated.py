@@ -187,10 +187,25 @@ def _table_of(rows: list[_Row], table: BidTable, model: Ipsched) -> BidTable:
 
 
 def bid_weights(table: BidTable, objective: str) -> list[Weight]:
+    """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given; of jobs with a worth of their own that."""
+    own = [demand.worth for demand in table.demands]
+    asked = priority_weights(table, objective)
+    return [
+        weight if (worth := own[job]) is None else worth
+        for job, weight in zip(table.job.tolist(), asked, strict=True)
+    ]
+
+
+def priority_weights(table: BidTable, objective: str) -> list[Weight]:
     """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given."""
     priorities = [demand.job.priority for demand in table.demands]
     cores = multipliers(table, objective).tolist()
     return [priorities[job] * int(count) for job, count in zip(table.job.tolist(), cores, strict=True)]
+
+
+def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
+    """Return the exact sum of some bids' weights."""
+    return sum((weights[bid] for bid in bids.tolist()), start=Fraction(0))
 
 
 def multipliers(table: BidTable, objective: str) -> IntArray:

@@ -47,6 +47,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     weights: str | None = None,
     objective: str | None = None,
     strategy: str | None = None,
+    balance: bool | None = None,
     work_limit: int | None = None,
     part_nodes: int | None = None,
     on_timeout: str | None = None,
@@ -71,6 +72,8 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         objective: ``priority`` (default) or ``priority_cores``.
         strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights), ``exact`` (else) or
             ``greedy``.
+        balance: keep what runs in the proportions of what waits, by shape of job; the window is then 400 and
+            the strategy ``greedy`` where none is given (False).
         work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         part_nodes: clusters of more nodes are searched in parts of at most so many (20 000).
@@ -136,7 +139,7 @@ def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
     while True:
         queue = queue_of(snapshot, state.columns, options, aside)
         try:
-            decision = decide(state, queue.window, options)
+            decision = decide(state, queue.waiting, options)
             result = _schedule(snapshot, queue, decision, options, began)
             check_schedule(snapshot, result)
         except ENDS_THE_STEP:

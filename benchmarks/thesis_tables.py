@@ -114,12 +114,8 @@ _A2 = {
 #: Table 8.3: experiment → policy and what it is told; 1 to 4 basic, 5 to 8 multifactor priorities.
 _EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_cores"), ("aucsched1", ""))
 
-#: What the auctions of large workloads are told: an auction for each shape of job, greedy awards.
-LARGE = {
-    "objective": "priority_cores", "reserve": 0, "window": 100, "max_bids_per_job": 8, "balance": True,
-}  # fmt: skip
-#: With GPUs there are nine shapes, and contiguous jobs often find no stretch of neighbours: more bid.
-MIXED = {**LARGE, "window": 400}
+#: What the auctions of large workloads are told: to keep a balanced mix, the same for every workload.
+LARGE = {"reserve": 0, "balance": True}
 #: The thesis's own way: all jobs in sight bid at once.
 ONE_AUCTION = {
     "objective": "priority_cores", "reserve": 0, "window": 50, "max_bids_per_job": 8, "work_limit": 10,
@@ -175,9 +171,7 @@ def _a5(contiguity: bool) -> list[Row]:
 
 def _told(*, mixed: bool, contiguous: bool) -> dict[str, Any]:
     """Return what an auction is told."""
-    if mixed:
-        return MIXED
-    return ONE_AUCTION if contiguous else LARGE
+    return ONE_AUCTION if contiguous and not mixed else LARGE
 
 
 def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
@@ -191,7 +185,7 @@ def _a4() -> list[Row]:
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
     rows = []
     for workload, (ours, backfill) in _A4.items():
-        options = LARGE if workload in ("1", "2", "3", "4") else MIXED
+        options = LARGE
         rows.append(
             Row(
                 workload=workload,

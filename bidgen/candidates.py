@@ -9,6 +9,7 @@ import numpy as np
 
 from .columns import Capacity, Columns, IntArray
 from .demand import Demand, Variant
+from .families.shares import KeptCores
 from .fields import GresChoice, gres_choices, units_of, usable
 from .guard import Guard, capped_by
 
@@ -99,6 +100,8 @@ class View:
 class GuardedViews:
     """What jobs may take beside reservations: of the nodes of those that a job would run into, the room.
 
+    Cores that the columns keep for others are left as well.
+
     Args:
         columns: the machine's.
         free: what is free now.
@@ -108,11 +111,11 @@ class GuardedViews:
     def __init__(self, columns: Columns, free: Capacity, guards: Sequence[Guard] = ()) -> None:
         self.free = free
         self._columns = columns
-        self._guards = guards
+        self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
         self._views: dict[tuple[bool | str, ...], View] = {}
 
     def limits(self, demand: Demand) -> tuple[bool | str, ...]:
-        """Return which reservations limit a job; jobs with equal answers may take the same."""
+        """Return which reservations and kept cores limit a job; jobs with equal answers may take the same."""
         return tuple(guard.limits(demand.job) for guard in self._guards)
 
     def of(self, demand: Demand) -> View:

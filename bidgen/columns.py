@@ -11,6 +11,7 @@ from ..cluster.snapshot import Snapshot
 from .capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray
 from .families.pools import Pools
 from .families.registry import pools_of
+from .families.shares import KeptCores
 
 __all__ = [
     "UNLIMITED_MIB",
@@ -36,7 +37,8 @@ class Columns:
         is_empty: nothing on the node is in use, shape (n,).
         gres_max: G_max of Soner (6.5) by request name: the most configured on any node. A name without a
             type (``gpu``) takes the most of any of its types.
-        pools: what is left of what stands on no node: licences.
+        pools: what is left of what stands on no node: licences, limits, shares.
+        kept: cores that some jobs leave for others, where a balance asks for it.
     """
 
     names: tuple[str, ...]
@@ -47,6 +49,7 @@ class Columns:
     is_empty: BoolArray
     gres_max: Mapping[str, int]
     pools: Pools
+    kept: tuple[KeptCores, ...] = ()
 
 
 def columns_of(snapshot: Snapshot) -> Columns:

@@ -46,6 +46,7 @@ class Demand:
         required: nodes that must be among its own, sorted.
         variants: at least one.
         kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
+        worth: what starting it counts in the objective; None: its priority.
     """
 
     index: int
@@ -65,6 +66,7 @@ class Demand:
     licenses: Mapping[str, int]
     variants: tuple[Variant, ...]
     kind: int = -1
+    worth: int | None = None
 
     @property
     def memory_per_unit(self) -> int:

@@ -6,17 +6,19 @@ bids always hold an award as good as this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .columns import BoolArray, Columns, IntArray
+from .columns import BoolArray, Capacity, Columns, IntArray
 from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
 from .families.pools import Use
+from .families.shares import KeptCores
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .guard import Guard, capped_by
 from .required import required_sets
@@ -35,19 +37,60 @@ class Placement:
     mode: int
 
 
-class FirstFit:
-    """Places jobs one after another on what is still free."""
+class Placer(Protocol):
+    """Says in which order jobs are placed, and which nodes each is tried on first."""
 
-    def __init__(self, columns: Columns, topology: Topology, guards: tuple[Guard, ...] = ()) -> None:
+    def order(self, demands: Sequence[Demand]) -> Sequence[int]:
+        """Return the places of the demands in the order in which they are to be placed."""
+        ...
+
+    def nodes_for(
+        self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
+    ) -> Iterator[IntArray]:
+        """Yield nodes to place a job on, those to be taken first in front, until it stands.
+
+        Args:
+            demand: of the job.
+            nodes: usable ones in scan order, shape (m,).
+            units: of cores that each could give, shape (m,).
+            free: what the job may take beside those placed before it.
+        """
+        ...
+
+
+class FirstFit:
+    """Places jobs one after another on what is still free.
+
+    Args:
+        columns: free resources.
+        topology: how far apart nodes are.
+        guards: reservations.
+        placer: None: in order of priority, each on the first nodes that hold it.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        topology: Topology,
+        guards: tuple[Guard, ...] = (),
+        placer: Placer | None = None,
+    ) -> None:
         self._columns = columns
         self._topology = topology
         self._free = columns.free.copy()
-        self._guards = [guard.copy() for guard in guards]
+        self._guards: list[Guard | KeptCores] = [guard.copy() for guard in guards]
+        self._guards += [kept.copy() for kept in columns.kept]
+        self._placer = placer
         self._pools = columns.pools.copy()
 
-    def place_all(self, demands: Iterable[Demand]) -> list[Placement | None]:
+    def place_all(self, demands: Sequence[Demand]) -> list[Placement | None]:
         """Return where each job starts, None for those that do not."""
-        return [self.place(demand) for demand in demands]
+        if self._placer is None:
+            return [self.place(demand) for demand in demands]
+        found: list[Placement | None] = [None] * len(demands)
+        for place in self._placer.order(demands):
+            found[place] = self.place(demands[place])
+        return found
 
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
@@ -66,9 +109,11 @@ class FirstFit:
         mask = usable(demand, variant, choice, free, self._columns)
         nodes = np.flatnonzero(mask) if demand.max_switches is None else self._in_tree_order(mask)
         units = units_of(demand, free, self._columns)
-        chosen = self._simple(demand, variant, choice, nodes, units)
-        if chosen is None:
-            chosen = self._searched(demand, variant, choice, nodes, units)
+        tried = iter([nodes])
+        if self._placer is not None:
+            tried = self._placer.nodes_for(demand, nodes, units[nodes], free)
+        found = (self._on(demand, variant, choice, some, units) for some in tried)
+        chosen = next((some for some in found if some is not None), None)
         if chosen is None:
             return None
         return Placement(
@@ -79,6 +124,13 @@ class FirstFit:
             units=units[chosen],
             mode=mode_of(demand),
         )
+
+    def _on(
+        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
+    ) -> IntArray | None:
+        """Return the first of some nodes that hold a job together."""
+        chosen = self._simple(demand, variant, choice, nodes, units)
+        return self._searched(demand, variant, choice, nodes, units) if chosen is None else chosen
 
     def _in_tree_order(self, mask: BoolArray) -> IntArray:
         order = self._topology.order

@@ -21,8 +21,9 @@ from .choose import order_windows
 from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
 from .families.registry import within_pools
+from .families.shares import KeptCores
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
-from .first_fit import FirstFit, Placement, mode_of
+from .first_fit import FirstFit, Placement, Placer, mode_of
 from .guard import Guard, capped_by
 from .last_resort import last_resort
 from .nodesets import general_nodesets
@@ -120,16 +121,18 @@ def generate_bids(
     guards: tuple[Guard, ...] = (),
     is_over: Callable[[], bool] | None = None,
     others: Others | None = None,
+    placer: Placer | None = None,
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
-    Once ``is_over`` says that the time for bids is up, jobs bid where first-fit places them only. ``others``
-    are jobs of the window between these that cannot start: caps and staggers count them all the same.
+    First bids are made as the ``placer`` says, by priority without one. Once ``is_over`` says that the time
+    for bids is up, jobs bid where first-fit places them only. ``others`` are jobs of the window between these
+    that cannot start: caps and staggers count them all the same.
     """
     generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
     placements = (
-        [None] * len(demands) if by_figure else FirstFit(columns, topology, guards).place_all(demands)
+        [None] * len(demands) if by_figure else FirstFit(columns, topology, guards, placer).place_all(demands)
     )
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
@@ -171,10 +174,11 @@ def first_fit_bids(
     topology: Topology,
     options: BidOptions,
     guards: tuple[Guard, ...] = (),
+    placer: Placer | None = None,
 ) -> BidTable:
-    """Return the bids of the jobs that first-fit by priority starts, where it starts them."""
+    """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does."""
     generator = _Generator(columns, topology, options, guards)
-    placements = FirstFit(columns, topology, guards).place_all(demands)
+    placements = FirstFit(columns, topology, guards, placer).place_all(demands)
     draft = Draft.joined([generator.placed(placement) for placement in placements if placement is not None])
     caps = Caps(all=len(demands), per_job=1, one_for_each=True)
     return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
@@ -194,7 +198,7 @@ class _Generator:
         self.is_cut = False
         self._is_late = is_late
         self.pool = Pool()
-        self._guards = guards
+        self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
         self._capped: dict[tuple[bool | str, ...], Capacity] = {}
         self._columns = columns
         self._topology = topology
@@ -297,7 +301,7 @@ class _Generator:
         return self._fields[key]
 
     def _limits(self, demand: Demand) -> tuple[bool | str, ...]:
-        """Return which reservations limit the job."""
+        """Return which reservations and kept cores limit the job."""
         return tuple(guard.limits(demand.job) for guard in self._guards)
 
     def _free_for(self, demand: Demand) -> Capacity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -110,8 +111,19 @@ class Guard:
         return np.logical_or.reduceat(short, table.indptr[:-1])
 
 
-def capped_by(guards: Iterable[Guard], free: Capacity, job: Job) -> Capacity:
-    """Return what a job may take beside reservations: of those that it would run into, only the room."""
+class Beside(Protocol):
+    """What some jobs have to leave free: a reservation, or cores kept for others."""
+
+    def capped(self, free: Capacity, job: Job) -> Capacity:
+        """Return what a job may take of what is free on all nodes."""
+        ...
+
+
+def capped_by(guards: Iterable[Beside], free: Capacity, job: Job) -> Capacity:
+    """Return what a job may take beside kept cores and reservations.
+
+    Of those reservations that it would run into that is only the room.
+    """
     for guard in guards:
         free = guard.capped(free, job)
     return free

@@ -139,6 +139,13 @@ OPTIONS: tuple[Option, ...] = (
         auctions_with_bids=True,
     ),
     Option(
+        name="balance",
+        help="Keep what runs in the proportions of what waits, shape by shape; the window is then 400.",
+        is_switch=True,
+        default=False,
+        auctions_with_bids=True,
+    ),
+    Option(
         name="time_limit_s",
         help="Of the whole step: bids, programs, search and solves.",
         low=0,

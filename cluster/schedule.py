@@ -28,6 +28,7 @@ class Reason(StrEnum):
     RESERVATION = "reservation"
     SET_ASIDE = "set_aside"
     LIMIT = "limit"
+    SHARE = "share"
 
 
 class BidClass(StrEnum):

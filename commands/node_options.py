@@ -45,11 +45,6 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["first", "best", "next"]),
         help="On nodes: which ones fcfs, easy and reservations take; default first.",
     ),
-    "balance": click.option(
-        "--balance/--no-balance",
-        default=None,
-        help="On nodes: auction shape by shape, so that running jobs keep the mix of those that wait.",
-    ),
     "backfill_interval_s": click.option(
         "--backfill-interval",
         "backfill_interval_s",

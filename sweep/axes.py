@@ -125,7 +125,6 @@ _AXES = (
     _number("speculation", "For policy speculative.", 0, 1),
     _integer("stops", "For policy speculative.", 1),
     *(_of_table(option) for option in read_by(SWEEP) if option.name != "seed"),
-    _switch("balance", "Auction shape by shape (workloads of nodes only)."),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 

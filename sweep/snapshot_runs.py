@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..auction.options import StepOptions, options_with_preset
 from ..auction.step import run_step
@@ -23,13 +24,14 @@ def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
         raise OptionError(
             "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
         )
-    explicit = {name: value for name, value in options.items() if name not in {"preset", "repeat"}}
+    explicit = _told({name: value for name, value in options.items() if name not in {"preset", "repeat"}})
     preset = options.get("preset")
     step = options_with_preset(None if preset is None else str(preset), explicit)
     by_clock = step.work_limit is None
     return {
         "preset": preset,
         "strategy": step.chosen_strategy,
+        "balance": "on" if step.balance else "off",
         **{name: getattr(step, name) for name in _PLAIN},
         "max_bids": step.bids_in_all,
         "max_bids_per_job": step.bids_per_job,
@@ -46,7 +48,13 @@ def _run(snapshot: Snapshot, options: Row) -> Row:
         for name, value in options.items()
         if name not in {"preset", "repeat"} and value is not None
     }
-    return _columns(run_step(snapshot, StepOptions(**given)))  # type: ignore[arg-type]
+    return _columns(run_step(snapshot, StepOptions(**_told(given))))
+
+
+def _told(options: Mapping[str, Value]) -> dict[str, Any]:
+    """Return options as a step has them."""
+    told = dict(options)
+    return {**told, "balance": told["balance"] == "on"} if "balance" in told else told
 
 
 def _columns(result: Schedule) -> Row:
@@ -85,6 +93,7 @@ SNAPSHOT = Kind(
             "preset",
             "model",
             "strategy",
+            "balance",
             "weights",
             "objective",
             "on_timeout",

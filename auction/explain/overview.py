@@ -10,7 +10,7 @@ import numpy as np
 from ...bidgen.columns import Capacity, IntArray
 from ...bidgen.families.claims import Resource
 from ...bidgen.families.memory import MEMORY
-from ...bidgen.families.registry import amounts_of
+from ...bidgen.families.registry import amounts_of, is_on_nodes
 from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ..options import StepOptions
@@ -54,6 +54,7 @@ class Overview:
         pools: price of one unit of what stands on no node, as licences.
         rooms: by the job that a reservation is for: what a job that would outlast its start pays besides.
         jobs: of the window, highest priority first.
+        objective: what is maximised: the option's, or ``worth`` where a balance is kept.
     """
 
     model: str
@@ -80,12 +81,12 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
     wanted = np.flatnonzero(prices.wanted)
     return Overview(
         model=options.model,
-        objective=options.objective,
+        objective="worth" if options.balance else options.objective,
         started=len(step.schedule.started),
         worth=market.award,
         pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
         bound=prices.bound,
-        groups=tuple(_groups(prices.of_nodes, columns.free, wanted, columns.names)),
+        groups=tuple(_groups(_of_resources(prices.of_nodes), columns.free, wanted, columns.names)),
         unwanted=tuple(columns.names[node] for node in np.flatnonzero(~prices.wanted).tolist()),
         pools=prices.of_pools,
         rooms={
@@ -102,7 +103,7 @@ def _empty(step: Step, options: StepOptions) -> Overview:
     """Return the overview of a step in which no job takes part."""
     return Overview(
         model=options.model,
-        objective=options.objective,
+        objective="worth" if options.balance else options.objective,
         started=0,
         worth=0.0,
         pay=0.0,
@@ -113,6 +114,11 @@ def _empty(step: Step, options: StepOptions) -> Overview:
         rooms={},
         jobs=(),
     )
+
+
+def _of_resources(prices: Amounts) -> Amounts:
+    """Return the prices of what nodes have: cores kept for others have one besides, paid by few."""
+    return {resource: price for resource, price in prices.items() if is_on_nodes(resource)}
 
 
 def _spread(room: Capacity, nodes: IntArray, like: Capacity) -> Capacity:

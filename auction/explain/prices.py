@@ -26,6 +26,7 @@ from ...cluster.schedule import Award
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult, Cluster, bid_options
+from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions
 from ..stated import bid_weights
@@ -123,8 +124,15 @@ class Market:
         return self._best(self.table, self.worth, self.cost, np.flatnonzero(self.table.job == place))
 
     def quote_alone(self, demand: Demand) -> Quote | None:
-        """Return the same of bids made for it alone: of a job beyond the window or the cap."""
+        """Return the same of bids made for it alone: of a job beyond the window or the cap.
+
+        None beyond the window of a balanced mix: what it would count is not known.
+        """
         cluster = self.cluster
+        if isinstance(cluster.placer, Balance):
+            if demand.job.id not in cluster.placer.asks:
+                return None
+            demand = cluster.placer.valued(demand)
         options = bid_options(self.options)
         demands = (replace(demand, index=0),)
         table = generate_bids(demands, cluster.columns, cluster.topology, options, cluster.guards).table
@@ -141,8 +149,9 @@ class Market:
 
     def paid(self, job: Job, award: Award) -> Quote:
         """Return what a job that starts pays."""
+        own = next((one.worth for one in self.table.demands if one.job.id == job.id), None)
         return Quote(
-            worth=_worth_of_award(job, award, self.options),
+            worth=_worth_of_award(job, award, self.options, own),
             price=self.prices_paid[job.id],
             nodes=tuple(award.nodes),
         )
@@ -154,7 +163,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
         return None
     table, columns, guards = step.best.bids.table, step.cluster.columns, step.cluster.guards
     worth = _worth(table, options)
-    award = float(step.schedule.objective.priority)
+    award = 0.0 if step.decision.discarded else float(step.best.value[0])
     target = award or float(worth[greedy(table, columns, (), guards)].sum())
     prices = _prices(table, worth, target, columns, guards)
     return Market(
@@ -182,7 +191,9 @@ def _worth(table: BidTable, options: StepOptions) -> FloatArray:
     return np.array([float(weight) for weight in bid_weights(table, options.objective)])
 
 
-def _worth_of_award(job: Job, award: Award, options: StepOptions) -> float:
+def _worth_of_award(job: Job, award: Award, options: StepOptions, own: int | None) -> float:
+    if own is not None:
+        return float(own)
     if options.objective == "priority":
         return float(job.priority)
     request = job.request

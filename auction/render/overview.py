@@ -23,7 +23,7 @@ _ROWS = 30
 _NOT_SHORT = (
     "Where no shortage is given, the job waits though its price is not too high: whole bids do not fit so."
 )
-_UNITS = {"priority": "priority", "priority_cores": "priority × cores"}
+_UNITS = {"priority": "priority", "priority_cores": "priority × cores", "worth": "worth in a balanced mix"}
 
 
 def render_overview(found: Overview, console: Console) -> None:

@@ -170,6 +170,11 @@ class Pools:
         """Return an account that is kept independently."""
         return Pools(self._pools, self._taken, self._running)
 
+    def beside_others(self, pool: Pool) -> Pools:
+        """Return an account that has a pool in place of its family's."""
+        pools = tuple(pool if one.family == pool.family else one for one in self._pools)
+        return Pools(pools, self._taken, self._running)
+
     def of(self, family: str) -> Pool:
         """Return the pool of a family (KeyError where there is none)."""
         return {pool.family: pool for pool in self._pools}[family]

@@ -22,6 +22,7 @@ from .memory import MEMORY
 from .on_nodes import OnNodes
 from .pools import Pooled, Pools
 from .room import Room
+from .shares import KEPT, SHARES
 
 if TYPE_CHECKING:
     from ..columns import Columns
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 #: Resources of nodes.
 ON_NODES: tuple[OnNodes, ...] = (CORES, GRES, MEMORY)
 #: What stands on no node.
-POOLED: tuple[Pooled, ...] = (LICENSES, LIMITS)
+POOLED: tuple[Pooled, ...] = (LICENSES, LIMITS, SHARES)
 #: Beside reservations for blocked jobs.
 ROOM = Room(ON_NODES)
 #: All families, in the order of a program's rows.
-FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED)
+FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, KEPT)
 
 _BY_NAME = {family.name: family for family in FAMILIES}
 _NODES_BY_NAME = {family.name: family for family in ON_NODES}

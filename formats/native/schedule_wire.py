@@ -54,6 +54,7 @@ class PendingWire(_Wire):
         "reservation",
         "set_aside",
         "limit",
+        "share",
     ]
     detail: str
 

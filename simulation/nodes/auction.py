@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ...auction.aside import ENDS_THE_STEP, culprit
 from ...auction.check import AwardChecker
 from ...auction.decide import decide
 from ...auction.options import StepOptions
+from ...auction.shapes import Backlog, Mix, Shape
 from ...auction.spot import Start
 from ...bidgen.demand import Demand
 from .machine import Machine
@@ -30,16 +32,20 @@ class Auction:
         self._window = options.window
         #: State of the machine and window of the last pass that started nothing.
         self._idle: object = None
+        #: What waits, summed by shape as jobs come and go, and the queue that tells of them.
+        self._backlog = Backlog(machine.columns) if options.balance else None
+        self._watched: NodeQueue | None = None
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Run one step."""
         machine, size = self._machine, self._window
         window = self._first(queue, size)
-        key = (machine.changes, size, [demand.index for demand in window])
+        mix = self._mix(queue)
+        key = (machine.changes, size, [demand.index for demand in window], 0 if mix is None else len(queue))
         if key == self._idle:
             self.wants_more = False
             return ()
-        decision = decide(machine.state(now), window, self._options, window=size)
+        decision = decide(machine.state(now), window, self._options, window=size, mix=mix)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size
         self._idle = None if decision.starts else key
@@ -56,6 +62,18 @@ class Auction:
             return None
         self._idle = None
         return next(demand for demand in window if demand.job.id == found.job), found.detail
+
+    def _mix(self, queue: NodeQueue) -> Mix | None:
+        """Return what waits and what runs, where a balance is kept."""
+        if self._backlog is None:
+            return None
+        if self._watched is not queue:
+            self._watched = queue
+            queue.watch(self._backlog.note)
+        held: Counter[Shape] = Counter()
+        for holding in self._machine.running.values():
+            held[self._backlog.ask(holding.demand).shape] += len(holding.spot.nodes)
+        return Mix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
     def _first(self, queue: NodeQueue, size: int) -> list[Demand]:
         """Return the first jobs that the model can express."""

@@ -41,6 +41,7 @@ class Machine:
         topology: the switches.
         reader: turns the workload's jobs into demands.
         running: by job number.
+        arrivals: when jobs come (seconds), by id.
         changes: rises with every start and end, and with every node that goes down or comes back.
     """
 
@@ -52,6 +53,7 @@ class Machine:
         self.topology: Topology = topology_of(snapshot)
         self.reader = DemandReader(snapshot, self.columns)
         self.running: dict[int, Holding] = {}
+        self.arrivals = {arriving.job.id: arriving.arrival_s for arriving in workload.jobs}
         self.changes = 0
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from ...auction.model import MODELS_BY_NAME
-from ...auction.options import AUCTIONS, MODELS, StepOptions
+from ...auction.options import AUCTIONS, MODELS, StepOptions, options_with_preset
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
@@ -17,7 +17,6 @@ from ...cluster.option_table import SIMULATE, read_by
 from ...cluster.workload import ClusterWorkload
 from .auction import Auction
 from .backfill import Backfill
-from .balanced import BalancedAuction
 from .failures import MAX_REQUEUES, Failures, drawn_times, known_times
 from .kernel import NodePolicy, simulate_nodes
 from .machine import Machine
@@ -46,13 +45,14 @@ class NodeOptions:
         order: ``fcfs``, the workload's priorities as given, or ``multifactor`` (SPEC 1.11).
         interval_s: seconds between passes; None: after every event.
         selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
-        window: jobs that a pass looks at: 100 for the auctions and both of Slurm's, all for the others.
+        window: jobs that a pass looks at: 100 for the auctions (400 with a balance) and both of Slurm's, all
+            for the others.
         reserve: blocked jobs with a reservation: 1 for the auctions, 4 for policy reservations.
         work_limit: what ends an auction's attempt: steps of search (SEARCH_STEPS) or nodes of HiGHS (0).
         backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
             blocked job (bf_interval): default 30; 0: in every pass.
         strategy: as in a step.
-        balance: an auction for each shape of job, within its share of what waits (node_balanced.py).
+        balance: as in a step.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         failures: outages of nodes that are known beforehand; or
@@ -114,13 +114,6 @@ class NodeOptions:
 
     def _check_auction(self) -> None:
         """Refuse what an auction would ignore; its other values the step checks."""
-        searches = StepOptions(model=self.policy, weights=self.weights or "lexicographic").is_anytime
-        if self.balance and self.strategy != "greedy" and (self.strategy or not searches):
-            raise OptionError(
-                "--balance makes greedy awards: it needs --strategy greedy and no --weights paper"
-            )
-        if self.balance and self.work_limit is not None:
-            raise OptionError("--work-limit: --balance makes greedy awards, which reach no limit")
         if self.on_timeout is not None and step_options(self).is_greedy:
             raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
@@ -161,7 +154,6 @@ def _flag(name: str) -> str:
 _READ_BY: dict[str, tuple[str, ...]] = {
     "selection": _QUEUES,
     **{one.name: AUCTIONS if one.auctions_with_bids else MODELS for one in read_by(SIMULATE)},
-    "balance": AUCTIONS,
     "window": (*_SLURM, *MODELS),
     "reserve": ("reservations", *MODELS),
     "backfill_interval_s": _SLURM,
@@ -190,13 +182,12 @@ def step_options(options: NodeOptions) -> StepOptions:
     """
     names = (
         *("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
-        "strategy",
+        *("strategy", "balance"),
     )
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.balance:
-        given["strategy"] = "greedy"
     reserve = 1 if options.reserve is None else options.reserve
-    asked = StepOptions(model=options.policy, reserve=reserve, work_limit=options.work_limit, **given)
+    told = {"model": options.policy, "reserve": reserve, "work_limit": options.work_limit, **given}
+    asked = options_with_preset(None, told)
     if asked.is_greedy:
         return asked
     if asked.work_limit is None:
@@ -206,8 +197,7 @@ def step_options(options: NodeOptions) -> StepOptions:
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
-    step = step_options(options)
-    return BalancedAuction(machine, step) if options.balance else Auction(machine, step)
+    return Auction(machine, step_options(options))
 
 
 #: Policy name → what makes it.

@@ -141,6 +141,15 @@ def test_a_balanced_mix_and_the_strategy_are_swept(tmp_path: Path) -> None:
     assert float(rows[2]["wait_mean_s"]) == metrics["wait_mean_s"] != float(rows[3]["wait_mean_s"])
 
 
+def test_a_balance_is_swept_over_a_snapshot(tmp_path: Path) -> None:
+    out = tmp_path / "b.csv"
+    grid = ("--balance", "on,off", "--strategy", "greedy", "--workers", "1")
+    done = aucsched("sweep", small(tmp_path), *grid, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = rows_of(out)
+    assert [(row["balance"], row["window"]) for row in rows] == [("on", "400"), ("off", "100")]
+
+
 def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
     told = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")
@@ -242,7 +251,6 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
             "model: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",
         ),
         (["--policy", "easy"], "--policy: a snapshot has no use for it"),
-        (["--balance", "on"], "--balance: a snapshot has no use for it"),
         (["--balance", "yes"], "--balance yes: 'yes' is not on or off"),
         (["--order", "sjf"], "--order: a snapshot has no use for it"),
         (

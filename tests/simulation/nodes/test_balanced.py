@@ -1,4 +1,4 @@
-"""The auction for each shape of job: shares, runs of neighbours, and what it brings."""
+"""Simulations that keep a balanced mix: what it brings, and that no job is left behind."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.run import aucsched, refused
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
-from aucsched.bidgen.columns import Capacity
-from aucsched.bidgen.demand import Demand
-from aucsched.bidgen.guard import Guard
 from aucsched.cluster.nodes import Switch
-from aucsched.simulation.nodes.balanced import Runs
-from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.metrics import node_metrics
-from aucsched.simulation.nodes.mix import Mix, Shape, ask_of
 from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
-from aucsched.simulation.workloads.kinds import ALL_KINDS, draw_jobs
-from aucsched.simulation.workloads.kinds import Mix as Kinds
+from aucsched.simulation.workloads.kinds import ALL_KINDS, Mix, draw_jobs
 
-BALANCED = NodeOptions(
-    policy="aucsched3", objective="priority_cores", reserve=0, balance=True, max_bids_per_job=8
-)
+BALANCED = NodeOptions(policy="aucsched3", reserve=0, balance=True)
 
 
 def node(place: int, cores: int = 12, gpus: int = 3) -> Node:
@@ -49,83 +39,15 @@ def workload(requests: list[Request], nodes: tuple[Node, ...], limit_s: int = 10
     return ClusterWorkload(name="", nodes=nodes, jobs=tuple(jobs))
 
 
-def demands(made: ClusterWorkload) -> tuple[Machine, list[Demand]]:
-    machine = Machine(made)
-    read = [machine.reader.read(arriving.job, place) for place, arriving in enumerate(made.jobs)]
-    return machine, [one for one in read if isinstance(one, Demand)]
-
-
 def on_nodes(cores: int, nodes: int, gpus: int = 0, *, contiguous: bool = False) -> Request:
     gres = {"gpu": Span.exactly(gpus)} if gpus else {}
     return Request(cores=cores, nodes=Span.exactly(nodes), gres_per_node=gres, contiguous=contiguous)
 
 
-def test_a_shape_is_what_is_asked_of_each_node() -> None:
-    made = workload(
-        [on_nodes(16, 4, 2), on_nodes(28, 4), Request(cores=40), Request(cores=5, exclusive=True)],
-        tuple(node(place) for place in range(8)),
-    )
-    machine, read = demands(made)
-    asks = [ask_of(demand, machine.columns) for demand in read]
-    assert [ask.shape for ask in asks] == [
-        Shape(gres=(("gpu", 2),), cores=4),
-        Shape(gres=(), cores=8),
-        Shape(gres=(), cores=0),
-        Shape(gres=(), cores=16),
-    ]
-    assert [ask.nodes for ask in asks] == [4, 4, 4, 1]
-    assert [ask.shape.fills_gaps for ask in asks] == [False, False, True, False]
-    assert asks[0].gres == (("gpu", 8),)
-
-
-def test_shares_follow_what_waits() -> None:
-    # 8 nodes: a job with all GPUs of 4 nodes and one of 4 cores a node, 100 s each: the GPUs fill
-    # the machine for 50 s, so that each shape's share is twice its nodes, and as much again for slack.
-    made = workload([on_nodes(16, 4, 3), on_nodes(16, 4)], tuple(node(place) for place in range(8)))
-    machine, read = demands(made)
-    mix = Mix(machine.columns)
-    for demand in read:
-        mix.note(demand, 1)
-    assert mix.waiting_s() == pytest.approx(50)
-    rooms = mix.rooms([], longest_s=0)
-    assert list(rooms.values()) == pytest.approx([1.15 * 8, 1.15 * 8])
-    rooms = mix.rooms([read[0]], longest_s=50)
-    assert list(rooms.values()) == pytest.approx([2.15 * 8 - 4, 2.15 * 8])
-    mix.note(read[0], -1)
-    assert mix.waiting_s() == pytest.approx(100 * 16 / 96)
-
-
-def test_runs_are_taken_from_the_shortest_with_the_least_to_spare() -> None:
-    spare = np.array([0, 0, 0, -1, 0, 0, -1, 2, 2, 2, 2, 0])
-    runs = Runs(spare)
-    taken = [runs.take(count) for count in (2, 3, 4, 1)]
-    assert [list(one) if one is not None else None for one in taken] == [
-        [4, 5],
-        [0, 1, 2],
-        [7, 8, 9, 10],
-        [11],
-    ]
-    assert runs.take(1) is None
-
-
-def test_a_guard_lessens_where_a_job_that_outlasts_it_stands() -> None:
-    job = Job(id="g", priority=1, request=Request(cores=1), time_limit_s=10)
-    room = Capacity(
-        cores=np.array([4, 5, 6]), memory=np.zeros(3, np.int64), gres={"gpu": np.array([1, 2, 3])}
-    )
-    guard = Guard(job=job, time=50.0, now=0.0, nodes=np.array([2, 4, 6]), room=room)
-    held = Capacity(cores=np.array([1, 2]), memory=np.zeros(2, np.int64), gres={"gpu": np.array([0, 2])})
-    guard.take(replace(job, id="short", time_limit_s=50), np.array([4, 5]), held)
-    assert room.cores.tolist() == [4, 5, 6]
-    guard.take(replace(job, id="long", time_limit_s=51), np.array([5, 6]), held)
-    assert room.cores.tolist() == [4, 5, 4]
-    assert room.gres["gpu"].tolist() == [1, 2, 1]
-
-
 def mixed(jobs: int, nodes: int, contiguous: float, seed: int = 1) -> ClusterWorkload:
     """Jobs like those of table 8.6's workload 3, on fewer nodes."""
     cluster = EvenCluster(nodes=nodes)
-    kinds = Kinds(
+    kinds = Mix(
         kinds=ALL_KINDS,
         jobs=jobs,
         contiguous=contiguous,
@@ -147,7 +69,7 @@ def test_a_balanced_mix_uses_more_of_the_machine(
 ) -> None:
     made = mixed(jobs, nodes, contiguous)
     balanced = play(made, replace(BALANCED, window=150))
-    plain = play(made, replace(BALANCED, window=100, balance=None))
+    plain = play(made, replace(BALANCED, window=100, balance=None, strategy="greedy"))
     slurm = play(made, NodeOptions(policy="backfill-slurm"))
     used = [node_metrics(result)["cpu_utilization"] for result in (balanced, plain, slurm)]
     assert len(balanced.played) == len(made.jobs)
@@ -301,7 +223,8 @@ def test_the_command_balances(tmp_path: Path) -> None:
         "--policy ipsched --balance",
         "--policy easy --strategy greedy",
         "--policy aucsched2 --strategy greedy --weights paper",
-        "--policy aucsched1 --balance",
-        "--policy aucsched3 --balance --strategy exact --on-timeout discard",
+        "--policy aucsched3 --balance --weights paper",
+        "--policy aucsched3 --balance --work-limit 3",
+        "--policy aucsched3 --balance --on-timeout discard",
     ):
         assert refused("simulate", made, *line.split())

@@ -9,7 +9,7 @@ import pytest
 from random_snapshots import random_snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Snapshot
-from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.options import AUCTIONS, MODELS, StepOptions
 from aucsched.auction.spot import resources_of
 from aucsched.auction.step import run_step
 from aucsched.bidgen.demand import Demand
@@ -85,6 +85,28 @@ def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None
         assert _first_pass(workload, options) == awarded, seed
         started += len(awarded)
     assert started > 20
+
+
+@pytest.mark.parametrize("model", AUCTIONS)
+@pytest.mark.parametrize("part", range(3))
+def test_a_first_balanced_pass_awards_what_schedule_awards(model: str, part: int) -> None:
+    started = shared = 0
+    for seed in range(part, 75, 3):
+        snapshot, workload = _empty(seed)
+        # Each job several times: shares are then below what waits, and some of it is beyond the window.
+        jobs = tuple(replace(job, id=f"{job.id}-{again}") for again in range(4) for job in snapshot.jobs)
+        arriving = tuple(ArrivingJob(job=job, arrival_s=0, run_time_s=1) for job in jobs)
+        snapshot, workload = replace(snapshot, jobs=jobs), replace(workload, jobs=arriving)
+        strategies = STRATEGIES[model]
+        other = {name: value for name, value in _other(seed, strategies).items() if name != "objective"}
+        options = StepOptions(model=model, balance=True, **strategies[seed // 3 % len(strategies)], **other)
+        found = run_step(snapshot, options)
+        awarded = {award.job: dict(award.nodes) for award in found.started}
+        assert _first_pass(workload, options) == awarded, seed
+        started += len(awarded)
+        shared += sum(refusal.reason == "share" for refusal in found.pending)
+    assert started > 20
+    assert shared
 
 
 def _other(seed: int, strategies: tuple[dict[str, Any], ...]) -> dict[str, Any]:

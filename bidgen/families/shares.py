@@ -1,0 +1,221 @@
+"""Rows that keep a balanced mix: each shape's share of the nodes, and cores kept beside free gres.
+
+One pass of an auction says what they are (auction/balance.py); without a balance there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...cluster.jobs import Job, RunningJob
+from ...cluster.schedule import Reason
+from ...cluster.snapshot import Snapshot
+from ..capacity import Capacity, IntArray
+from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .pools import Pools, Use
+
+if TYPE_CHECKING:
+    from ..columns import Columns
+    from ..guard import Guard
+    from ..table import BidTable
+
+_SHARES = "shares"
+_KEPT = "kept_cores"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SharePool:
+    """How many nodes more the jobs of each shape may take.
+
+    Attributes:
+        rooms: nodes, by the shape's name; each is a resource of one cell.
+        shapes: the shape's name of each job that has a share, by the job's id.
+    """
+
+    rooms: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    shapes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    family = _SHARES
+    reason = Reason.SHARE
+    holds_queue = False
+
+    def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield nothing: ``rooms`` is what running jobs leave."""
+        del job, now
+        return ()
+
+    def comes_back(self, cell: Cell) -> bool:
+        """Return that jobs give nodes back."""
+        del cell
+        return True
+
+    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+        """Yield the nodes that a job takes of its shape's share."""
+        del seconds
+        name = self.shapes.get(job.id)
+        if name is not None:
+            yield _cell(name), use.nodes
+
+    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield nothing: a job gives its nodes back."""
+        del job, use, seconds
+        return ()
+
+    def capacity(self, cell: Cell) -> int:
+        """Return the room of a share."""
+        return self.rooms[cell.resource.name]
+
+    def alike(self, job: Job) -> Hashable:
+        """Return the job's shape."""
+        return self.shapes.get(job.id)
+
+    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+        """Return what the share leaves and what a job asks for."""
+        return (
+            f"it asks for {asked} nodes, the share of its shape ({cell.resource.name}) leaves {max(left, 0)}"
+        )
+
+
+class Shares(Family):
+    """Σ_i |N_i|·b_i ≤ room for each shape over its jobs' bids: the nodes that it may hold more.
+
+    Not in the papers.
+    """
+
+    name = _SHARES
+    title = "shares"
+
+    def pool(self, snapshot: Snapshot) -> SharePool:
+        """Return no shares: a snapshot has none of its own."""
+        del snapshot
+        return SharePool()
+
+    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+        """Yield what the bids of each shape's jobs take of its share: their nodes."""
+        del guards
+        pool = _pool(columns.pools)
+        shapes = [pool.shapes.get(demand.job.id) for demand in table.demands]
+        for number, name in enumerate(pool.rooms):
+            mine = np.array([shape == name for shape in shapes], np.bool_)
+            if mine.any():
+                yield Claim(
+                    resource=Resource(_SHARES, name),
+                    symbol=f"share{number}",
+                    by_bid=True,
+                    row=np.zeros(len(table), np.int64),
+                    amount=np.where(mine[table.job], table.lengths, 0),
+                    capacity=np.array([max(columns.pools.left(_cell(name)), 0)]),
+                )
+
+    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+        """Yield a node of the share for each on which a program puts the job."""
+        del guards
+        name = _pool(columns.pools).shapes.get(job.demand.job.id)
+        if name is not None:
+            room = max(columns.pools.left(_cell(name)), 0)
+            for at in range(len(job.nodes)):
+                yield Taken(_cell(name), room, at=at, on_node=1)
+
+    def words(self, resource: Resource) -> str:
+        """Return whose share it is."""
+        return f"the share of its shape ({resource.name})"
+
+
+def _pool(pools: Pools) -> SharePool:
+    pool = pools.of(_SHARES)
+    return pool if isinstance(pool, SharePool) else SharePool()
+
+
+def _cell(name: str) -> Cell:
+    return Cell(Resource(_SHARES, name))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KeptCores:
+    """Cores that some jobs may take together, where the others of a node are kept for jobs with gres.
+
+    Attributes:
+        name: tells several of them apart.
+        jobs: ids of those jobs.
+        left: cores of each node that they may take, shape (n,); lessened in place.
+    """
+
+    name: str
+    jobs: frozenset[str]
+    left: IntArray
+
+    @property
+    def nodes(self) -> IntArray:
+        """All nodes."""
+        return np.arange(len(self.left))
+
+    def copy(self) -> KeptCores:
+        """Return one whose cores are lessened independently."""
+        return replace(self, left=self.left.copy())
+
+    def limits(self, job: Job) -> bool:
+        """Return whether it limits a job; jobs with equal answers may take the same."""
+        return job.id in self.jobs
+
+    def capped(self, free: Capacity, job: Job) -> Capacity:
+        """Return what a job may take of what is free."""
+        if job.id not in self.jobs:
+            return free
+        return Capacity(cores=np.minimum(free.cores, self.left), memory=free.memory, gres=free.gres)
+
+    def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
+        """Lessen the cores by what a job holds on some nodes."""
+        self.take_cores(job, nodes, held.cores)
+
+    def take_cores(self, job: Job, nodes: IntArray, cores: IntArray) -> None:
+        """Lessen the cores by what a job takes of some nodes."""
+        if job.id in self.jobs:
+            self.left[nodes] -= cores
+
+
+class Kept(Family):
+    """Σ_i T_in·b_i ≤ A_n^cpu − kept_n for each node n with free gres, over the jobs that fill gaps.
+
+    Not in the papers. ``kept_n`` are the cores that a waiting job with gres needs on a node.
+    """
+
+    name = _KEPT
+
+    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+        """Yield the cores that bids of those jobs take of each node."""
+        del guards
+        for kept in columns.kept:
+            limited = np.array([demand.job.id in kept.jobs for demand in table.demands], np.bool_)
+            if limited.any():
+                counts = limited[np.repeat(table.job, table.lengths)].astype(np.int64)
+                yield Claim(
+                    resource=Resource(_KEPT, kept.name),
+                    symbol=f"kept_{kept.name}",
+                    row=table.node,
+                    amount=table.cores * counts,
+                    capacity=kept.left,
+                    per_core=counts,
+                )
+
+    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+        """Yield the units of cores that a program puts on each node."""
+        del guards
+        for kept in columns.kept:
+            if job.demand.job.id in kept.jobs:
+                for at, node in enumerate(job.nodes.tolist()):
+                    cell = Cell(Resource(_KEPT, kept.name), node)
+                    yield Taken(cell, int(kept.left[node]), at=at, on_unit=job.demand.unit)
+
+    def words(self, resource: Resource) -> str:
+        """Return what is kept, whatever for."""
+        del resource
+        return "cores that are not kept for jobs with gres"
+
+
+SHARES = Shares()
+KEPT = Kept()
