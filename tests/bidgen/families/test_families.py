@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,21 @@ def guards_of(cluster: Snapshot) -> tuple[Guard, ...]:
     return take_step(cluster, StepOptions(reserve=2, work_limit=5)).cluster.guards
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
-def test_ledger_search_and_program_let_the_same_bids_win_together(seed: int) -> None:
+def balanced_bids_of(cluster: Snapshot) -> tuple[BidTable, Cluster]:
+    """Return bids under the rows of a balance, each job being there four times."""
+    jobs = tuple(replace(job, id=f"{job.id}-{again}") for again in range(4) for job in cluster.jobs)
+    found = take_step(
+        replace(cluster, jobs=jobs), StepOptions(balance=True, strategy="anytime", work_limit=1)
+    )
+    table = bids_of(cluster)[0] if found.best is None else found.best.bids.table
+    return table, found.cluster
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_ledger_search_and_program_let_the_same_bids_win_together(seed: int, balanced: bool) -> None:
     cluster = random_snapshot(seed)
-    table, told = bids_of(cluster, guards_of(cluster))
+    table, told = balanced_bids_of(cluster) if balanced else bids_of(cluster, guards_of(cluster))
     packing = packing_of(table, told.columns, told.guards)
     state, left = FreeState(table, told.columns, told.guards), packing.capacity.copy()
     program = Aucsched2(table, told.columns, np.ones(len(table)), told.guards).program()
