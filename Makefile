@@ -23,11 +23,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fast]'
+	$(BIN)/python -m aucsched.models.search.compiled
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plot]'
+	$(BIN)/python -m aucsched.models.search.compiled
 	@touch $@ $(VENV)/.run
 
 clean:

@@ -22,6 +22,8 @@ from ..cluster.schedule import (
     Status,
 )
 from ..cluster.snapshot import Snapshot
+from ..models.search.compiled import compiled_loop
+from ..models.search.repacking import FEW_BIDS
 from ..models.solve.solver import SolverStatus
 from .aside import ENDS_THE_STEP, culprit
 from .attempt import AttemptResult, Cluster
@@ -128,11 +130,19 @@ def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
     return take_step(snapshot, options).schedule
 
 
+def _load_search(jobs: int, options: StepOptions) -> None:
+    """Load the compiled search, or compile it, before the clock starts, where there may be many bids."""
+    most_bids = min(options.bids_in_all, min(jobs, options.window) * options.bids_per_job)
+    if options.is_anytime and options.work_limit is None and most_bids >= FEW_BIDS:
+        compiled_loop()
+
+
 def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
     """Run one auction and keep its bids, for those who ask why.
 
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
     """
+    _load_search(len(snapshot.jobs), options)
     began = options.clock()
     state = state_of(snapshot)
     aside: dict[str, Refusal] = {}

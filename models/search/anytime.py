@@ -31,8 +31,13 @@ Stating = Callable[[IntArray], IntegerProgram]
 _SCALE = 1e4
 #: Rounds of prices before the first step, and once more later; the share of the time that each may take.
 _ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 320, 0.12
-#: Moves of a step of ruin and recreate; such steps before small auctions join in.
-_MOVES, _ONLY_MOVES = 50, 16
+#: More steps, and moves, than anyone waits for.
+_ENDLESS = 10**9
+#: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
+#: moves to their share of the time so far, and lasts this long (seconds) at least.
+_MOVES, _FOR_MOVES, _STEP_S = 100, 0.4, 0.02
+#: Such steps before small auctions join in.
+_ONLY_MOVES = 16
 #: From then on, of every so many steps one is a small auction, and of every so many one betters preference.
 _AUCTION_EVERY, _PREFER_EVERY = 4, 16
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
@@ -138,7 +143,8 @@ class _Contest:
         self._largest = float(max(weights, default=1)) or 1.0
         value = np.array([weight / self._largest for weight in weights]) * _SCALE
         self._worth = Worth(weights=weights, value=value, preference=preference)
-        self._longest_s = 0.0
+        self._longest_s, self._moved_s = 0.0, 0.0
+        self._search_s = self._searching.left_s()
         self.award = start
         self.best = self._worth.of(start)
         self.bound: int | None = None
@@ -150,13 +156,15 @@ class _Contest:
         gain = value - packing.cost(prices.price)
         for order in _orders(prices, gain, value):
             self._offer(greedy_by(packing, order))
-        self._repacking = Repacking(packing, self._worth, gain, self.award, limits.seed)
+        # Loading what is compiled takes a while: a clock that runs does not pay for it.
+        may_wait = limits.deadline is None
+        self._repacking = Repacking(packing, self._worth, gain, self.award, limits.seed, may_wait=may_wait)
         self._search = Search(packing, self._worth, gain, self.award, limits.seed)
         self._offer(self._repacking.award)
 
     def run(self) -> Found:
         """Make steps until the limits or a proof end it."""
-        steps = 10**9 if self._limits.steps is None else self._limits.steps
+        steps = _ENDLESS if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
         # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
         while number < steps and not self._is_finished(since):
@@ -207,9 +215,21 @@ class _Contest:
         elif number >= _ONLY_MOVES and number % _AUCTION_EVERY == 0 and self._has_time:
             self._auctioned(self._search.improve)
         else:
-            self._repacking.adopt(self.award, self.best)
-            self._repacking.run(_MOVES, self._searching.is_over)
-            self._offer(self._repacking.award)
+            self._move()
+
+    def _move(self) -> None:
+        """Make the moves of one step."""
+        repacking, searching = self._repacking, self._searching
+        repacking.adopt(self.award, self.best)
+        if self._limits.deadline is None:
+            repacking.run(_MOVES, lambda: False)
+        else:
+            began = searching.left_s()
+            others = max(0.0, self._search_s - began - self._moved_s)
+            due = max(_STEP_S, others * _FOR_MOVES / (1 - _FOR_MOVES) - self._moved_s)
+            repacking.run(_ENDLESS, lambda: searching.left_s() <= max(0.0, began - due))
+            self._moved_s += began - searching.left_s()
+        self._offer(repacking.award)
 
     @property
     def _has_time(self) -> bool:

@@ -147,12 +147,27 @@ def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
 def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
     """Return a table's bids and the capacities of every family."""
     rows = _stacked(table, claims_of(table, columns, guards))
-    return _packed(table, _reduced(rows.row, rows.column, rows.amount, rows.capacity, table.job))
+    return packing_from(table.job, rows.column, rows.row, rows.amount, rows.capacity)
+
+
+def packing_from(
+    job: IntArray, bid: IntArray, row: IntArray, amount: IntArray, capacity: IntArray
+) -> Packing:
+    """Return bids that take amounts of rows: ``bid[i]`` takes ``amount[i]`` of ``row[i]``.
+
+    Args:
+        job: of each bid, ascending, shape (bids,).
+        bid: of each entry, shape (entries,); ``row`` and ``amount`` alike.
+        row: which capacity it takes of.
+        amount: how much.
+        capacity: of each row, shape (rows,).
+    """
+    return _packed(job, _reduced(row, bid, amount, capacity, job))
 
 
 def full_packing(table: BidTable, claims: Iterable[Claim]) -> Packing:
     """Return the same with every capacity of every claim, one after another: rows tell what they are."""
-    return _packed(table, _stacked(table, claims))
+    return _packed(table.job, _stacked(table, claims))
 
 
 def _stacked(table: BidTable, claims: Iterable[Claim]) -> _Rows:
@@ -170,12 +185,12 @@ def _stacked(table: BidTable, claims: Iterable[Claim]) -> _Rows:
     return _Rows(*(np.concatenate(arrays) for arrays in (rows, bids, amounts, capacities)))
 
 
-def _packed(table: BidTable, rows: _Rows) -> Packing:
+def _packed(job: IntArray, rows: _Rows) -> Packing:
     order = np.argsort(rows.column, kind="stable")
     return Packing(
-        job=table.job,
-        first=np.flatnonzero(np.diff(table.job, prepend=-1)),
-        indptr=np.concatenate([[0], np.cumsum(np.bincount(rows.column, minlength=len(table)))]),
+        job=job,
+        first=np.flatnonzero(np.diff(job, prepend=-1)),
+        indptr=np.concatenate([[0], np.cumsum(np.bincount(rows.column, minlength=len(job)))]),
         row=rows.row[order],
         amount=rows.amount[order],
         capacity=rows.capacity,

@@ -1,0 +1,145 @@
+"""The search's loop compiled by numba, where the extra ``fast`` is installed.
+
+numba keeps what it compiled on disk (``__pycache__`` beside the source or the user's cache; NUMBA_CACHE_DIR
+moves it), so that a machine compiles once: at ``make demo`` and ``make test``, or by ``python -m
+aucsched.models.search.compiled``. Nothing that numba can do wrong ends a run: the same lines in plain Python
+take its place, and under a work limit give the same award.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock, Timer
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .moves import COUNTS, CYCLE_LENGTH, THRESHOLDS, Floats, Shape, State, make_moves
+
+#: Set to ``0``, the loop runs in plain Python also where numba is installed.
+SWITCH = "AUCSCHED_NUMBA"
+#: Seconds after which a user is told that something is being compiled: reading the cache takes less.
+_TOLD_AFTER_S = 2.0
+
+_log = logging.getLogger(__name__)
+_lock = Lock()
+
+Loop = Callable[[Shape, State, Floats, int], None]
+
+
+class _Loaded(NamedTuple):
+    """The compiled loop; None where the plain one has to do."""
+
+    loop: Loop | None
+
+
+_loaded: list[_Loaded] = []
+
+
+def compiled_loop() -> Loop | None:
+    """Return the compiled loop, None without a numba that works; the first call may take seconds.
+
+    Call it before a clock starts: a later call costs nothing.
+    """
+    with _lock:
+        if not _loaded:
+            _loaded.append(_Loaded(_load()))
+        return _loaded[0].loop
+
+
+def is_loaded() -> bool:
+    """Return whether the compiled loop is at hand without waiting."""
+    return bool(_loaded) and _loaded[0].loop is not None
+
+
+def _load() -> Loop | None:
+    if os.environ.get(SWITCH) == "0":
+        return None
+    try:
+        import numba  # noqa: PLC0415 - half a second, and an extra
+    except ImportError:
+        return None
+    except Exception as error:  # noqa: BLE001 - a numba that does not fit numpy or the machine
+        return _without(error)
+    try:
+        loop: Loop = numba.njit(cache=True)(make_moves)
+        with _said():
+            loop(*_smallest())
+    except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
+        return _without(error)
+    return loop
+
+
+def _without(error: Exception) -> Loop | None:
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    _log.warning("aucsched: numba cannot be used, the search runs in plain Python: %s", reason)
+    return None
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Tell what is waited for where it takes long."""
+    told = "aucsched: compiling the search, once on this machine; no time limit counts this"
+    timer = Timer(_TOLD_AFTER_S, _log.warning, [told])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _smallest() -> tuple[Shape, State, Any, int]:
+    """Return arguments of the types that the search passes: one bid on one row."""
+
+    def column(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.array(values, np.int64)
+
+    def real(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.ones(count)
+
+    shape = Shape(
+        indptr=column(0, 1),
+        row=column(0),
+        amount=column(1),
+        by_row=column(0, 1),
+        bid=column(0),
+        wanted=column(1),
+        weight=column(1),
+        liked=column(0),
+        pool=column(0),
+        own=1,
+        threshold=real(THRESHOLDS),
+        warmth=real(1),
+    )
+    counter = np.zeros(COUNTS, np.int64)
+    counter[CYCLE_LENGTH] = 1
+    state = State(
+        left=column(1),
+        place=column(0),
+        held=column(0),
+        holder=column(0),
+        short=column(0),
+        won=column(0),
+        best=column(0),
+        seen=column(0),
+        candidate=column(0),
+        key=real(1),
+        out=column(0),
+        into=column(0),
+        counter=counter,
+    )
+    return shape, state, real(1), 1
+
+
+def main() -> int:
+    """Compile, so that no later run has to; without numba there is nothing to do."""
+    compiled_loop()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,246 @@
+"""The search's loop: awards that fit, the optimum of tiny packings, the same answers compiled and not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucsched.bidgen.columns import IntArray
+from aucsched.models.search import compiled, repacking
+from aucsched.models.search.anytime import Limits, solve_anytime
+from aucsched.models.search.packing import Packing
+from aucsched.models.search.repacking import Repacking
+from aucsched.models.search.worth import Worth
+
+SEEDS = st.integers(0, 10**6)
+NOTHING = np.zeros(0, np.int64)
+EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"
+
+
+def random_packing(seed: int, jobs: int, rows: int = 5) -> tuple[Packing, Worth]:
+    """Jobs of one to three bids; some bids take nothing, some more than there is."""
+    rng = np.random.default_rng(seed)
+    job = np.repeat(np.arange(jobs), rng.integers(1, 4, jobs))
+    taken = [np.flatnonzero(rng.random(rows) < 0.5) for _ in job]
+    length = np.array([len(one) for one in taken])
+    packing = Packing(
+        job=job,
+        first=np.flatnonzero(np.diff(job, prepend=-1)),
+        indptr=np.concatenate([[0], np.cumsum(length)]),
+        row=np.concatenate([NOTHING, *taken]),
+        amount=rng.integers(1, 6, int(length.sum())),
+        capacity=rng.integers(2, 9, rows),
+    )
+    weights = rng.integers(0, 9, len(job)).tolist()
+    liked = rng.integers(0, 4, len(job)) / 4
+    return packing, Worth(weights=weights, value=np.array(weights, np.float64), preference=liked)
+
+
+def best_by_force(packing: Packing, worth: Worth) -> tuple[int, float]:
+    """Return the worth of the best award, by trying each bid or none of each job."""
+    ends = np.append(packing.first[1:], len(packing))
+    choices = [[-1, *range(first, end)] for first, end in zip(packing.first, ends, strict=True)]
+    awards = (np.array([bid for bid in chosen if bid >= 0], np.int64) for chosen in product(*choices))
+    return max(worth.of(award) for award in awards if (packing.use(award) <= packing.capacity).all())
+
+
+def is_sound(packing: Packing, award: IntArray) -> bool:
+    return len(np.unique(packing.job[award])) == len(award) and bool(
+        (packing.use(award) <= packing.capacity).all()
+    )
+
+
+def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repacking, "compiled_loop", lambda: None)
+
+
+@given(SEEDS)
+@settings(max_examples=40)
+def test_moves_reach_the_optimum_of_tiny_packings_preference_included(seed: int) -> None:
+    packing, worth = random_packing(seed, jobs=6)
+    moves = Repacking(packing, worth, worth.value, NOTHING, seed)
+    moves.run(2000, lambda: False)
+    assert is_sound(packing, moves.award)
+    assert worth.of(moves.award) == moves.best == best_by_force(packing, worth)
+
+
+@given(SEEDS, st.integers(5, 40))
+@settings(max_examples=60)
+def test_the_loop_keeps_its_books_whatever_it_did(seed: int, jobs: int) -> None:
+    """What moves left behind is what the award at hand would begin with: no drift, nothing fits beside it."""
+    packing, worth = random_packing(seed, jobs)
+    moves = Repacking(packing, worth, worth.value, NOTHING, seed)
+    for _ in range(5):
+        moves.run(37, lambda: False)
+        state, best = moves._state, moves.best  # noqa: SLF001 - the books are inside
+        award = np.flatnonzero(np.asarray(state.won))
+        assert is_sound(packing, award)
+        fresh = moves._rows.state(award, moves._arrays, np.array(state.counter))  # noqa: SLF001
+        for name in ("left", "place", "held", "short"):
+            assert np.array_equal(getattr(fresh, name), getattr(state, name)), name
+        assert not (np.asarray(state.short)[np.asarray(state.won) == 0] == 0).any()
+        assert worth.of(moves.award) == best
+
+
+@given(SEEDS)
+@settings(max_examples=30)
+def test_more_moves_are_never_worse_and_pieces_make_no_difference(seed: int) -> None:
+    packing, worth = random_packing(seed, jobs=30)
+    whole, pieces = (Repacking(packing, worth, worth.value, NOTHING, 3) for _ in range(2))
+    before = whole.best
+    whole.run(300, lambda: False)
+    for piece in (1, 99, 150, 50):
+        pieces.run(piece, lambda: False)
+        assert pieces.best >= before
+        before = pieces.best
+    assert pieces.best == whole.best
+    assert np.array_equal(pieces.award, whole.award)
+
+
+@pytest.fixture
+def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that has looked for nothing yet, and in which numba cannot be imported."""
+    monkeypatch.setattr(compiled, "_loaded", [])
+    monkeypatch.setitem(sys.modules, "numba", None)
+    return iter(())
+
+
+def searched(packing: Packing, worth: Worth, steps: int) -> tuple[list[int], object]:
+    limits = Limits(deadline=None, steps=steps, seed=5, clock=lambda: 0.0)
+    found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+    return found.award.tolist(), found.bound
+
+
+def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    packing, worth = random_packing(2, jobs=400, rows=60)
+    assert len(packing) > repacking.FEW_BIDS
+    fast = Repacking(packing, worth, worth.value, NOTHING, 1)
+    assert fast.is_compiled
+    fast.run(1500, lambda: False)
+    with_steps = searched(packing, worth, 20)
+    in_plain_python(monkeypatch)
+    slow = Repacking(packing, worth, worth.value, NOTHING, 1)
+    assert not slow.is_compiled
+    slow.run(1500, lambda: False)
+    assert slow.best == fast.best
+    assert np.array_equal(slow.award, fast.award)
+    assert list(slow._state.counter) == list(fast._state.counter)  # noqa: SLF001 - every number drawn alike
+    assert searched(packing, worth, 20) == with_steps
+
+
+@pytest.mark.usefixtures("without_numba")
+def test_without_numba_plain_python_does_and_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    packing, worth = random_packing(2, jobs=400, rows=60)
+    moves = Repacking(packing, worth, worth.value, NOTHING, 1)
+    assert not moves.is_compiled
+    moves.run(20, lambda: False)
+    assert is_sound(packing, moves.award)
+    assert not caplog.records
+
+
+def test_a_numba_that_fails_is_named_once_and_does_no_harm(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    numba = pytest.importorskip("numba")
+
+    def broken(**_: object) -> object:
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(compiled, "_loaded", [])
+    monkeypatch.setattr(numba, "njit", broken)
+    assert compiled.compiled_loop() is None
+    assert compiled.compiled_loop() is None
+    said = "aucsched: numba cannot be used, the search runs in plain Python: "
+    (record,) = caplog.records
+    assert record.getMessage() == f"{said}cannot cache function: no locator available"
+
+
+def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    packing, worth = random_packing(2, jobs=400, rows=60)
+
+    def forbidden() -> None:
+        raise AssertionError("loaded while the clock ran")
+
+    monkeypatch.setattr(compiled, "_loaded", [])
+    monkeypatch.setattr(repacking, "compiled_loop", forbidden)
+    ticks = iter(range(10**6))
+    limits = Limits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
+    found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+    assert is_sound(packing, found.award)
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+_HELP = """
+from aucsched.cli import run
+run(["schedule", "--help"])
+"""
+
+
+@pytest.mark.parametrize("code", ["import aucsched", _HELP])
+def test_nobody_who_does_not_search_imports_numba(code: str) -> None:
+    done = python(f"{code}\nimport sys\nassert 'numba' not in sys.modules")
+    assert done.stderr == ""
+
+
+_SCHEDULE = """
+import time
+import aucsched
+from aucsched.models.search import compiled
+
+loaded = []
+
+def clock():
+    loaded.append(compiled.is_loaded())
+    return time.perf_counter()
+
+aucsched.schedule(aucsched.load_snapshot({example!r}), time_limit_s=0.5, clock=clock)
+assert all(loaded), loaded
+"""
+
+
+@pytest.mark.slow
+def test_what_is_compiled_is_at_hand_before_the_clock_starts(tmp_path: Path) -> None:
+    """With an empty cache, as on a fresh machine, and then with a full one."""
+    pytest.importorskip("numba")
+    code = _SCHEDULE.format(example=str(EXAMPLE))
+    for _ in range(2):
+        done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
+        assert "cannot be used" not in done.stderr
+        assert any(tmp_path.rglob("*.nbi"))
+
+
+@pytest.mark.slow
+def test_a_broken_numba_is_named_and_the_step_goes_on_without(tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("raise RuntimeError('numba needs another numpy')\n")
+    code = _SCHEDULE.format(example=str(EXAMPLE)).replace("assert all(", "assert not any(")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = python(code, PYTHONPATH=path)
+    said = "aucsched: numba cannot be used, the search runs in plain Python: numba needs another numpy\n"
+    assert done.stderr == said
+
+
+def test_the_switch_leaves_numba_alone() -> None:
+    code = (
+        "import sys\nfrom aucsched.models.search import compiled\nassert compiled.compiled_loop() is None\n"
+        "assert 'numba' not in sys.modules"
+    )
+    python(code, **{compiled.SWITCH: "0"})
