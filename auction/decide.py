@@ -36,7 +36,7 @@ from .state import State
 #: Share of the limit after which a step has decided: then awards are checked and losers told why.
 _FOR_DECIDING = 0.9
 #: Jobs that could start from which on only some of those that ask for the same bid.
-_MANY = 100
+MANY = 100
 #: Share of the time that is left for an attempt after which another may follow.
 _FIRST_OF_TWO = 0.5
 
@@ -67,7 +67,12 @@ class Decision:
 
 
 def decide(
-    state: State, queue: Iterable[Demand], options: StepOptions, *, window: int | None = None
+    state: State,
+    queue: Iterable[Demand],
+    options: StepOptions,
+    *,
+    window: int | None = None,
+    all_bid_up_to: int = MANY,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -76,6 +81,7 @@ def decide(
         queue: the waiting jobs that the model can express, highest priority first.
         options: of the step.
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
+        all_bid_up_to: with more jobs that could start, only some of those that ask for the same bid.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -83,13 +89,13 @@ def decide(
     """
     size = options.window if window is None else window
     waiting = tuple(demand for demand, _ in zip(queue, range(size), strict=False))
-    return _Step(state, waiting, options, size).run()
+    return _Step(state, waiting, options, size, all_bid_up_to).run()
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     could_start = _could_start(window, state)
-    return _split(window, _not_too_many_alike(window, could_start, state, reserve), could_start)
+    return _split(window, _not_too_many_alike(window, could_start, state, reserve, MANY), could_start)
 
 
 def _split(
@@ -117,7 +123,9 @@ def _split(
 class _Step:
     """One step: its window, its reservations and its attempts."""
 
-    def __init__(self, state: State, window: tuple[Demand, ...], options: StepOptions, size: int) -> None:
+    def __init__(
+        self, state: State, window: tuple[Demand, ...], options: StepOptions, size: int, all_bid_up_to: int
+    ) -> None:
         self._state = state
         self._window = window
         self._options = options
@@ -126,7 +134,7 @@ class _Step:
         self._deadline = end if options.is_timed else None
         self._attempts: list[AttemptResult] = []
         self._could_start = _could_start(window, state)
-        self._bidding = _not_too_many_alike(window, self._could_start, state, options.reserve)
+        self._bidding = _not_too_many_alike(window, self._could_start, state, options.reserve, all_bid_up_to)
         self._left_out = self._could_start - self._bidding
 
     def run(self) -> Decision:
@@ -234,7 +242,7 @@ class _Step:
 
     def _passes_over(self, demand: Demand) -> bool:
         """Return whether nothing is reserved for a job, as for one whose limits are used up."""
-        return self._state.columns.pools.passes_over(demand.job)
+        return not demand.reserves or self._state.columns.pools.passes_over(demand.job)
 
     def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
         """Reserve for the first jobs that did not start; return whether the award delays any of them."""
@@ -263,7 +271,7 @@ def _could_start(window: tuple[Demand, ...], state: State) -> set[str]:
 
 
 def _not_too_many_alike(
-    window: tuple[Demand, ...], could_start: set[str], state: State, reserve: int
+    window: tuple[Demand, ...], could_start: set[str], state: State, reserve: int, all_bid_up_to: int
 ) -> set[str]:
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
@@ -272,7 +280,7 @@ def _not_too_many_alike(
     as reservations are made: the first blocked jobs are among them. Where few could start, all bid, so that
     prices and reasons know of each.
     """
-    if len(could_start) <= _MANY:
+    if len(could_start) <= all_bid_up_to:
         return could_start
     view = View(state.columns, state.columns.free)
     seen: dict[int, int] = {}

@@ -46,6 +46,7 @@ class Demand:
         required: nodes that must be among its own, sorted.
         variants: at least one.
         kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
+        reserves: whether a reservation is made for it where the step reserves.
     """
 
     index: int
@@ -65,6 +66,7 @@ class Demand:
     licenses: Mapping[str, int]
     variants: tuple[Variant, ...]
     kind: int = -1
+    reserves: bool = True
 
     @property
     def memory_per_unit(self) -> int:
@@ -247,6 +249,7 @@ def _kind_key(demand: Demand) -> object:
         *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
         *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
         *(demand.job.time_limit_s, request.cores, request.cores_per_node),
+        tuple(demand.job.limits_by_nodes_s.items()),
     )
 
 
