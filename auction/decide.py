@@ -36,7 +36,7 @@ from .state import State
 #: Share of the limit after which a step has decided: then awards are checked and losers told why.
 _FOR_DECIDING = 0.9
 #: Jobs that could start from which on only some of those that ask for the same bid.
-MANY = 100
+_MANY = 100
 #: Share of the time that is left for an attempt after which another may follow.
 _FIRST_OF_TWO = 0.5
 
@@ -72,7 +72,7 @@ def decide(
     options: StepOptions,
     *,
     window: int | None = None,
-    all_bid_up_to: int = MANY,
+    all_bid_up_to: int | None = None,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -81,7 +81,7 @@ def decide(
         queue: the waiting jobs that the model can express, highest priority first.
         options: of the step.
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
-        all_bid_up_to: with more jobs that could start, only some of those that ask for the same bid.
+        all_bid_up_to: with more jobs that could start, only some of those that ask alike bid; None: 100.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -89,13 +89,13 @@ def decide(
     """
     size = options.window if window is None else window
     waiting = tuple(demand for demand, _ in zip(queue, range(size), strict=False))
-    return _Step(state, waiting, options, size, all_bid_up_to).run()
+    return _Step(state, waiting, options, size, _MANY if all_bid_up_to is None else all_bid_up_to).run()
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     could_start = _could_start(window, state)
-    return _split(window, _not_too_many_alike(window, could_start, state, reserve, MANY), could_start)
+    return _split(window, _not_too_many_alike(window, could_start, state, reserve, _MANY), could_start)
 
 
 def _split(
