@@ -77,6 +77,7 @@ def decide(
     *,
     window: int | None = None,
     mix: Mix | None = None,
+    all_bid_up_to: int | None = None,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -86,6 +87,7 @@ def decide(
         options: of the step.
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
         mix: what waits and what runs, where a balance is kept; None: as the whole queue and the state say.
+        all_bid_up_to: with more jobs that could start, only some of those that ask alike bid; None: 100.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -95,24 +97,32 @@ def decide(
     jobs = iter(queue)
     waiting = tuple(islice(jobs, size))
     end = options.clock() + _FOR_DECIDING * options.time_limit_s
+    many = _MANY if all_bid_up_to is None else all_bid_up_to
     if not options.balance:
-        return _Step(state, waiting, options, size, end).run()
+        return _Step(state, waiting, options, size, end, many).run()
     mix = mix_of(state, (*waiting, *jobs)) if mix is None else mix
     free, since = state.columns.free, mix.since
     waits = {demand.job.id: state.now - since[demand.job.id] for demand in waiting if demand.job.id in since}
     balance = balance_of(mix.waiting, waiting, mix.held, free, waits=waits)
-    found = _Step(state, waiting, options, size, end, balance).run()
-    if found.starts or found.discarded or state.holds or balance.is_draining:
+    found = _Step(state, waiting, options, size, end, many, balance).run()
+    if found.starts or found.discarded or state.holds:
         return found
-    # What no even part of a job fits, or no share holds, must not keep an empty machine idle.
-    drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
-    return _Step(state, waiting, options, size, end, drained).run()
+    if not balance.is_draining:
+        # What no share holds must not keep an empty machine idle.
+        drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
+        found = _Step(state, waiting, options, size, end, many, drained).run()
+        if found.starts or found.discarded:
+            return found
+    # Nor what no even part of a job fits: first bids are not all places.
+    return _Step(state, waiting, options, size, end, many).run()
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     could_start = _could_start(window, state.columns)
-    return _split(window, _not_too_many_alike(window, could_start, state.columns, reserve), could_start)
+    return _split(
+        window, _not_too_many_alike(window, could_start, state.columns, reserve, _MANY), could_start
+    )
 
 
 def _split(
@@ -147,6 +157,7 @@ class _Step:
         options: StepOptions,
         size: int,
         end: float,
+        all_bid_up_to: int,
         balance: Balance | None = None,
     ) -> None:
         self._state = state
@@ -158,7 +169,9 @@ class _Step:
         self._deadline = end if options.is_timed else None
         self._attempts: list[AttemptResult] = []
         self._could_start = _could_start(window, self._columns)
-        self._bidding = _not_too_many_alike(window, self._could_start, self._columns, options.reserve)
+        self._bidding = _not_too_many_alike(
+            window, self._could_start, self._columns, options.reserve, all_bid_up_to
+        )
         self._left_out = self._could_start - self._bidding
         self._overdue = frozenset[str]() if balance is None else balance.overdue
 
@@ -280,7 +293,7 @@ class _Step:
         """
         if self._balance is not None and not self._options.reserve and demand.job.id not in self._overdue:
             return True
-        return self._columns.pools.passes_over(demand.job)
+        return not demand.reserves or self._columns.pools.passes_over(demand.job)
 
     def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
         """Reserve for the first jobs that did not start; return whether the award delays any of them."""
@@ -311,7 +324,7 @@ def _could_start(window: tuple[Demand, ...], columns: Columns) -> set[str]:
 
 
 def _not_too_many_alike(
-    window: tuple[Demand, ...], could_start: set[str], columns: Columns, reserve: int
+    window: tuple[Demand, ...], could_start: set[str], columns: Columns, reserve: int, all_bid_up_to: int
 ) -> set[str]:
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
@@ -320,7 +333,7 @@ def _not_too_many_alike(
     as reservations are made: the first blocked jobs are among them. Where few could start, all bid, so that
     prices and reasons know of each.
     """
-    if len(could_start) <= _MANY:
+    if len(could_start) <= all_bid_up_to:
         return could_start
     views = GuardedViews(columns, columns.free)
     seen: dict[int, int] = {}

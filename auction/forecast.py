@@ -74,7 +74,7 @@ def earliest_start(snapshot: Snapshot, job_id: str, awards: Iterable[Award] = ()
 
 def limits_of(starts: Iterable[Start]) -> list[tuple[Spot, float | None]]:
     """Return what starts hold, and for how long."""
-    return [(start.spot, start.demand.job.time_limit_s) for start in starts]
+    return [(start.spot, start.demand.job.limit_on_s(len(start.spot.nodes))) for start in starts]
 
 
 class Forecast:

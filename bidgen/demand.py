@@ -47,6 +47,7 @@ class Demand:
         variants: at least one.
         kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
         worth: what starting it counts in the objective; None: its priority.
+        reserves: whether a reservation is made for it where the step reserves.
     """
 
     index: int
@@ -67,6 +68,7 @@ class Demand:
     variants: tuple[Variant, ...]
     kind: int = -1
     worth: int | None = None
+    reserves: bool = True
 
     @property
     def memory_per_unit(self) -> int:
@@ -249,6 +251,7 @@ def _kind_key(demand: Demand) -> object:
         *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
         *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
         *(demand.job.time_limit_s, request.cores, request.cores_per_node),
+        tuple(demand.job.limits_by_nodes_s.items()),
     )
 
 

@@ -8,8 +8,9 @@ of higher-priority jobs. The caps are dealt by priority after one bid for everyb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import product
 from math import ceil
 
 import numpy as np
@@ -218,10 +219,10 @@ class _Generator:
             return Draft.joined([])
         choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
         kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
-        for variant, choice in choices:
+        for part, (variant, choice) in product(self._by_limits(demand), choices):
             if self.is_over():
                 break
-            for phase, draft in self._families(demand, variant, choice, most, stagger):
+            for phase, draft in self._families(part, variant, choice, most, stagger):
                 kept[phase].append(draft)
         if self._options.order == "figure-4.5":
             return _by_figure(kept, most)
@@ -233,6 +234,27 @@ class _Generator:
         if placement is None:
             return draft
         return Draft.joined([self.placed(placement), draft])
+
+    def _by_limits(self, demand: Demand) -> list[Demand]:
+        """Return a job once for each set of reservations that limits it on some of its node counts.
+
+        On more nodes a job may be through before a reservation that it would run into on fewer.
+        """
+        job = demand.job
+        if not job.limits_by_nodes_s or not self._guards:
+            return [demand]
+        counts: dict[tuple[bool, ...], dict[int, float]] = {}
+        for count, seconds in job.limits_by_nodes_s.items():
+            outlasted = tuple(
+                guard.outlasts(job, count) for guard in self._guards if isinstance(guard, Guard)
+            )
+            counts.setdefault(outlasted, {})[count] = seconds
+        if len(counts) == 1:
+            return [demand]
+        return [
+            replace(demand, job=replace(job, limits_by_nodes_s=mine, time_limit_s=ceil(max(mine.values()))))
+            for mine in counts.values()
+        ]
 
     def _scatter(
         self,

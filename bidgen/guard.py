@@ -41,11 +41,17 @@ class Guard:
         """Whether nothing has to end first: the job could start now."""
         return self.time <= self.now
 
-    def outlasts(self, job: Job) -> bool:
-        """Return whether a job started now could still run when the reservation starts."""
+    def outlasts(self, job: Job, nodes: int | None = None) -> bool:
+        """Return whether a job started now could still run when the reservation starts.
+
+        Args:
+            job: the job.
+            nodes: on how many it starts; None: on as many as it runs on for the longest.
+        """
         if job.id == self.job.id:
             return False
-        return job.time_limit_s is None or self.now + job.time_limit_s > self.time
+        limit = job.longest_s if nodes is None else job.limit_on_s(nodes)
+        return limit is None or self.now + limit > self.time
 
     def copy(self) -> Guard:
         """Return one whose room is lessened independently."""
@@ -67,7 +73,7 @@ class Guard:
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""
-        if not self.outlasts(job):
+        if not self.outlasts(job, len(nodes)):
             return
         _, here, there = np.intersect1d(self.nodes, nodes, assume_unique=True, return_indices=True)
         own = self.kept.get(job.id)
@@ -75,16 +81,22 @@ class Guard:
             left, counts = amounts_of(self.room, resource), amounts_of(held, resource)[there]
             left[here] -= counts if own is None else beyond(counts, amounts_of(own, resource)[here])
 
-    def of_jobs(self, table: BidTable) -> BoolArray:
-        """Return which jobs of a table's window would hold their nodes too long, shape (jobs,)."""
-        return np.array([self.outlasts(demand.job) for demand in table.demands], np.bool_)
+    def of_bids(self, table: BidTable) -> BoolArray:
+        """Return which bids of a table would hold their nodes too long, shape (bids,)."""
+        jobs = [demand.job for demand in table.demands]
+        long = np.array([self.outlasts(job) for job in jobs], np.bool_)[table.job]
+        for place, job in enumerate(jobs):
+            if job.limits_by_nodes_s:
+                for bid in np.flatnonzero(table.job == place).tolist():
+                    long[bid] = self.outlasts(job, int(table.lengths[bid]))
+        return long
 
     def places(self, table: BidTable) -> tuple[IntArray, BoolArray]:
         """Return where among the guarded nodes each entry stands, and whether it counts; shape (entries,)."""
         if not len(self.nodes):
             return np.zeros(len(table.node), np.int64), np.zeros(len(table.node), np.bool_)
         place = np.minimum(np.searchsorted(self.nodes, table.node), len(self.nodes) - 1)
-        long = self.of_jobs(table)[np.repeat(table.job, table.lengths)]
+        long = np.repeat(self.of_bids(table), table.lengths)
         return place, long & (self.nodes[place] == table.node)
 
     def credit(self, table: BidTable, resource: Resource) -> IntArray | None:

@@ -208,7 +208,10 @@ def _classified(field: Field, start: IntArray, length: IntArray, rules: Rules) -
 
 
 def node_counts(demand: Demand, variant: Variant, usable: int) -> list[int]:
-    """Return the node counts to bid with, fewest first: both ends of a range and two between."""
+    """Return the node counts to bid with, fewest first: both ends of a range and two between.
+
+    Of a job whose run time depends on the count, all counts that it names.
+    """
     if demand.node_counts is None:
         return []
     span = demand.node_counts
@@ -217,4 +220,6 @@ def node_counts(demand: Demand, variant: Variant, usable: int) -> list[int]:
         most = min(most, demand.units // demand.least)
     if most < span.minimum:
         return []
+    if demand.job.limits_by_nodes_s:
+        return sorted(count for count in demand.job.limits_by_nodes_s if span.minimum <= count <= most)
     return sorted({round(value) for value in np.linspace(span.minimum, most, 4)})

@@ -202,6 +202,8 @@ class Job:
         hold: why the job is held, or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
         speedup: the speedup model of a malleable job, kept as given.
+        limits_by_nodes_s: seconds by node count, where they depend on it: the job bids on these counts of its
+            range, on each for that long. ``time_limit_s`` is not shorter than any of them.
     """
 
     id: str
@@ -221,6 +223,7 @@ class Job:
     min_nodes: int | None = None
     max_nodes: int | None = None
     speedup: object = None
+    limits_by_nodes_s: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         named(self.id, "id")
@@ -235,6 +238,15 @@ class Job:
         at_least(self.max_nodes, 1, "max_nodes")
         if self.min_nodes is not None and self.max_nodes is not None and self.max_nodes < self.min_nodes:
             raise InputError(f"{self.max_nodes} is below min_nodes {self.min_nodes}", path="max_nodes")
+
+    @property
+    def longest_s(self) -> float | None:
+        """For how many seconds the job may run on whatever nodes; None: without end."""
+        return max(self.limits_by_nodes_s.values(), default=self.time_limit_s)
+
+    def limit_on_s(self, nodes: int) -> float | None:
+        """Return for how many seconds the job may run on so many nodes; None: without end."""
+        return self.limits_by_nodes_s.get(nodes, self.time_limit_s)
 
 
 def exact_priority(value: Decimal | float | str) -> int | Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -103,6 +103,21 @@ class Switch:
         named(self.name, "name")
         if bool(self.nodes) == bool(self.switches):
             raise InputError(f"switch {self.name!r} needs either nodes or switches", path="")
+
+
+def part_of_tree(switches: Iterable[Switch], names: Container[str]) -> tuple[Switch, ...]:
+    """Return the part of a tree that stands above some nodes, given by name."""
+    left = list(switches)
+    kept: dict[str, Switch] = {}
+    while True:
+        done = len(kept)
+        for switch in left:
+            nodes = tuple(name for name in switch.nodes if name in names)
+            below = tuple(name for name in switch.switches if name in kept)
+            if nodes or below:
+                kept[switch.name] = Switch(name=switch.name, nodes=nodes, switches=below)
+        if len(kept) == done:
+            return tuple(kept[switch.name] for switch in left if switch.name in kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

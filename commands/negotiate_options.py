@@ -12,6 +12,7 @@ from ..cluster.errors import InputError, OptionError
 from .outputs import OUTPUT, format_option, output_option, shown
 
 if TYPE_CHECKING:
+    from ..negotiation.mappers.mapping import Engine
     from ..negotiation.parties.batch_state import BatchSettings
     from ..runtime.settings import RuntimeSettings
     from ..simulation.negotiated.esp import Mix
@@ -125,6 +126,21 @@ _BATCH = (
         type=click.FloatRange(0),
         help="Mapper auction: seconds after which none may delay a waiting job; default 5400.",
     ),
+    click.option(
+        "--strategy",
+        type=click.Choice(["exact", "anytime", "greedy"]),
+        help="Mapper auction: of each Map, as in aucsched schedule; default greedy, with a limit anytime.",
+    ),
+    click.option(
+        "--work-limit",
+        type=click.IntRange(0, 10**7),
+        help="Mapper auction: steps of the search, or nodes of an exact solve; default 2 for these.",
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        help="Mapper auction: instead of work, seconds of each Map: one run may differ from another.",
+    ),
     click.option("--atomic", is_flag=True, help="Maps start whole or not at all."),
 )
 
@@ -235,9 +251,13 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
         raise OptionError("--third-of needs --decision paper")
     if options["patience"] is not None and options["mapper"] != "auction":
         raise OptionError("--patience needs --mapper auction")
+    if options["mapper"] == "greedy" and any(arrival.job.max_switches for arrival in play.arrivals):
+        raise OptionError("--mapper greedy counts nodes: for max_switches take --mapper auction")
+    engine = _engine(options)
     patience = {} if options["patience"] is None else {"patience_s": options["patience"]}
     return BatchSettings(
         **patience,
+        engine=engine,
         mapper=options["mapper"],
         decision=options["decision"],
         depth=options["depth"],
@@ -248,6 +268,17 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
         ends_when_done=True,
         switches=play.switches,
     )
+
+
+def _engine(options: dict[str, Any]) -> Engine:
+    from ..negotiation.mappers.mapping import Engine
+
+    limits = {"work_limit": options["work_limit"], "time_limit_s": options["time_limit"]}
+    given = [name for name in ("strategy", "work_limit", "time_limit") if options[name] is not None]
+    if given and options["mapper"] != "auction":
+        raise OptionError(f"--{given[0].replace('_', '-')} needs --mapper auction")
+    has_limit = any(value is not None for value in limits.values())
+    return Engine(strategy=options["strategy"] or ("anytime" if has_limit else "greedy"), **limits)
 
 
 def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:

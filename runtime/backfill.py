@@ -10,11 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+import msgspec
+
 from .draft import Draft
 from .machine import DIGITS
 from .profile import Profile
 from .records import MapEntry
 from .speedup import relative_speed
+from .standing import is_choosy, start_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,33 +61,56 @@ def plan(draft: Draft, entries: Sequence[MapEntry], wanted: dict[str, int]) -> l
     profiles = profiles_of(draft)
     _reserve_suspended(draft, profiles)
     reserved: list[Planned] = []
+    kept: list[_Kept] = []
     # Reservations only take nodes away: a job like one before it cannot start before that one.
     tried: dict[tuple[str, int, float], float] = {}
     for entry in entries:
         profile = profiles.get(entry.partition)
         if entry.job in draft.starts or profile is None:
             continue
-        count = _count_now(profile, entry)
+        count = _start_now(draft, profile, entry, wanted.get(entry.job, 0), kept)
         if count:
             profile.add(draft.now_s, draft.now_s + run_time_s(entry, count), -count)
-            draft.start(entry, count, wanted.get(entry.job, 0))
+        elif is_choosy(entry):
+            reserved.append(_reserve_where_it_may(draft, profile, entry, kept))
         else:
             reserved.append(_reserve(profile, entry, tried))
     return reserved
 
 
-def _count_now(profile: Profile, entry: MapEntry) -> int:
-    """Return on how many nodes a job may start now without delaying any before it, 0: on none.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """Nodes that a job which may not use every node waits for, and when it would start."""
 
-    A mapped job takes what it is mapped to; else the most of its negotiated range.
+    start_s: float
+    nodes: int
+
+
+def _start_now(draft: Draft, profile: Profile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]) -> int:
+    """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
+
+    A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not use every
+    node takes fewer of its range where there are not so many that it may use.
     """
     low, high = entry.node_count.min, entry.node_count.max
     if entry.node_cnt:
-        low = high = entry.node_cnt
+        low, high = min(low, entry.node_cnt) if is_choosy(entry) else entry.node_cnt, entry.node_cnt
     for count in range(min(high, profile.free[0]), low - 1, -1):
-        if profile.holds(count, run_time_s(entry, count)):
+        seconds = run_time_s(entry, count)
+        if not profile.holds(count, seconds):
+            continue
+        avoid = union_of(one.nodes for one in kept if one.start_s < draft.now_s + seconds)
+        if draft.start(entry, count, wanted, avoid):
             return count
     return 0
+
+
+def union_of(sets: Iterable[int]) -> int:
+    """Return the union of node sets."""
+    union = 0
+    for nodes in sets:
+        union |= nodes
+    return union
 
 
 def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:
@@ -94,7 +120,35 @@ def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, floa
     like = (entry.partition, count, seconds)
     start = profile.earliest(count, seconds, after=tried.get(like, -inf))
     tried[like] = start
-    end = round(start + seconds, DIGITS) if start < inf else start
+    return _reserved(profile, entry, start, count)
+
+
+def _reserve_where_it_may(draft: Draft, profile: Profile, entry: MapEntry, kept: list[_Kept]) -> Planned:
+    """Reserve the first time at which enough nodes are free that the job may use, and keep these.
+
+    Which nodes are below few switches only its Map can say: any that it may use are kept then.
+    """
+    anywhere = msgspec.structs.replace(entry, max_switches=None)
+    ends = [(draft.end_s(job), draft.nodes[name]) for name, job in draft.machine.running.items()]
+    for started, nodes in draft.starts.values():
+        ends.append((round(draft.now_s + run_time_s(started, nodes.bit_count()), DIGITS), nodes))
+    taken = union_of(one.nodes for one in kept)
+    # So many as negotiated may never stand together: the range opens for jobs that have a reservation.
+    for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
+        free = draft.idle
+        for end, nodes in [(draft.now_s, 0), *sorted(ends)]:
+            free |= nodes
+            found = start_nodes(anywhere, draft.machine, free & ~taken, count)
+            if found:
+                kept.append(_Kept(start_s=end, nodes=found))
+                start = profile.earliest(count, run_time_s(entry, count), after=end)
+                return _reserved(profile, entry, start, count)
+    return Planned(entry=entry, start_s=inf, end_s=inf, count=entry.node_count.min)
+
+
+def _reserved(profile: Profile, entry: MapEntry, start: float, count: int) -> Planned:
+    """Cut a reservation out of the profile."""
+    end = round(start + run_time_s(entry, count), DIGITS) if start < inf else start
     profile.add(start, end, -count)
     return Planned(entry=entry, start_s=start, end_s=end, count=count)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .backfill import Planned
 from .draft import Draft
+from .standing import usable
 
 
 def accepts(
@@ -48,8 +49,12 @@ def _idle_is_useful(draft: Draft, reserved: Sequence[Planned]) -> bool:
         idle = draft.idle_in(partition).bit_count()
         if not idle:
             continue
-        if any(p.entry.partition == partition and p.entry.min_nodes <= idle for p in reserved):
+        if any(
+            p.entry.partition == partition
+            and p.entry.min_nodes <= usable(p.entry, draft.machine, draft.idle).bit_count()
+            for p in reserved
+        ):
             return True
-        if any(draft.count[job.entry.job] < job.entry.max_nodes for job in draft.elastic(partition)):
+        if any(draft.count[job.entry.job] < draft.reach(job.entry.job) for job in draft.elastic(partition)):
             return True
     return False

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from .machine import Machine, Running, highest, lowest, nearest, started
+from .machine import Machine, Running, highest, started
 from .records import MapEntry
+from .standing import is_choosy, more_nodes, start_nodes
 
 
 class Draft:
@@ -60,30 +61,68 @@ class Draft:
         return job.planned_end_s(job.pace if count == job.count else count, self.now_s)
 
     def resize(self, job: str, count: int) -> None:
-        """Give a running job another size: it gives its last nodes, or takes idle ones near its own."""
+        """Give a running job another size: it gives its last nodes, or takes idle ones near its own.
+
+        One that may not use every node may stay smaller than that.
+        """
         held, change = self.nodes[job], count - self.count[job]
         if change < 0:
             given = highest(held, -change)
             self.nodes[job] = held & ~given
             self.idle |= given
         else:
-            taken = nearest(self.idle_in(self._part[job]), held, change)
+            taken = self._more(job, change)
             self.nodes[job] = held | taken
             self.idle &= ~taken
         self.count[job] = self.nodes[job].bit_count()
 
-    def start(self, entry: MapEntry, count: int, wanted: int = 0) -> None:
-        """Let a job start on ``wanted`` where they are idle, and the first idle nodes besides."""
-        idle = self.idle_in(entry.partition)
-        chosen = lowest(wanted & idle, count)
-        chosen |= lowest(idle & ~chosen, count - chosen.bit_count())
+    def start(self, entry: MapEntry, count: int, wanted: int = 0, avoid: int = 0) -> bool:
+        """Let a job start on ``wanted`` where they are idle, and the first idle nodes besides.
+
+        Args:
+            entry: the job.
+            count: on how many.
+            wanted: where its Map puts it.
+            avoid: nodes that it may not use.
+
+        Returns:
+            Whether it starts: one that may not use every node, or not all idle ones, may not.
+        """
+        chosen = start_nodes(entry, self.machine, self.idle & ~avoid, count, wanted)
+        if not chosen:
+            return False
         self.idle &= ~chosen
         self.starts[entry.job] = (entry, chosen)
+        return True
+
+    def reach(self, job: str) -> int:
+        """Return to how many nodes a running job, or one that would start, could grow on what is idle."""
+        entry, held = self._held(job)
+        if not is_choosy(entry):
+            return entry.max_nodes
+        return held.bit_count() + self._more(job, entry.max_nodes - held.bit_count()).bit_count()
+
+    def _held(self, job: str) -> tuple[MapEntry, int]:
+        """Return the entry of a job that runs or would start, and its nodes."""
+        return self.starts.get(job) or (self.machine.running[job].entry, self.nodes[job])
+
+    def _more(self, job: str, count: int) -> int:
+        """Return idle nodes that a job may take, up to ``count``."""
+        entry, held = self._held(job)
+        return more_nodes(entry, self.machine, held, self.idle, count) if count > 0 else 0
+
+    def saved(self) -> tuple[int, dict[str, int], dict[str, int]]:
+        """Return what ``restore`` brings back: who holds which nodes."""
+        return self.idle, dict(self.nodes), dict(self.count)
+
+    def restore(self, saved: tuple[int, dict[str, int], dict[str, int]]) -> None:
+        """Let running jobs hold what they held when this was saved."""
+        self.idle, self.nodes, self.count = saved
 
     def resize_start(self, job: str, count: int) -> None:
         """Give a job that would start more nodes."""
         entry, nodes = self.starts[job]
-        taken = nearest(self.idle_in(entry.partition), nodes, count - nodes.bit_count())
+        taken = self._more(job, count - nodes.bit_count())
         self.idle &= ~taken
         self.starts[job] = (entry, nodes | taken)
 

@@ -56,6 +56,9 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         deadline_s: when it should have ended.
         hint: what limits it.
         can_suspend: whether it may be suspended for an urgent job.
+        eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
+        contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
+        max_switches: it starts below at most so many leaf switches, where its Map says, and does not grow.
     """
 
     job: str
@@ -74,6 +77,9 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deadline_s: float | None = None
     hint: Hint = Hint.NONE
     can_suspend: bool = True
+    eligible: tuple[tuple[str, ...], ...] = ()
+    contiguous: bool = False
+    max_switches: int | None = None
 
 
 class OfferReservation(

@@ -23,11 +23,11 @@ def _share_out(draft: Draft, partition: str) -> None:
     idle = draft.idle_in(partition).bit_count()
     if not idle:
         return
-    room = {job.entry.job: job.entry.max_nodes for job in draft.elastic(partition)}
+    room = {job.entry.job: draft.reach(job.entry.job) for job in draft.elastic(partition)}
     held = {name: draft.count[name] for name in room}
     for name, (entry, nodes) in draft.starts.items():
         if entry.partition == partition and entry.type == "malleable":
-            room[name], held[name] = entry.max_nodes, nodes.bit_count()
+            room[name], held[name] = draft.reach(name), nodes.bit_count()
     before = dict(held)
     open_jobs = [name for name in held if held[name] < room[name]]
     while idle and open_jobs:
@@ -99,6 +99,7 @@ class _Shares:
         self._draft = draft
         self._jobs = {job.entry.job: job for job in jobs}
         self._count = {name: draft.count[name] for name in self._jobs}
+        self._most = {name: draft.reach(name) for name in self._jobs}
 
     def _gain(self, name: str, at: int) -> float:
         """Return the speedup that one node more than ``at`` brings."""
@@ -109,7 +110,7 @@ class _Shares:
         return self._jobs[name].planned_end_s(self._count[name], self._draft.now_s)
 
     def _open(self) -> list[str]:
-        return [name for name, job in self._jobs.items() if self._count[name] < job.entry.max_nodes]
+        return [name for name in self._jobs if self._count[name] < self._most[name]]
 
     def grow_best(self) -> bool:
         """Give a node to the job that gains most; among equals to the one that would end last."""

@@ -14,6 +14,7 @@ from .records import MapEntry, OfferReservation
 from .settings import RuntimeSettings
 from .share import equipartition
 from .shrink import Shrinking
+from .standing import is_choosy, usable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ def _serve(
     shrinking = Shrinking(draft, attempt, settings.max_attempts)
     reserved = plan(draft, entries, wanted)
     update_dependencies(draft, reserved, settings.dependencies)
-    if _shrink_for_reserved(draft, reserved, shrinking):
+    if _shrink_for_reserved(draft, reserved, shrinking, wanted):
         reserved = plan(draft, entries, wanted)
         update_dependencies(draft, reserved, settings.dependencies)
     if _expand_holders(draft, reserved, shrinking) and settings.last_backfill:
@@ -106,20 +107,28 @@ def _masks(machine: Machine, entries: Sequence[MapEntry]) -> dict[str, int]:
     return {entry.job: sum(bits.get(name, 0) for name in entry.nodes) for entry in entries if entry.nodes}
 
 
-def _shrink_for_reserved(draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
-    """Lines 6-9: shrink running jobs where that lets a reserved job start now."""
+def _shrink_for_reserved(
+    draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking, wanted: dict[str, int]
+) -> bool:
+    """Lines 6-9: shrink running jobs where that lets a reserved job start now.
+
+    Where a job that may not use every node gets none that it may use, nobody has shrunk for it.
+    """
     any_started = False
     room = {name: shrinking.can_give(name) for name in draft.machine.partitions}
     for planned in reserved:
         entry = planned.entry
-        idle = draft.idle_in(entry.partition).bit_count()
+        idle = usable(entry, draft.machine, draft.idle).bit_count()
         count = entry.node_cnt or planned.count
         need = count - idle
         # Idle nodes that suffice were held back by the plan: they are reserved for a job before this one.
         if not 0 < need <= room[entry.partition]:
             continue
+        before = draft.saved()
         shrinking.take(entry.partition, need, entry.job)
-        draft.start(entry, count)
+        if not draft.start(entry, count, wanted.get(entry.job, 0) if is_choosy(entry) else 0):
+            draft.restore(before)
+            continue
         room[entry.partition] = shrinking.can_give(entry.partition)
         any_started = True
     return any_started

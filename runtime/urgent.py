@@ -8,9 +8,10 @@ import msgspec
 
 from .backfill import resume_count
 from .draft import Draft, waiting_first
-from .machine import Machine, Running, lowest, report, started
+from .machine import Machine, Running, report, started
 from .records import JobReport, JobState, MapEntry
 from .settings import Urgency
+from .standing import start_nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
     count = entry.node_cnt or min(entry.node_count.max, total)
     if not entry.min_nodes <= count <= total:
         return Made(machine=machine, is_started=False, why=f"the partition has {total} nodes")
+    named = set(entry.nodes)
+    wanted = sum(1 << place for place, name in enumerate(machine.names) if name in named)
     shrunk = _shrink(draft, entry.partition, count)
     after = draft.committed()
     victims = _victims(after, entry, count, urgency)
@@ -49,7 +52,9 @@ def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
     if idle.bit_count() + sum(job.count for job in victims) < count:
         return Made(machine=machine, is_started=False, why="running jobs may not give that many nodes")
     after, losses, killed = _removed(after, victims, urgency)
-    nodes = lowest(after.idle & after.partitions[entry.partition], count)
+    nodes = start_nodes(entry, after, after.idle, count, wanted)
+    if not nodes:
+        return Made(machine=machine, is_started=False, why="it may not use the nodes that can be had")
     job = msgspec.structs.replace(started(entry, nodes, machine.now_s), is_urgent=True)
     after = msgspec.structs.replace(
         after, running={**after.running, entry.job: job}, idle=after.idle & ~nodes
@@ -86,6 +91,8 @@ def _victims(machine: Machine, entry: MapEntry, count: int, urgency: Urgency) ->
         for job in machine.running.values()
         if job.nodes & machine.partitions[entry.partition]
         and not job.is_urgent
+        # Where it could go on below few switches only a Map could say.
+        and (urgency == "kill" or job.entry.max_switches is None)
         and (urgency == "kill" or job.entry.can_suspend)
     ]
     victims: list[Running] = []
@@ -130,10 +137,12 @@ def resumed(machine: Machine) -> tuple[Machine, tuple[str, ...]]:
     names = []
     for name, job in machine.suspended.items():
         free = idle & machine.partitions[job.entry.partition]
-        count = min(job.count, free.bit_count())
-        if count < resume_count(job.entry, job.count):
+        most, least = min(job.count, free.bit_count()), resume_count(job.entry, job.count)
+        tried = (start_nodes(job.entry, machine, free, count) for count in range(most, least - 1, -1))
+        nodes = next((nodes for nodes in tried if nodes), 0)
+        if not nodes:
             continue
-        nodes = lowest(free, count)
+        count = nodes.bit_count()
         running[name] = msgspec.structs.replace(
             job, nodes=nodes, count=count, pace=count, since_s=machine.now_s
         )

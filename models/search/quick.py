@@ -1,8 +1,9 @@
 """A good award in milliseconds: greedy awards in many orders, for those who make thousands of steps.
 
 Each round orders the jobs anew, by priority, by worth, by preference, then at random around their worth; each
-job in turn takes the bid it likes best of those that still fit. The best round stands, by the exact sum of
-weights and then by preference; its winners then exchange their bids for ones they like better.
+job in turn takes, of those of its bids that still fit, the one worth most, and among equals the one it likes
+best. The best round stands, by the exact sum of weights and then by preference; its winners then exchange
+their bids for ones they like better.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class _Quick:
         self._fixed = [np.arange(len(self._ranges)), np.argsort(-self._worth, kind="stable")]
         self._fixed.append(np.argsort(-liked, kind="stable"))
         self._rng = np.random.default_rng(seed)
-        #: Bids of each job, best liked first.
-        self._by_preference = np.lexsort((-preference, packing.job))
+        #: Bids of each job, those worth most first, among these the best liked.
+        self._by_worth = np.lexsort((-preference, -value, packing.job))
 
     @property
     def fixed(self) -> int:
@@ -88,7 +89,7 @@ class _Quick:
             first, last = self._ranges[place]
             if not fits[first:last].any():
                 continue
-            bids = self._by_preference[first:last]
+            bids = self._by_worth[first:last]
             bid = int(bids[np.argmax(fits[bids])])
             entries = slice(int(packing.indptr[bid]), int(packing.indptr[bid + 1]))
             left[packing.row[entries]] -= packing.amount[entries]

@@ -126,6 +126,26 @@ class Offered:
         return self.idle & self.place.partitions.get(partition, 0)
 
 
+#: Steps of the search, or branch-and-bound nodes, of a Map where neither work nor time is given.
+WORK_LIMIT = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """How the auction's engine decides on each Map (mapper "auction"), as in every command.
+
+    Attributes:
+        strategy: ``greedy``, ``anytime`` or ``exact``.
+        work_limit: steps of the search, or branch-and-bound nodes of an exact solve; None: WORK_LIMIT where
+            no time is given either.
+        time_limit_s: instead of work, seconds of wall time: then one run may differ from another.
+    """
+
+    strategy: str = "greedy"
+    work_limit: int | None = None
+    time_limit_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What a mapper answers: queued jobs in queue order with their ranges.
@@ -136,7 +156,8 @@ class Request:
         depth: how many unmapped jobs may be forwarded.
         switches: the nodes' tree, None where they stand in a row.
         came_s: when each job came.
-        patience_s: how long a job waits before it is guarded (mapper "auction").
+        patience_s: how long a job waits before nodes are kept for it (mapper "auction").
+        engine: how the engine decides (mapper "auction").
     """
 
     queue: Sequence[tuple[MapEntry, NodeCount]]
@@ -145,6 +166,7 @@ class Request:
     switches: tuple[Switch, ...] | None = None
     came_s: Mapping[str, float] = field(default_factory=dict)
     patience_s: float = 0.0
+    engine: Engine = Engine()
 
 
 class Mapper(Protocol):

@@ -45,11 +45,18 @@ def candidates(state: BatchState, session: Session, peer: str) -> list[MapEntry]
     """Return the jobs that may be forwarded to a peer, in queue order."""
     taken = {job for other, theirs in state.sessions.items() if other != peer for job in theirs.forwarded}
     sizes = {name: nodes.bit_count() for name, nodes in session.place.partitions.items()}
-    return [
-        _within(entry, sizes[entry.partition])
-        for job, entry in state.queue.items()
-        if job not in taken and sizes.get(entry.partition, 0) >= entry.min_nodes
+    there = [
+        (entry, _size_for(entry, session, sizes)) for job, entry in state.queue.items() if job not in taken
     ]
+    return [_within(entry, size) for entry, size in there if size >= entry.min_nodes]
+
+
+def _size_for(entry: MapEntry, session: Session, sizes: dict[str, int]) -> int:
+    """Return how many nodes a job could have together in its partition there."""
+    if not entry.eligible:
+        return sizes.get(entry.partition, 0)
+    nodes = session.place.partitions.get(entry.partition, 0)
+    return max((session.place.mask(names) & nodes).bit_count() for names in entry.eligible)
 
 
 def _within(entry: MapEntry, size: int) -> MapEntry:
@@ -115,6 +122,7 @@ def answered(
         switches=settings.switches,
         came_s=state.came_s,
         patience_s=settings.patience_s,
+        engine=settings.engine,
     )
     slots = MAPPERS[settings.mapper](request)
     code = DECISIONS[settings.decision](request, slots, session.memory, settings.third_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
@@ -12,8 +12,9 @@ from ...cluster.errors import OptionError
 from ...cluster.nodes import Switch
 from ...runtime.records import JobReport, JobState, MapEntry
 from ...runtime.settings import MAX_ATTEMPTS
+from ..mappers.auction_map import step_options
 from ..mappers.decision import DecisionName, Memory, ThirdOf
-from ..mappers.mapping import Away, Place
+from ..mappers.mapping import Away, Engine, Place
 from ..protocol import Phase
 
 #: Names of MAPPERS.
@@ -33,7 +34,8 @@ class BatchSettings:
         max_attempts, interval_s: proposed to the runtime scheduler.
         atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
-        patience_s: mapper "auction": how long a job waits before no other may delay it.
+        patience_s: mapper "auction": how long a job waits before nodes are kept for it.
+        engine: mapper "auction": how its engine decides on each Map.
         switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
     """
 
@@ -46,6 +48,7 @@ class BatchSettings:
     atomic: bool = False
     ends_when_done: bool = False
     patience_s: float = 5400.0
+    engine: Engine = field(default_factory=Engine)
     switches: tuple[Switch, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -53,6 +56,7 @@ class BatchSettings:
         if not 0 <= self.patience_s < float("inf"):
             raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
         at_least(self.max_attempts, 1, "max_attempts")
+        step_options(self.engine, 1)
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,14 +1,14 @@
 """Workload files for the negotiating schedulers: whole nodes, with the job kinds that the file gives.
 
-Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job may ask
-for is checked against the nodes where it cannot matter any more, and refused where it could.
+Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job asks for
+says which nodes it may use (wishes.py); what that cannot say is refused.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
@@ -22,6 +22,7 @@ from ...runtime.machine import Machine, empty_machine
 from ...runtime.records import MapEntry
 from ...runtime.speedup import model_text
 from .esp import Arrivals, Mix, entry_of, esp_arrivals, node_names
+from .wishes import PartitionNodes
 
 #: Jobs of this quality of service are urgent.
 URGENT_QOS = "urgent"
@@ -125,6 +126,7 @@ class _Machine:
     names: tuple[str, ...]
     partitions: Mapping[str, tuple[str, ...]]
     members: Mapping[str, tuple[Node, ...]]
+    wishes: Mapping[str, PartitionNodes]
 
 
 def _machine(workload: ClusterWorkload, nodes: int | None) -> _Machine:
@@ -144,18 +146,21 @@ def _machine(workload: ClusterWorkload, nodes: int | None) -> _Machine:
         names=tuple(node.name for members in names.values() for node in members),
         partitions={name: tuple(node.name for node in members) for name, members in names.items()},
         members={name: tuple(members) for name, members in names.items()},
+        wishes={name: PartitionNodes(members, workload.switches) for name, members in names.items()},
     )
 
 
 def _like(workload: ClusterWorkload, usable: Sequence[Node], nodes: int) -> _Machine:
     """Return a machine of so many nodes like the workload's, which must be alike."""
     first = usable[0]
-    if any(node.total != first.total for node in usable):
+    if any((node.total, node.features) != (first.total, first.features) for node in usable):
         raise OptionError("--nodes: the workload's nodes are not alike")
     if workload.partitions or any(node.partitions for node in usable):
         raise OptionError("--nodes: the workload has partitions")
     names = node_names(nodes)
-    return _Machine(names=names, partitions={"": names}, members={"": (first,) * nodes})
+    members = tuple(replace(first, name=name) for name in names)
+    wishes = {"": PartitionNodes(members, None)}
+    return _Machine(names=names, partitions={"": names}, members={"": members}, wishes=wishes)
 
 
 def _chosen(count: int, mix: Mix | None, order: int) -> set[int]:
@@ -181,30 +186,39 @@ def _entry(
     if members is None:
         known = ", ".join(name or "none" for name in machine.members)
         raise InputError(f"{job.partition!r} is no partition of whole nodes ({known})", path="partition")
-    size, least, most = _sizes(job, members)
+    wishes = machine.wishes[job.partition].of(job)
+    size, least, most = _sizes(job, wishes.members)
+    if most < wishes.fewest and job.request.node_counts is not None:
+        message = f"it takes {wishes.fewest} nodes to hold so much, whichever they are"
+        raise InputError(message, path="gres_total")
+    least, most = max(least, wishes.fewest), max(most, wishes.fewest)
     kind = job.kind
     if is_chosen and mix is not None:
-        kind, least, most = mix.kind, -(-size // 2), min(len(members), 2 * size)
+        kind, least, most = mix.kind, max(-(-size // 2), wishes.fewest), min(len(members), 2 * size)
     elif kind is JobKind.RIGID and most > least:
         kind = JobKind.MOLDABLE
     if least > len(members):
         raise InputError(f"{least} nodes are above the partition's {len(members)}", path="nodes")
+    if least > wishes.largest:
+        raise InputError(f"{least} nodes are above the {wishes.largest} that it may use", path="nodes")
     priority = int(job.priority * scale)
     if priority > _LARGEST_PRIORITY:
         raise InputError(f"{float(job.priority):g} cannot be carried exactly by a message", path="priority")
     own = model_text(job.speedup)
     limit = job.time_limit_s
-    return entry_of(
+    machine.wishes[job.partition].check(job, least)
+    entry = entry_of(
         job.id,
         size,
         float(limit or arriving.run_time_s),
         priority=priority,
         kind=kind,
-        bounds=(least, min(most, len(members))),
+        bounds=(least, max(least, min(most, wishes.largest))),
         speedup=mix.speedup if mix is not None and job.speedup is None else own,
         true_run_time_s=min(arriving.run_time_s, float(limit)) if limit else None,
         partition=job.partition,
     )
+    return wishes.on(entry)
 
 
 def _refuse_held(job: Job) -> None:
@@ -214,33 +228,14 @@ def _refuse_held(job: Job) -> None:
         raise InputError(f"{job.unsupported[0]!r} is not negotiated", path="unsupported")
 
 
-#: Members of a request that whole nodes of one partition do not settle.
-_NOT_NEGOTIATED = (
-    "gres_per_node",
-    "gres_total",
-    "licenses",
-    "features",
-    "required_nodes",
-    "excluded_nodes",
-    "max_switches",
-)
-
-
 def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
-    """Return a job's nominal, least and most nodes."""
+    """Return a job's nominal, least and most nodes; ``members`` are those that it may use."""
     request = job.request
-    for name in _NOT_NEGOTIATED:
-        if getattr(request, name):
-            raise InputError("negotiation shares whole nodes: this is not negotiated", path=name)
-    if request.contiguous:
-        raise InputError("negotiation shares whole nodes: this is not negotiated", path="contiguous")
-    cores = min(node.total.cores for node in members)
     counts = request.node_counts
     if counts is None:
-        least = most = -(-(request.cores or 1) // cores)
+        least = most = -(-(request.cores or 1) // min(node.total.cores for node in members))
     else:
         least, most = counts.minimum, counts.maximum
-    _fits_a_node(job, members, cores, least)
     size = least
     if job.kind is not JobKind.RIGID:
         size = least if counts is None or counts.is_exact else most
@@ -248,20 +243,6 @@ def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
     elif job.min_nodes or job.max_nodes:
         raise InputError("given for a rigid job", path="min_nodes" if job.min_nodes else "max_nodes")
     return size, least, most
-
-
-def _fits_a_node(job: Job, members: Sequence[Node], cores: int, least: int) -> None:
-    """Refuse what the partition's smallest node cannot give."""
-    request = job.request
-    wanted = request.cores_per_node or max(request.min_cores_per_node, -(-(request.cores or 1) // least))
-    if wanted > cores:
-        path = "cores_per_node" if request.cores_per_node else "cores"
-        raise InputError(f"{wanted} cores a node are above the partition's {cores}", path=path)
-    limits = [node.total.memory_mib for node in members if node.total.memory_mib is not None]
-    memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * wanted
-    if limits and memory > min(limits):
-        path = "memory_mib_per_node" if request.memory_mib_per_node else "memory_mib_per_core"
-        raise InputError(f"{memory} MiB a node are above the partition's {min(limits)}", path=path)
 
 
 def esp_play(

@@ -26,7 +26,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     ``makespan_s``: first submission to last end; ``utilization``: node-seconds held over nodes × makespan;
     ``work_bound_s``: node-seconds of the jobs at their smallest sizes over the nodes, which no schedule
     beats under linear speedup; ``loss_of_capacity``: the share idle while a job waited; ``transactions``:
-    those committed; ``attempts_mean``: of them.
+    those committed; ``attempts_mean``: of them; ``engine_calls``: awards of the auction's engine, one a Map.
     """
     jobs, arrival = list(result.done.values()), result.arrival_s
     first = min(arrival.values(), default=0.0)
@@ -50,6 +50,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "transactions": len(result.attempts),
         "attempts_mean": _mean(list(result.attempts)),
         "messages": len(result.sent),
+        "engine_calls": result.engine_calls,
         "expansions": sizes[0],
         "shrinks": sizes[1],
         "urgent_started": sum(answer.code == "accept" for answer in result.urgent),

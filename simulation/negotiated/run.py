@@ -67,6 +67,13 @@ class Negotiated:
         return sum(isinstance(s.message, ResponseResourceOffer) and not s.message.map for s in self.sent)
 
     @cached_property
+    def engine_calls(self) -> int:
+        """How many awards the auction's engine has made: one for each Map that says who waits or starts."""
+        if self.batch.mapper != "auction":
+            return 0
+        return sum(isinstance(s.message, ResponseResourceOffer) and bool(s.message.map) for s in self.sent)
+
+    @cached_property
     def urgent(self) -> tuple[UrgentJobResponse, ...]:
         """The answers to urgent jobs."""
         return tuple(s.message for s in self.sent if isinstance(s.message, UrgentJobResponse))

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from support.negotiation import rigid
 
+from aucsched.auction.decide import decide
 from aucsched.cli import run as run_command
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings
+from aucsched.negotiation.mappers import auction_map
+from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, MapperName
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.esp import Mix, esp_arrivals, node_names
 from aucsched.simulation.negotiated.plays import Play, esp_play
@@ -104,6 +106,45 @@ def test_one_order_of_the_experiment(mapper: str, share: float, most_min: float)
     assert metrics["expansions"]
     assert metrics["shrinks"]
     check_held(result)
+
+
+def test_each_map_is_an_award_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        calls.append(options)
+        return decide(*arguments, **options)
+
+    monkeypatch.setattr(auction_map, "decide", counted)
+    names = node_names(4)
+    jobs = tuple(Arrival(time_s=5.0 * n, job=rigid(f"j{n}", 1 + n % 3, 20 + n)) for n in range(9))
+    play = Play(name="few", nodes=names, partitions={"": names}, arrivals=jobs)
+    mappers: tuple[MapperName, ...] = ("auction", "greedy")
+    for mapper in mappers:
+        calls.clear()
+        batch = BatchSettings(mapper=mapper, ends_when_done=True)
+        metrics = negotiated_metrics(negotiate(play, batch, RuntimeSettings()))
+        assert metrics["engine_calls"] == len(calls)
+        assert bool(calls) is (mapper == "auction")
+
+
+@pytest.mark.parametrize(
+    ("options", "engine"),
+    [
+        ((), ("greedy", None, None)),
+        (("--strategy", "exact"), ("exact", None, None)),
+        (("--work-limit", "3"), ("anytime", 3, None)),
+        (("--strategy", "exact", "--work-limit", "3"), ("exact", 3, None)),
+        (("--time-limit", "0.5"), ("anytime", None, 0.5)),
+    ],
+)
+def test_the_engine_is_told_its_strategy_and_limits(
+    run: Callable[..., Done], tmp_path: Path, options: tuple[str, ...], engine: tuple[Any, ...]
+) -> None:
+    done = run("negotiate", str(workload(tmp_path, SMALL)), "--format", "json", *options)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["settings"]["batch"]["engine"]
+    assert (told["strategy"], told["work_limit"], told["time_limit_s"]) == engine
 
 
 def test_230_jobs_with_both_z_urgent_each_starts_at_once_and_nothing_is_lost() -> None:
@@ -244,6 +285,12 @@ def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
         (("esp", "--speedup", "amdahl:0.1"), "--speedup needs --malleable"),
         (("esp", "--nodes", "0"), "0 is not in the range"),
         (("esp", "--decision", "objective", "--third-of", "queue"), "--third-of needs --decision paper"),
+        (("esp", "--mapper", "greedy", "--strategy", "exact"), "--strategy needs --mapper auction"),
+        (
+            ("esp", "--strategy", "greedy", "--work-limit", "5"),
+            "work_limit: strategy greedy reaches no limit",
+        ),
+        (("esp", "--work-limit", "5", "--time-limit", "5"), "work_limit: it counts instead of time_limit"),
         (("esp", "--mapper", "greedy", "--patience", "60"), "--patience needs --mapper auction"),
         (("esp", "--patience", "inf"), "patience inf is"),
         (("esp", "--mermaid-messages", "5"), "--mermaid-messages needs --mermaid"),
@@ -264,11 +311,16 @@ def test_what_makes_no_sense_is_refused(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"gres_per_node": {"gpu": 1}}, "jobs[0].gres_per_node: negotiation shares whole nodes"),
-        ({"contiguous": True}, "jobs[0].contiguous: negotiation shares whole nodes"),
+        ({"gres_per_node": {"gpu": 2}}, "jobs[0].gres_per_node: no node of the partition has 2 gpu"),
+        ({"gres_per_node": {"tape": 1}}, "jobs[0].gres_per_node: no node that it may use has the gres tape"),
+        ({"features": ["fast"]}, "jobs[0].features: no node has the features fast"),
+        ({"required_nodes": "n1"}, "jobs[0].required_nodes: negotiation shares whole nodes"),
+        ({"nodes": 2, "gres_total": {"gpu": 3}}, "jobs[0].gres_total: it takes 3 nodes to hold so much"),
+        ({"contiguous": True, "nodes": 3, "excluded_nodes": "n2"}, "jobs[0].nodes: 3 nodes are above the 2"),
+        ({"nodes": 4, "excluded_nodes": "n2"}, "jobs[0].nodes: 4 nodes are above the 3 that it may use"),
         ({"nodes": 5}, "jobs[0].nodes: 5 nodes are above the partition's 4"),
         ({"cores_per_node": 3}, "jobs[0].cores_per_node: 3 cores a node are above the partition's 2"),
-        ({"memory_mib_per_node": 2000}, "jobs[0].memory_mib_per_node: 2000 MiB a node"),
+        ({"memory_mib_per_node": 2000}, "jobs[0].memory_mib_per_node: no node of the partition has 2000 MiB"),
         ({"hold": "user"}, "jobs[0].hold: the job is held"),
         ({"kind": "malleable", "speedup": "magic"}, "jobs[0].speedup: 'magic' is none of"),
         ({"max_nodes": 4}, "jobs[0].max_nodes: given for a rigid job"),

@@ -1,4 +1,4 @@
-"""The mappers: algorithms 1-3 and the decision logic, the auction's program against brute force."""
+"""The mappers: algorithms 1-3 and the decision logic, the auction's rules; its Maps are in test_engine.py."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 from support.negotiation import malleable, moldable, rigid
 
 from aucsched.cluster.nodes import Switch
-from aucsched.negotiation.mappers import knapsack
 from aucsched.negotiation.mappers.auction_map import auction_map
 from aucsched.negotiation.mappers.decision import Memory, objective_decision, paper_decision
 from aucsched.negotiation.mappers.greedy import greedy_map, try_schedule
-from aucsched.negotiation.mappers.knapsack import Bid, best_bids
 from aucsched.negotiation.mappers.mapping import Away, Mapper, Offered, Place, Request, Slot
-from aucsched.negotiation.mappers.placing import place_winners
 from aucsched.negotiation.mappers.ranges import first_range, relaxed_range
 from aucsched.negotiation.messages import Code, JobReport, JobState
 from aucsched.runtime.records import MapEntry, NodeCount
@@ -193,49 +190,6 @@ def test_the_objective_decision_talks_on_while_it_can_gain() -> None:
 # The auction.
 
 
-def _brute(jobs: list[list[Bid]], free: int, extra: int | None) -> int:
-    best = 0
-    for choice in product(*([None, *bids] for bids in jobs)):
-        taken = [bid for bid in choice if bid is not None]
-        long = sum(bid.nodes for bid in taken if bid.is_long)
-        if sum(bid.nodes for bid in taken) <= free and (extra is None or long <= extra):
-            best = max(best, sum(bid.value for bid in taken))
-    return best
-
-
-_BIDS = st.lists(
-    st.lists(
-        st.builds(Bid, nodes=st.integers(1, 6), value=st.integers(1, 50), is_long=st.booleans()), max_size=3
-    ),
-    min_size=1,
-    max_size=5,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(_BIDS, st.integers(0, 12), st.none() | st.integers(0, 12), st.sampled_from([1, 2**61]))
-def test_the_program_is_solved_to_the_optimum(
-    jobs: list[list[Bid]], free: int, extra: int | None, scale: int
-) -> None:
-    """Also with values whose sums leave 64 bits."""
-    jobs = [[bid._replace(value=bid.value * scale) for bid in bids] for bids in jobs]
-    chosen = best_bids(jobs, free, extra)
-    taken = [bids[place] for bids, place in zip(jobs, chosen, strict=True) if place is not None]
-    assert sum(bid.nodes for bid in taken) <= free
-    assert extra is None or sum(bid.nodes for bid in taken if bid.is_long) <= extra
-    assert sum(bid.value for bid in taken) == _brute(jobs, free, extra)
-
-
-@settings(max_examples=15, deadline=None)
-@given(_BIDS, st.integers(1, 12), st.none() | st.integers(0, 12))
-def test_both_ways_to_solve_it_agree(jobs: list[list[Bid]], free: int, extra: int | None) -> None:
-    fitting = [[bid for bid in bids if knapsack.fits(bid, free, extra)] for bids in jobs]
-    if any(fitting):
-        by_solver = knapsack.by_solver(fitting, free, extra)
-        by_table = knapsack.by_table(fitting, free, extra)
-        assert knapsack.worth(fitting, by_solver) == knapsack.worth(fitting, by_table)
-
-
 def test_relaxation_widens_what_a_job_bids_on() -> None:
     job = moldable("m", 2, 12, 1)
     for times, won in ((0, {}), (1, {"m": 8}), (4, {"m": 8})):
@@ -256,9 +210,16 @@ def test_promised_nodes_are_auctioned_with_the_idle_ones_and_kept_by_their_job()
     assert {slot.entry.job: slot.nodes for slot in slots} == {"a": 0b0011, "b": 0b1100}
 
 
-def _away(job: str, nodes: int, end_s: float) -> Away:
+def _away(job: str, names: tuple[str, ...], end_s: float) -> Away:
+    nodes = len(names)
     report = JobReport(
-        job=job, state=JobState.RUNNING, node_count=nodes, start_s=0, run_time_s=0, end_s=end_s
+        job=job,
+        state=JobState.RUNNING,
+        node_count=nodes,
+        nodes=names,
+        start_s=0,
+        run_time_s=0,
+        end_s=end_s,
     )
     return Away(peer="", entry=rigid(job, nodes, end_s), report=report)
 
@@ -274,7 +235,7 @@ def test_a_long_job_that_would_end_after_everybody_else_goes_first() -> None:
 
 def test_a_job_that_has_waited_is_guarded() -> None:
     """Wide needs all four nodes at 100: what runs past that time may not start, what ends before may."""
-    running = {"r": _away("r", 2, 100.0)}
+    running = {"r": _away("r", ("n1", "n2"), 100.0)}
     fill = [rigid(f"f{n}", 4, 10_000, priority=1) for n in range(3)]
     jobs = [
         rigid("wide", 4, 50, priority=90),
@@ -316,26 +277,3 @@ def test_a_map_holds_no_node_twice_and_no_count_out_of_range(mapper: Mapper, dat
     assert sum(not slot.nodes for slot in slots) <= depth
     if depth:
         assert slots
-
-
-# Which nodes.
-
-
-def test_winners_get_neighbours() -> None:
-    placed = place_winners([("a", 2, 0), ("b", 3, 0)], 0b111_0110, place(7), None)
-    assert placed == {"a": 0b000_0110, "b": 0b111_0000}
-
-
-def test_below_switches_the_winners_bid_on_node_sets() -> None:
-    names = node_names(8)
-    switches = (
-        Switch(name="s0", nodes=names[:4]),
-        Switch(name="s1", nodes=names[4:]),
-        Switch(name="top", switches=("s0", "s1")),
-    )
-    # Six nodes are free: 2 below s0, 4 below s1. In a row the first job would take s0's two and two more.
-    placed = place_winners([("a", 4, 0), ("b", 2, 0)], 0b1111_1100, place(8), switches)
-    assert placed == {"a": 0b1111_0000, "b": 0b0000_1100}
-    jobs = [rigid("b", 2, 10, priority=9), rigid("a", 4, 10)]
-    slots = auction_map(request(*jobs, nodes=8, idle=0b1111_1100, switches=switches))
-    assert {slot.entry.job: slot.nodes for slot in slots} == {"a": 0b1111_0000, "b": 0b0000_1100}

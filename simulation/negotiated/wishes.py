@@ -1,0 +1,187 @@
+"""Which whole nodes a job may use by what it asks for: cores, memory, gres, features, nodes that it excludes.
+
+A whole node's memory and gres are its job's, so that what a job asks for on each node never runs short: a
+node has it or has not. Read by the engine's own readers of requests (bidgen/), once for each partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+
+from ...auction.spot import place_alone
+from ...bidgen.columns import BoolArray, Capacity, columns_of
+from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.fields import GresChoice, gres_choices, usable
+from ...cluster.errors import InputError
+from ...cluster.jobs import Job, Request, Span
+from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
+from ...cluster.snapshot import Snapshot
+from ...runtime.records import MapEntry
+from ...topology.tree import topology_of
+
+#: Members of a request that the nodes of one partition do not settle.
+_NOT_NEGOTIATED = ("licenses", "required_nodes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a job may use.
+
+    Attributes:
+        members: the nodes, of all sets together.
+        eligible: sets of their names, of which all of the job's nodes must stand in one; empty: any.
+        largest: nodes of the largest set, of its longest run where they must stand side by side.
+        fewest: nodes that hold the gres asked for over all of them, whichever they are.
+        contiguous: whether they must stand side by side.
+        max_switches: how many leaf switches they may stand below, None where there are none or any will do.
+    """
+
+    members: tuple[Node, ...]
+    eligible: tuple[tuple[str, ...], ...]
+    largest: int
+    fewest: int
+    contiguous: bool
+    max_switches: int | None
+
+    def on(self, entry: MapEntry) -> MapEntry:
+        """Return a job's entry with them."""
+        return msgspec.structs.replace(
+            entry, eligible=self.eligible, contiguous=self.contiguous, max_switches=self.max_switches
+        )
+
+
+class PartitionNodes:
+    """The nodes of a partition, all of them idle.
+
+    Args:
+        members: the nodes.
+        switches: the tree above these and others, None where they stand in a row.
+    """
+
+    def __init__(self, members: Sequence[Node], switches: Sequence[Switch] | None) -> None:
+        self._members = tuple(
+            replace(node, free=node.total, state=NodeState.IDLE, partitions=()) for node in members
+        )
+        names = {node.name for node in self._members}
+        self._has_switches = bool(switches)
+        tree = part_of_tree(switches, names) if switches else None
+        snapshot = Snapshot(nodes=self._members, switches=tree)
+        self._columns = columns_of(snapshot)
+        self._topology = topology_of(snapshot)
+        self._reader = DemandReader(snapshot, self._columns)
+        self._could_start: set[object] = set()
+
+    def of(self, job: Job) -> Wishes:
+        """Return which nodes a job may use.
+
+        Raises:
+            InputError: none, or it asks for what is not negotiated; names the member.
+        """
+        request = job.request
+        for name in _NOT_NEGOTIATED:
+            if getattr(request, name):
+                raise InputError("negotiation shares whole nodes: this is not negotiated", path=name)
+        ways = self._ways(job)
+        sets = [np.flatnonzero(mask).tolist() for mask, _ in ways]
+        together = sorted({node for nodes in sets for node in nodes})
+        is_all = any(len(nodes) == len(self._members) for nodes in sets)
+        return Wishes(
+            members=tuple(self._members[node] for node in together),
+            eligible=()
+            if is_all
+            else tuple(tuple(self._columns.names[node] for node in mine) for mine in sets),
+            largest=max(_longest(nodes) if request.contiguous else len(nodes) for nodes in sets),
+            fewest=max(fewest for _, fewest in ways),
+            contiguous=request.contiguous,
+            max_switches=request.max_switches if self._has_switches else None,
+        )
+
+    def check(self, job: Job, least: int) -> None:
+        """Refuse a job whose least nodes do not stand below so few switches, were all of them idle.
+
+        Raises:
+            InputError: it could not.
+        """
+        wishes = self.of(job)
+        key = (wishes.eligible, wishes.contiguous, wishes.max_switches, least)
+        if wishes.max_switches is None or key in self._could_start:
+            return
+        asked = Request(
+            nodes=Span.exactly(least),
+            cores_per_node=1,
+            contiguous=wishes.contiguous,
+            max_switches=wishes.max_switches,
+        )
+        sets = wishes.eligible or (self._columns.names,)
+        every = set(self._columns.names)
+        tried = (replace(asked, excluded_nodes=frozenset(every - set(names))) for names in sets)
+        demands = (self._reader.read(replace(job, partition="", request=one), 0) for one in tried)
+        if not any(
+            isinstance(demand, Demand) and place_alone(demand, self._columns, self._topology) is not None
+            for demand in demands
+        ):
+            raise InputError(f"no {least} nodes that it may use stand below so few", path="max_switches")
+        self._could_start.add(key)
+
+    def _ways(self, job: Job) -> list[tuple[BoolArray, int]]:
+        """Return the nodes of each way to read the request that has any, and how many of them hold it all."""
+        request = job.request
+        read = self._reader.read(replace(job, partition=""), 0)
+        if not isinstance(read, Demand):
+            raise InputError(read.detail, path=_about(request))
+        cores, wanted = self._columns.total.cores, _cores_of_a_node(request)
+        if wanted > int(cores.max()):
+            path = "cores_per_node" if request.cores_per_node else "cores"
+            raise InputError(f"{wanted} cores a node are above the partition's {int(cores.max())}", path=path)
+        total, found = self._columns.total, []
+        for variant in read.variants:
+            choice = list(gres_choices(variant))[-1]
+            mask = usable(read, variant, choice, total, self._columns) & (cores >= wanted)
+            for kind, _, low, _ in choice.total:
+                # A node without any would never help.
+                mask &= (total.gres[kind] > 0) | (low == 0)
+            if mask.any():
+                found.append((mask, _fewest(choice, mask, total)))
+        if not found:
+            raise InputError(f"no node of the partition has {_asked(request)}", path=_about(request))
+        return found
+
+
+def _longest(nodes: Sequence[int]) -> int:
+    """Return the length of the longest run of neighbours among nodes, ascending."""
+    runs = np.split(np.array(nodes), np.flatnonzero(np.diff(nodes) != 1) + 1)
+    return max(map(len, runs))
+
+
+def _fewest(choice: GresChoice, mask: BoolArray, total: Capacity) -> int:
+    """Return how many nodes hold what a job asks for over all of them, whichever of its nodes they are."""
+    lows = [(low, int(total.gres[kind][mask].min())) for kind, _, low, _ in choice.total if low]
+    return max((-(-low // least) for low, least in lows), default=1)
+
+
+def _about(request: Request) -> str:
+    """Return the member of a request that leaves no node."""
+    names = ("gres_per_node", "gres_total", "features", "memory_mib_per_node", "memory_mib_per_core")
+    return next((name for name in names if getattr(request, name)), "excluded_nodes")
+
+
+def _cores_of_a_node(request: Request) -> int:
+    """Return the cores that a node must have, on the fewest nodes asked for."""
+    if request.cores_per_node is not None:
+        return request.cores_per_node
+    span = request.node_counts
+    shared = 1 if span is None else -(-(request.cores or 1) // span.minimum)
+    return max(request.min_cores_per_node, shared)
+
+
+def _asked(request: Request) -> str:
+    """Return in words what a node must have beside cores."""
+    memory = request.memory_mib_per_node or request.memory_mib_per_core
+    words = [f"{span.minimum} {name}" for name, span in request.gres_per_node.items()]
+    words += [f"{memory} MiB a {'node' if request.memory_mib_per_node else 'core'}"] if memory else []
+    words += sorted(request.features)
+    return " and ".join(words) or "what it asks for"
