@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 _Run = dict[str, Any]
-_COLORS = {"ours": ("#1f5a94", "#c8641e", "#5b8c3e"), "thesis": "#20242a"}
+_COLORS = {"ours": ("#1f5a94", "#c8641e", "#5b8c3e", "#8a5aa0", "#a08a3e"), "thesis": "#20242a"}
 #: Figure → table, metric, its factor, what it shows.
 _BARS = {
     "8.10": ("A.3", "cpu_utilization", 100, "Utilisation (%)"),

@@ -14,7 +14,7 @@ class Row:
     Attributes:
         workload: id in the thesis's table.
         policy: ours, a name of NODE_POLICIES.
-        label: the method as printed, or what the run adds to the table.
+        label: the policy and its options.
         options: of NodeOptions, beside the policy.
         printed: metric → the thesis's number.
         contiguity: whether jobs ask for what the table says.
@@ -114,129 +114,91 @@ _A2 = {
 #: Table 8.3: experiment → policy and what it is told; 1 to 4 basic, 5 to 8 multifactor priorities.
 _EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_cores"), ("aucsched1", ""))
 
-#: What the auctions of large workloads are told: to keep a balanced mix, the same for every workload.
-LARGE = {"reserve": 0, "balance": True}
-#: The thesis's own way: all jobs in sight bid at once.
-ONE_AUCTION = {
-    "objective": "priority_cores", "reserve": 0, "window": 50, "max_bids_per_job": 8, "work_limit": 10,
-}  # fmt: skip
-#: Soner's objective of chapters 3 to 5, without a balance: what overtakes does so for ever.
-STARVING = {
-    "objective": "priority", "reserve": 0, "window": 100, "max_bids_per_job": 8, "work_limit": 20,
-}  # fmt: skip
-_ALL_KINDS = ("3", "6", "9")
-_SLURM = "Slurm/Backfill"
+#: Whose jobs ask for GPUs as well, in table A.3: there ranges of GPUs and fixed numbers differ.
+_WITH_GPUS = range(7, 13)
+
+#: What every auction of tables A.3 to A.5 is told, whatever the workload.
+BALANCE: dict[str, Any] = {"balance": True, "reserve": 0}
+#: Policies and options of table A.5: the balanced auction by its first bids (its default) and with a search,
+#: the plain auction with a search (its default) and greedy, and Slurm's backfill.
+_A5_METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("aucsched3", BALANCE),
+    ("aucsched3", {**BALANCE, "strategy": "anytime"}),
+    ("backfill-slurm", {}),
+    ("aucsched3", {}),
+    ("aucsched3", {"strategy": "greedy"}),
+)
 
 
-def _a5(contiguity: bool) -> list[Row]:
+def label_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) -> str:
+    """Return the name of a method: what ran, and nothing else."""
+    words = [policy]
+    for name, value in options.items():
+        flag = f"--{name.removesuffix('_s').replace('_', '-')}"
+        words.append(flag if value is True else f"{flag} {value}")
+    return " ".join(words) + (", GPU ranges" if ranges else "")
+
+
+def _row(workload: str, policy: str, options: Mapping[str, Any], **others: Any) -> Row:
+    label = label_of(policy, options, ranges=others.get("ranges", False))
+    return Row(workload=workload, policy=policy, label=label, options=options, **others)
+
+
+def _a5() -> list[Row]:
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
     rows = []
-    for workload, (ours, backfill) in _A5.items():
-        if contiguity and workload in ("1", "2", "3"):
-            continue  # None of their jobs is contiguous: the first table has them.
-        mixed = workload in _ALL_KINDS
-        options = _told(mixed=mixed, contiguous=contiguity)
-        told = [{} if contiguity else _percent(names, values) for values in (ours, backfill)]
-        # The thesis's own auction, one a pass, where its figures can be reached with it.
-        rows.append(
-            Row(
-                workload=workload, policy="aucsched3", label="AUCSCHED3",
-                options=options if mixed else ONE_AUCTION, printed=told[0],
-                contiguity=contiguity,
-            )
-        )  # fmt: skip
-        rows.append(
-            Row(
-                workload=workload, policy="backfill-slurm", label=_SLURM,
-                printed=told[1], contiguity=contiguity,
-            )
-        )  # fmt: skip
-        if not mixed and not contiguity:
-            rows.append(
-                Row(workload=workload, policy="aucsched3", label="AUCSCHED3, balanced", options=options)
-            )
-        if mixed and not contiguity:
-            rows += [
-                Row(
-                    workload=workload, policy="aucsched3", label="AUCSCHED3, reserve 1",
-                    options={**options, "reserve": 1},
-                ),
-                Row(
-                    workload=workload, policy="aucsched3", label="AUCSCHED3, objective priority",
-                    options=STARVING,
-                ),
-            ]  # fmt: skip
+    for policy, options in _A5_METHODS:
+        for workload, (ours, backfill) in _A5.items():
+            # The thesis's auction has no balance: its numbers stand beside the plain one.
+            told = {"backfill-slurm": backfill}.get(policy, () if "balance" in options else ours)
+            rows.append(_row(workload, policy, options, printed=_percent(names, told)))
     return rows
 
 
-def _told(*, mixed: bool, contiguous: bool) -> dict[str, Any]:
-    """Return what an auction is told."""
-    return ONE_AUCTION if contiguous and not mixed else LARGE
+def _a5_contiguous() -> list[Row]:
+    """Return the same with contiguity as asked; no job of workloads 1 to 3 is contiguous."""
+    methods: tuple[tuple[str, dict[str, Any]], ...] = (("aucsched3", BALANCE), ("backfill-slurm", {}))
+    return [
+        _row(workload, policy, options, contiguity=True)
+        for policy, options in methods
+        for workload in ("4", "5", "6", "7", "8", "9")
+    ]
 
 
 def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
-    return {
-        name: value / 100 if name == "cpu_utilization" else value
-        for name, value in zip(names, values, strict=True)
-    }
+    pairs = zip(names, values, strict=True) if values else ()
+    return {name: value / 100 if name == "cpu_utilization" else value for name, value in pairs}
 
 
 def _a4() -> list[Row]:
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
-    rows = []
-    for workload, (ours, backfill) in _A4.items():
-        options = LARGE
-        rows.append(
-            Row(
-                workload=workload,
-                policy="aucsched3",
-                label="AUCSCHED3",
-                options=options,
-                printed=_percent(names, ours),
-            )
-        )
-        if not workload.endswith("'"):  # Slurm knows no ranges of GPUs: it runs the fixed ones.
-            rows.append(
-                Row(
-                    workload=workload,
-                    policy="backfill-slurm",
-                    label=_SLURM,
-                    printed=_percent(names, backfill),
-                )
-            )
+    rows = [
+        _row(workload, "aucsched3", BALANCE, printed=_percent(names, ours))
+        for workload, (ours, _) in _A4.items()
+    ]
+    rows += [
+        _row(workload, "backfill-slurm", {}, printed=_percent(names, backfill))
+        for workload, (_, backfill) in _A4.items()
+        if not workload.endswith("'")  # Slurm knows no ranges of GPUs: it runs the fixed ones.
+    ]
     return rows
 
 
 def _a3() -> list[Row]:
+    """Return the methods of table A.3, under options that are equal but for the model."""
     names = ("cpu_utilization", "makespan_h", "wait_h", "fragmentation_mean", "spread_mean")
+    methods: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("aucsched2", BALANCE), ("aucsched1", BALANCE), ("backfill-slurm", {}),
+    )  # fmt: skip
     rows = []
     for workload, printed in _A3.items():
-        is_mixed = int(workload) > 6
-        told = _told(mixed=is_mixed, contiguous=int(workload) % 3 != 1)
-        first = {**(told if is_mixed else ONE_AUCTION), "strategy": "greedy"}
-        first.pop("work_limit", None)
-        settings: list[tuple[str, str, dict[str, Any], bool]] = [
-            ("AUCSCHED2", "aucsched2", told, is_mixed),
-            ("AUCSCHED1", "aucsched1", first, False),
-            ("Backfill", "backfill-slurm", {}, False),
-        ]  # fmt: skip
-        for (label, policy, options, ranges), values in zip(settings, printed, strict=True):
-            rows.append(
-                Row(
-                    workload=workload, policy=policy, label=label, options=options,
-                    printed=_percent(names, values), contiguity=True, ranges=ranges,
-                )
-            )  # fmt: skip
-        if is_mixed:
-            rows.append(
-                Row(
-                    workload=workload,
-                    policy="aucsched2",
-                    label="AUCSCHED2, fixed GPUs",
-                    options=told,
-                    contiguity=True,
-                )
-            )
+        with_gpus = int(workload) in _WITH_GPUS
+        for (policy, options), values in zip(methods, printed, strict=True):
+            told = _percent(names, values)
+            ranges = policy == "aucsched2" and with_gpus
+            rows.append(_row(workload, policy, options, printed=told, contiguity=True, ranges=ranges))
+        if with_gpus:
+            rows.append(_row(workload, "aucsched2", BALANCE, contiguity=True))
     return rows
 
 
@@ -272,5 +234,5 @@ TABLES: dict[str, list[Row]] = {
     "A.2": [row for mix, values in _A2.items() for row in _experiments(mix, list(values))],
     "A.3": _a3(),
     "A.4": _a4(),
-    "A.5": [*_a5(contiguity=False), *_a5(contiguity=True)],
+    "A.5": [*_a5(), *_a5_contiguous()],
 }
