@@ -110,12 +110,13 @@ def _unique(names: Iterable[str], path: str) -> None:
 def _entries(entries: tuple[MapEntry, ...], path: str) -> None:
     """Check a Map: its entries, no job twice, no node twice."""
     for place, entry in enumerate(entries):
-        _entry(entry, f"{path}[{place}]")
+        check_entry(entry, f"{path}[{place}]")
     _unique((entry.job for entry in entries), path)
     _unique((node for entry in entries for node in entry.nodes), path)
 
 
-def _entry(entry: MapEntry, path: str) -> None:
+def check_entry(entry: MapEntry, path: str) -> None:
+    """Raise InputError where an entry says what cannot be; ``path`` is where it stands."""
     _within(entry.min_nodes, 1, f"{path}.min_nodes")
     _within(entry.max_nodes, entry.min_nodes, f"{path}.max_nodes")
     low, high = entry.node_count.min, entry.node_count.max

@@ -29,8 +29,9 @@ from ...negotiation.messages import (
     UrgentJobResponse,
 )
 from ...negotiation.parties.batch_state import Arrival, BatchSettings
-from ...negotiation.parties.pair import Sent
-from ...negotiation.remote.codec import encode_message
+from ...negotiation.parties.pair import Sent, StuckError
+from ...negotiation.protocol import ProtocolError
+from ...negotiation.remote.codec import check_entry, encode_message
 from ...runtime.settings import RuntimeSettings
 from .plays import Play
 from .run import Negotiated, negotiate
@@ -96,7 +97,12 @@ def replayed(text: bytes) -> Negotiated:
         arrivals=header.arrivals,
         runtimes=header.runtimes,
     )
-    result = negotiate(play, header.batch, header.runtime)
+    for place, arrival in enumerate(header.arrivals):
+        check_entry(arrival.job, f"arrivals[{place}].job")
+    try:
+        result = negotiate(play, header.batch, header.runtime)
+    except (ProtocolError, StuckError) as error:
+        raise InputError(f"line 1 leads nowhere: {one_line(str(error))}") from error
     _compare(lines, trace_json(result).encode().splitlines())
     return result
 

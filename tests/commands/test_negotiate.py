@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -262,6 +263,30 @@ def test_a_trace_replays_to_the_same_bytes(run: Callable[..., Done], tmp_path: P
     refused = run("negotiate", "--replay", names[2])
     assert refused.returncode == 2
     assert "line 3 is not what the negotiation comes to" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (rb'"node_count":{"min":\d+', b'"node_count":{"min":0'),
+        (rb'"node_count":{"min":\d+', b'"node_count":{"min":-1'),
+        (rb'"partition":"[^"]*"', b'"partition":"nowhere"'),
+    ],
+)
+def test_a_trace_that_begins_with_what_cannot_be_is_refused(
+    before: bytes, after: bytes, run: Callable[..., Done], tmp_path: Path
+) -> None:
+    path, trace = str(workload(tmp_path, SMALL)), tmp_path / "t.jsonl"
+    assert run("negotiate", path, "--trace", str(trace)).returncode == 0
+    first, _, others = trace.read_bytes().partition(b"\n")
+    changed = re.sub(before, after, first)
+    if changed == first:
+        changed = first.replace(b'"job":{', b'"job":{"partition":"nowhere",', 1)
+    trace.write_bytes(changed + b"\n" + others)
+    refused = run("negotiate", "--replay", str(trace))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"{trace}: ")
+    assert refused.stderr.count("\n") == 1
 
 
 def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
