@@ -54,8 +54,6 @@ def main(
     folder.mkdir(parents=True, exist_ok=True)
     left = [row for row in rows if not (folder / f"{row.key}.json").exists()]
     began = time.perf_counter()
-    # Long runs first, so that the last worker does not stand alone.
-    left.sort(key=lambda row: row.policy == "backfill-slurm")
     with ProcessPoolExecutor(workers) as pool:
         running = {pool.submit(run, table, row, seed, nodes): row for row in left}
         for done in as_completed(running):
