@@ -7,12 +7,13 @@ from dataclasses import replace
 from ..bidgen.demand import Demand
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.schedule import Refusal
-from .attempt import Cluster, attempt
+from .attempt import attempt
 from .check import AwardChecker
 from .options import StepOptions
 from .queue import set_aside
 from .spot import resources_of, spot_of_bid
 from .state import State
+from .strategies import Cluster
 
 #: What no job is to blame for.
 ENDS_THE_STEP = (InputError, OptionError, SolverError)

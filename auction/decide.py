@@ -27,7 +27,7 @@ from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
-from .attempt import AttemptResult, Cluster, attempt
+from .attempt import AttemptResult, attempt
 from .balance import Balance, balance_of
 from .ledger import FreeState
 from .options import StepOptions
@@ -36,6 +36,7 @@ from .reserve import Reservations
 from .shapes import Mix, mix_of
 from .spot import Start, spot_of_bid
 from .state import State
+from .strategies import Cluster
 
 #: Share of the limit after which a step has decided: then awards are checked and losers told why.
 _FOR_DECIDING = 0.9

@@ -24,10 +24,11 @@ from ..cluster.schedule import Sizes
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
-from .attempt import AttemptResult, Cluster, attempt, bid_options, preferences
+from .attempt import AttemptResult, attempt
 from .first_fit import first_fit_table, without_bids
 from .options import StepOptions
 from .stated import bid_weights, priority_weights
+from .strategies import Cluster, bid_options, preferences
 
 #: How often losers are dealt again.
 _ROUNDS = 2

@@ -26,13 +26,14 @@ from ..models.search.compiled import compiled_loop
 from ..models.search.repacking import FEW_BIDS
 from ..models.solve.solver import SolverStatus
 from .aside import ENDS_THE_STEP, culprit
-from .attempt import AttemptResult, Cluster
+from .attempt import AttemptResult
 from .check import AwardChecker, check_schedule
 from .decide import Decision, decide
 from .options import StepOptions, options_with_preset
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .state import state_of
+from .strategies import Cluster
 
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 

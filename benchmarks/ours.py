@@ -18,7 +18,6 @@ from instances.generate import KINDS, snapshot_bytes
 from peers import Answer, Values, write_answer
 
 from aucsched import Award, Snapshot, load_snapshot
-from aucsched.auction.attempt import bid_options, state
 from aucsched.auction.decide import bidders
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
@@ -26,6 +25,7 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.stated import Stated
 from aucsched.auction.step import run_step
+from aucsched.auction.strategies import bid_options, state
 from aucsched.bidgen.generate import generate_bids
 from aucsched.bidgen.table import BidTable
 

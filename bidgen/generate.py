@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from itertools import product
 from math import ceil
 
 import numpy as np
 
-from ..cluster.jobs import JobType
 from ..topology.tree import Topology
-from .assemble import EVEN, Assembler, Caps, Draft, Group, Pool
-from .choose import order_windows
+from .assemble import Assembler, Caps, Draft, Group, Pool
 from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
 from .families.registry import within_pools
@@ -29,15 +26,10 @@ from .guard import Guard, capped_by
 from .last_resort import last_resort
 from .nodesets import general_nodesets
 from .required import required_sets
+from .scanned import Family, Phase, by_figure, count_of, in_turn, interleaved
 from .table import BidTable
 from .windows import (
     Rules,
-    Windows,
-    by_class,
-    fewest_windows,
-    fixed_windows,
-    node_counts,
-    whole_nodesets,
 )
 
 #: How the caps are dealt and the classes ordered.
@@ -48,16 +40,6 @@ _FEW = 4
 
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
-
-
-class Phase(IntEnum):
-    """The kinds of bids, each filled in its turn."""
-
-    ALIGNED = 0
-    SPREAD = 1
-    JOINED = 2
-    INNER = 3
-    EXTRA = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,12 +207,12 @@ class _Generator:
             for phase, draft in self._families(part, variant, choice, most, stagger):
                 kept[phase].append(draft)
         if self._options.order == "figure-4.5":
-            return _by_figure(kept, most)
+            return by_figure(kept, most)
         if not demand.contiguous:
             self._scatter(kept, demand, choices, most, stagger)
         # Where windows are few, many repeat others: all are kept until the repeats are found.
-        taken = _count(kept) if _count(kept) <= _FEW * most else most
-        draft = _in_turn({phase: _interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
+        taken = count_of(kept) if count_of(kept) <= _FEW * most else most
+        draft = in_turn({phase: interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
         if placement is None:
             return draft
         return Draft.joined([self.placed(placement), draft])
@@ -266,13 +248,13 @@ class _Generator:
     ) -> None:
         """Add bids on nodes that are no neighbours, where neighbours give too few bids or none."""
         for order in _OTHER_ORDERS if not len(demand.required) else ():
-            if _count(kept) >= 2 * most:
+            if count_of(kept) >= 2 * most:
                 return
             for variant, choice in choices:
                 if self.is_over():
                     return
                 kept[Phase.EXTRA].extend(self._reordered(demand, variant, choice, order, most, stagger))
-        if not _count(kept):
+        if not count_of(kept):
             kept[Phase.EXTRA].extend(self._searched(demand, variant, choice) for variant, choice in choices)
 
     def placed(self, placement: Placement) -> Draft:
@@ -363,7 +345,7 @@ class _Generator:
                 return
             if group < 0:
                 group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
-            family = _Family(self.pool, field, demand, variant, choice, self._rules, group, most, stagger)
+            family = Family(self.pool, field, demand, variant, choice, self._rules, group, most, stagger)
             yield from family.scanned()
             if len(demand.required) and not demand.contiguous:
                 yield Phase.EXTRA, self._around_required(family)
@@ -375,7 +357,7 @@ class _Generator:
         field = self._field(demand, variant, choice, order)
         if len(field):
             group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
-            yield from _Family(
+            yield from Family(
                 self.pool, field, demand, variant, choice, self._rules, group, most, stagger
             ).unordered()
 
@@ -385,7 +367,7 @@ class _Generator:
         nodes = last_resort(field, demand, variant, choice, self._rules, self.is_over) if len(field) else None
         return self._on_sets([] if nodes is None else [nodes], demand, variant, choice)
 
-    def _around_required(self, family: _Family) -> Draft:
+    def _around_required(self, family: Family) -> Draft:
         """Return bids on the required nodes and others."""
         demand, variant, choice = family.demand, family.variant, family.choice
         sets = required_sets(family.field, demand, variant, choice, self._rules, family.most, family.stagger)
@@ -404,119 +386,3 @@ class _Generator:
             np.zeros(len(sets), np.bool_),
             np.array(aligned, np.bool_),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """The bids of one job on one field."""
-
-    pool: Pool
-    field: Field
-    demand: Demand
-    variant: Variant
-    choice: GresChoice
-    rules: Rules
-    group: int
-    most: int
-    stagger: int
-
-    def scanned(self) -> Iterator[tuple[Phase, Draft]]:
-        """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
-        if self.demand.type is not JobType.CORES:
-            for count in node_counts(self.demand, self.variant, len(self.field)):
-                yield from self._by_class(self._fixed(count), mode_of(self.demand))
-            return
-        forward = self._fewest(backward=False)
-        yield from self._by_class(forward, mode_of(self.demand))
-        backward = self._fewest(backward=True)
-        yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
-        if not self.demand.exclusive:
-            for windows in self._spread(forward):
-                yield Phase.SPREAD, self._drafted(windows, EVEN)
-
-    def unordered(self) -> Iterator[Draft]:
-        """Yield bids of class C on nodes that are no neighbours."""
-        if self.demand.node_counts is None:
-            fewest = self._fewest(backward=False)
-            yield self._drafted(fewest, mode_of(self.demand))
-            if not self.demand.exclusive:
-                yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
-            return
-        for count in node_counts(self.demand, self.variant, len(self.field)):
-            yield self._drafted(self._fixed(count), mode_of(self.demand))
-
-    def _fixed(self, count: int) -> Windows:
-        return fixed_windows(self.field, count, self.demand, self.choice, self.rules)
-
-    def _fewest(self, *, backward: bool) -> Windows:
-        windows = fewest_windows(self.field, self.demand, self.choice, self.rules, backward=backward)
-        fits = windows.length <= self.variant.max_nodes
-        # The same windows again, not a copy, so that what is known of them is found.
-        return windows if fits.all() else windows.only(fits)
-
-    def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> Draft:
-        best = order_windows(self.field, windows, self.most, self.stagger)
-        return self.pool.draft(self.field, best, self.group, mode, backward=backward)
-
-    def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[Phase, Draft]]:
-        phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
-        for phase, part in zip(phases, by_class(self.field, windows), strict=True):
-            if len(part):
-                yield phase, self._drafted(part, mode)
-
-    def _spread(self, fewest: Windows) -> Iterator[Windows]:
-        """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
-        most = min(len(self.field), self.variant.max_nodes, (self.demand.units or 0) // self.demand.least)
-        if not len(fewest):
-            return
-        count = int(fewest.length.min())
-        for length in dict.fromkeys((2 * count, 4 * count)):
-            if length <= most:
-                yield self._fixed(length)
-        for length in self._whole_lengths(most):
-            yield whole_nodesets(self.field, self._fixed(length))
-
-    def _whole_lengths(self, most: int) -> list[int]:
-        """Return the sizes of nodesets and of all usable nodes, largest first, a few of them."""
-        runs = self.field.run_last - self.field.run_first + 1
-        lengths = np.unique(np.append(runs, len(self.field)))
-        return [int(length) for length in lengths[lengths <= most][::-1][:4]]
-
-
-def _count(kept: dict[Phase, list[Draft]]) -> int:
-    return sum(len(draft) for drafts in kept.values() for draft in drafts)
-
-
-def _by_figure(kept: dict[Phase, list[Draft]], most: int) -> Draft:
-    """Return a job's windows in the order of figure 4.5: A, then B, then C; it has no spread bids."""
-    phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
-    ordered = Draft.joined([_interleaved(kept[phase]) for phase in phases])
-    return ordered.take(np.arange(min(most, len(ordered))))
-
-
-def _interleaved(drafts: list[Draft]) -> Draft:
-    """Return several drafts as one: the best of each, then the second best of each."""
-    ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
-    return Draft.joined(drafts).take(np.argsort(ranks, kind="stable"))
-
-
-def _in_turn(kinds: dict[Phase, Draft], most: int, taken: int) -> Draft:
-    """Return the best ``taken`` windows of all kinds in the order of SPEC 1.3 for a cap of ``most``.
-
-    A job with more class A windows than half the cap leaves the other half to the other kinds.
-    """
-    quota = ceil(most / 2)
-    turn = {Phase.INNER: 0, Phase.JOINED: 1, Phase.SPREAD: 2}
-    keys: list[IntArray] = []
-    for phase, draft in kinds.items():
-        rank = np.arange(len(draft))
-        if phase is Phase.ALIGNED:
-            key = np.where(rank < quota, rank, rank + 10 * most)
-        elif phase is Phase.EXTRA:
-            key = quota + 2 + 3 * most + rank
-        else:
-            key = quota + 2 + 3 * rank + turn[phase]
-            if phase is not Phase.INNER:
-                key[:1] = quota + (phase is Phase.JOINED)
-        keys.append(key)
-    return Draft.joined(list(kinds.values())).take(np.argsort(np.concatenate(keys), kind="stable")[:taken])

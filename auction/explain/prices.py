@@ -25,12 +25,13 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Award
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
-from ..attempt import AttemptResult, Cluster, bid_options
+from ..attempt import AttemptResult
 from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions
 from ..stated import bid_weights
 from ..step import Step
+from ..strategies import Cluster, bid_options
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000

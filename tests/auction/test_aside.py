@@ -143,7 +143,7 @@ def test_a_solver_that_awards_more_than_there_is_starts_what_fits(
         values = np.array([1.0 if weight else 0.0 for weight in stated.weights])
         return values, SolverStatus.OPTIMAL, True, None
 
-    monkeypatch.setattr("aucsched.auction.attempt._solved", all_at_once)
+    monkeypatch.setattr("aucsched.auction.strategies._solved", all_at_once)
     jobs = [{"cores": 6, "priority": place} for place in range(1, 6)]
     result = schedule(snapshot(NODES, jobs), model=model, strategy="exact", work_limit=1)
     assert result.status == "feasible"

@@ -19,10 +19,10 @@ from support.optimum import best_priority_sum
 from support.run import aucsched, refused
 
 from aucsched import OptionError, Schedule, Snapshot, schedule
-from aucsched.auction.attempt import state
 from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
+from aucsched.auction.strategies import state
 from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.generate import BidOptions, generate_bids

@@ -13,11 +13,11 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.attempt import Cluster
 from aucsched.auction.ledger import FreeState, greedy
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.step import take_step
+from aucsched.auction.strategies import Cluster
 from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.families.claims import Resource
 from aucsched.bidgen.families.registry import FAMILIES, claims_of

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
-from aucsched.auction.attempt import AttemptResult, Cluster, attempt
+from aucsched.auction.attempt import AttemptResult, attempt
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.spot import Spot, Start, place_alone
+from aucsched.auction.strategies import Cluster
 from aucsched.bidgen.candidates import View
 from aucsched.bidgen.columns import Capacity, columns_of
 from aucsched.bidgen.demand import Demand

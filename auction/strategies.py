@@ -1,0 +1,333 @@
+"""How an award is found over a window's bids: HiGHS at once, search and then HiGHS, or greedy awards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..bidgen.columns import Columns, FloatArray, IntArray
+from ..bidgen.first_fit import Placer
+from ..bidgen.generate import BidOptions, Bids
+from ..bidgen.guard import Guard
+from ..bidgen.table import BidTable
+from ..cluster.schedule import Sizes
+from ..models.search.anytime import Limits, solve_anytime
+from ..models.search.packing import Packing, packing_of
+from ..models.search.quick import solve_quick
+from ..models.solve.exact import integer_weights, largest_sum
+from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
+from ..models.solve.solver import IntegerProgram, SolverStatus
+from ..topology.tree import Topology
+from .export import export
+from .ledger import FreeState, greedy
+from .model import Terms
+from .options import StepOptions
+from .stated import Answer, Stated, Weight
+
+#: Seconds that a nonzero takes PuLP and the reader of its problem.
+_STATED_S = 4e-6
+#: Fixed orders of the jobs that ``greedy`` tries.
+_ORDERS = 3
+#: Among bids equally preferred ``greedy`` takes the one with the narrower span, as a share of all nodes:
+#: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
+_NARROW = 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cluster:
+    """What every attempt of a step shares: the cluster, and reservations that bids must not delay.
+
+    Attributes:
+        columns: free resources, with the rows of a balance where one is kept.
+        topology: how far apart nodes are.
+        guards: reservations.
+        placer: makes first bids that keep a balance; None: they are made by priority.
+    """
+
+    columns: Columns
+    topology: Topology
+    guards: tuple[Guard, ...] = ()
+    placer: Placer | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Solved:
+    """How one strategy answered; ``preferred`` is the award's preference, ``built`` when building ended."""
+
+    answer: Answer
+    status: SolverStatus
+    proved: bool
+    bound: Fraction | int | None
+    preferred: float
+    sizes: Sizes
+    built: float
+
+
+def exact(
+    bids: Bids,
+    weights: list[Weight],
+    first: IntArray,
+    cluster: Cluster,
+    options: StepOptions,
+    deadline: float | None,
+) -> Solved:
+    """Solve the papers' model, stated in PuLP, with HiGHS; where there is no time to state it, nothing is."""
+    guards = cluster.guards
+    is_short = deadline is not None and _stating_s(bids, cluster, options) > deadline - options.clock()
+    if is_short and not options.export:
+        return _unsolved(first, bids, cluster, options)
+    stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
+    start = stated.start(_quick_award(bids, first, cluster, weights, stated))
+    built = options.clock()
+    if options.export:
+        export(stated, options.export, weighted=options.weights == "paper")
+    values, status, proved, bound = _solved(stated, start, options, deadline)
+    answer = stated.answer(values)
+    # Placements without bids are nothing that was asked for.
+    asked = bids.table if options.auction.has_bids else answer.table
+    sound = _sound(answer, asked, cluster)
+    if len(sound) < len(answer.chosen):
+        kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
+        table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
+        answer = replace(answer, table=table, chosen=sound)
+        proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
+    if not proved and options.weights == "lexicographic" and options.auction.has_bids:
+        filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), guards)
+        answer = replace(answer, chosen=np.array(filled, np.int64))
+    preferred = (
+        stated.preference @ values if answer.preference is None else answer.preference[answer.chosen].sum()
+    )
+    return Solved(
+        answer=answer,
+        status=status,
+        proved=proved,
+        bound=bound,
+        preferred=float(preferred),
+        sizes=_sizes(bids, stated.program.columns, stated.program.rows, stated.program.nonzeros),
+        built=built,
+    )
+
+
+def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
+    """Return the winners that hold what they asked for and fit beside each other, counted in integers.
+
+    Beside counts of 10⁹ and more a solver's tolerance is some cores.
+    """
+    ledger = FreeState(answer.table, cluster.columns, cluster.guards)
+    held = answer.table.cores_of_bids()
+    wanted = asked.cores_of_bids()
+    sound: list[int] = []
+    for bid in answer.chosen.tolist():
+        if held[bid] == wanted[bid] and ledger.fits(bid):
+            ledger.take(bid)
+            sound.append(bid)
+    return np.array(sound, np.int64)
+
+
+def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:
+    """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
+    return _STATED_S * options.auction.nonzeros(bids.table, len(cluster.columns.names))
+
+
+def _unsolved(first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions) -> Solved:
+    """Return first-fit's award over the bids: there is no time for more."""
+    shown = shown_preference(bids.table, cluster, options)
+    return Solved(
+        answer=Answer(table=bids.table, chosen=first, preference=shown),
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        bound=None,
+        preferred=0.0 if shown is None else float(shown[first].sum()),
+        sizes=_sizes(bids, 0, 0, 0),
+        built=options.clock(),
+    )
+
+
+def greedy_award(
+    bids: Bids,
+    weights: list[Weight],
+    first: IntArray,
+    cluster: Cluster,
+    options: StepOptions,
+    deadline: float | None,
+) -> Solved:
+    """Take first-fit's award or a better greedy one; nothing is proved and no limit reached.
+
+    The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
+    """
+    del deadline
+    table = bids.table
+    preference, shown = preferences(table, cluster, options)
+    packing = packing_of(table, cluster.columns, cluster.guards)
+    built = options.clock()
+    _export_bids(table, cluster, options)
+    integers, _ = integer_weights(weights)
+    tied = preference - _NARROW * _spans(table) / len(cluster.columns.names)
+    is_balanced = cluster.placer is not None
+    chosen = first if is_balanced else solve_quick(packing, integers, tied, first, _ORDERS, options.seed)
+    return Solved(
+        answer=Answer(table=table, chosen=chosen, preference=shown),
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        bound=None,
+        preferred=float(shown[chosen].sum()),
+        sizes=_packed_sizes(bids, packing),
+        built=built,
+    )
+
+
+def anytime(
+    bids: Bids,
+    weights: list[Weight],
+    first: IntArray,
+    cluster: Cluster,
+    options: StepOptions,
+    deadline: float | None,
+) -> Solved:
+    """Search: an award at once, better ones with time; then the model over what could still be better."""
+    table, guards = bids.table, cluster.guards
+    _export_bids(table, cluster, options)
+    preference, shown = preferences(table, cluster, options)
+    integers, unit = integer_weights(weights)
+    packing = packing_of(table, cluster.columns, guards)
+    built = options.clock()
+    limits = Limits(deadline=deadline, steps=options.work_limit, seed=options.seed, clock=options.clock)
+    found = solve_anytime(packing, integers, preference, first, limits, _model_over(table, cluster, options))
+    return Solved(
+        answer=Answer(table=table, chosen=found.award, preference=shown),
+        status=found.status,
+        proved=found.proved,
+        bound=None if found.bound is None else found.bound * unit,
+        preferred=float(shown[found.award].sum()),
+        sizes=_packed_sizes(bids, packing),
+        built=built,
+    )
+
+
+def _model_over(
+    table: BidTable, cluster: Cluster, options: StepOptions
+) -> Callable[[IntArray], IntegerProgram]:
+    """Return what states the options' model in PuLP over some of a table's bids (ascending)."""
+
+    def stated(bids: IntArray) -> IntegerProgram:
+        kept = np.zeros(len(table), np.bool_)
+        kept[bids] = True
+        return state(table.only(kept), cluster.columns, cluster.topology, options, cluster.guards).program
+
+    return stated
+
+
+def _export_bids(table: BidTable, cluster: Cluster, options: StepOptions) -> None:
+    """Write the model over all bids to the file that the options name, if any."""
+    if options.export:
+        stated = state(table, cluster.columns, cluster.topology, options, cluster.guards)
+        export(stated, options.export, weighted=False)
+
+
+def _packed_sizes(bids: Bids, packing: Packing) -> Sizes:
+    rows = len(packing.capacity) + len(packing.first)
+    return _sizes(bids, len(packing), rows, len(packing.row) + len(packing))
+
+
+def _spans(table: BidTable) -> FloatArray:
+    if not len(table):
+        return np.zeros(0)
+    spans: FloatArray = (table.node[table.indptr[1:] - 1] - table.node[table.indptr[:-1]] + 1).astype(
+        np.float64
+    )
+    return spans
+
+
+def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
+    return Sizes(
+        nodesets=bids.table.general_nodesets,
+        bids=len(bids.table),
+        variables=columns,
+        constraints=rows,
+        nonzeros=nonzeros,
+    )
+
+
+def state(
+    table: BidTable,
+    columns: Columns,
+    topology: Topology,
+    options: StepOptions,
+    guards: tuple[Guard, ...] = (),
+) -> Stated:
+    """State a window's program in the model that the options name."""
+    terms = Terms(objective=options.objective, preference_table=options.preference_table)
+    return options.auction.state(table, columns, topology, guards, terms)
+
+
+def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
+    """Return what each bid adds to the second stage, and its preference as schedules show it."""
+    nodes, levels = len(cluster.columns.names), cluster.topology.max_level
+    return options.auction.preferences(table, nodes, levels, options.preference_table)
+
+
+def shown_preference(table: BidTable, cluster: Cluster, options: StepOptions) -> FloatArray | None:
+    """Return each bid's preference as schedules show it; None where the model has no bids."""
+    return preferences(table, cluster, options)[1] if options.auction.has_bids else None
+
+
+def bid_options(options: StepOptions) -> BidOptions:
+    """Return how a step's bids are made."""
+    return BidOptions(
+        max_bids=options.bids_in_all,
+        max_bids_per_job=options.bids_per_job,
+        use_switches=options.auction.uses_switches,
+        order=options.bid_order,
+    )
+
+
+def _solved(
+    stated: Stated, start: FloatArray, options: StepOptions, deadline: float | None
+) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
+    """Return the values of the best solution, how the solve ended, whether proved, and the bound."""
+    settings = SolveSettings(
+        time_limit_s=NO_LIMIT_S if deadline is None else max(0.0, deadline - options.clock()),
+        seed=options.seed,
+        clock=options.clock,
+        most_nodes=options.work_limit,
+    )
+    if options.weights == "paper":
+        solution, upper = solve_weighted(stated.program, stated.printed, start, settings)
+        return solution.values, solution.status, solution.proved, _paper_bound(stated, upper)
+    integers, unit = integer_weights(stated.weights)
+    solution = solve_lexicographic(stated.program, stated.group, integers, stated.preference, start, settings)
+    bound = None if solution.bound is None else solution.bound * unit
+    return solution.values, solution.status, solution.proved, bound
+
+
+def _quick_award(
+    bids: Bids, first: IntArray, cluster: Cluster, weights: list[Weight], stated: Stated
+) -> IntArray:
+    """Return the better of first-fit by priority and greedy by priority over the bids."""
+    table, columns, guards = bids.table, cluster.columns, cluster.guards
+    preference = (
+        stated.preference[: len(table)] if len(stated.preference) >= len(table) else np.zeros(len(table))
+    )
+    best = max(
+        (first.tolist(), greedy(table, columns, (), guards)),
+        key=lambda chosen: (sum(weights[bid] for bid in chosen), float(preference[chosen].sum())),
+    )
+    return np.array(best, np.int64)
+
+
+def _paper_bound(stated: Stated, upper: float | None) -> Fraction | int | None:
+    """Return a bound on the sum of priorities from one on the printed objective.
+
+    A column's printed weight may lie below its priority by β·K or P·c: so much is added back.
+    """
+    if upper is None:
+        return None
+    exact = np.array([float(weight) for weight in stated.weights])
+    below = np.maximum(exact - stated.printed, 0.0)
+    most = np.zeros(int(stated.group.max(initial=-1)) + 1)
+    np.maximum.at(most, stated.group, below)
+    rounded = [int(-(-weight // 1)) for weight in stated.weights]
+    return min(Fraction(largest_sum(rounded, stated.group)), Fraction(upper + float(most.sum())))

@@ -1,0 +1,154 @@
+"""The windows of one job on one field as drafts of bids, and the order in which kinds of bids are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from math import ceil
+
+import numpy as np
+
+from ..cluster.jobs import JobType
+from .assemble import EVEN, Draft, Pool
+from .choose import order_windows
+from .columns import IntArray
+from .demand import Demand, Variant
+from .fields import Field, GresChoice
+from .first_fit import mode_of
+from .windows import (
+    Rules,
+    Windows,
+    by_class,
+    fewest_windows,
+    fixed_windows,
+    node_counts,
+    whole_nodesets,
+)
+
+
+class Phase(IntEnum):
+    """The kinds of bids, each filled in its turn."""
+
+    ALIGNED = 0
+    SPREAD = 1
+    JOINED = 2
+    INNER = 3
+    EXTRA = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The bids of one job on one field."""
+
+    pool: Pool
+    field: Field
+    demand: Demand
+    variant: Variant
+    choice: GresChoice
+    rules: Rules
+    group: int
+    most: int
+    stagger: int
+
+    def scanned(self) -> Iterator[tuple[Phase, Draft]]:
+        """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
+        if self.demand.type is not JobType.CORES:
+            for count in node_counts(self.demand, self.variant, len(self.field)):
+                yield from self._by_class(self._fixed(count), mode_of(self.demand))
+            return
+        forward = self._fewest(backward=False)
+        yield from self._by_class(forward, mode_of(self.demand))
+        backward = self._fewest(backward=True)
+        yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
+        if not self.demand.exclusive:
+            for windows in self._spread(forward):
+                yield Phase.SPREAD, self._drafted(windows, EVEN)
+
+    def unordered(self) -> Iterator[Draft]:
+        """Yield bids of class C on nodes that are no neighbours."""
+        if self.demand.node_counts is None:
+            fewest = self._fewest(backward=False)
+            yield self._drafted(fewest, mode_of(self.demand))
+            if not self.demand.exclusive:
+                yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
+            return
+        for count in node_counts(self.demand, self.variant, len(self.field)):
+            yield self._drafted(self._fixed(count), mode_of(self.demand))
+
+    def _fixed(self, count: int) -> Windows:
+        return fixed_windows(self.field, count, self.demand, self.choice, self.rules)
+
+    def _fewest(self, *, backward: bool) -> Windows:
+        windows = fewest_windows(self.field, self.demand, self.choice, self.rules, backward=backward)
+        fits = windows.length <= self.variant.max_nodes
+        # The same windows again, not a copy, so that what is known of them is found.
+        return windows if fits.all() else windows.only(fits)
+
+    def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> Draft:
+        best = order_windows(self.field, windows, self.most, self.stagger)
+        return self.pool.draft(self.field, best, self.group, mode, backward=backward)
+
+    def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[Phase, Draft]]:
+        phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
+        for phase, part in zip(phases, by_class(self.field, windows), strict=True):
+            if len(part):
+                yield phase, self._drafted(part, mode)
+
+    def _spread(self, fewest: Windows) -> Iterator[Windows]:
+        """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
+        most = min(len(self.field), self.variant.max_nodes, (self.demand.units or 0) // self.demand.least)
+        if not len(fewest):
+            return
+        count = int(fewest.length.min())
+        for length in dict.fromkeys((2 * count, 4 * count)):
+            if length <= most:
+                yield self._fixed(length)
+        for length in self._whole_lengths(most):
+            yield whole_nodesets(self.field, self._fixed(length))
+
+    def _whole_lengths(self, most: int) -> list[int]:
+        """Return the sizes of nodesets and of all usable nodes, largest first, a few of them."""
+        runs = self.field.run_last - self.field.run_first + 1
+        lengths = np.unique(np.append(runs, len(self.field)))
+        return [int(length) for length in lengths[lengths <= most][::-1][:4]]
+
+
+def count_of(kept: dict[Phase, list[Draft]]) -> int:
+    """Return how many windows there are."""
+    return sum(len(draft) for drafts in kept.values() for draft in drafts)
+
+
+def by_figure(kept: dict[Phase, list[Draft]], most: int) -> Draft:
+    """Return a job's windows in the order of figure 4.5: A, then B, then C; it has no spread bids."""
+    phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
+    ordered = Draft.joined([interleaved(kept[phase]) for phase in phases])
+    return ordered.take(np.arange(min(most, len(ordered))))
+
+
+def interleaved(drafts: list[Draft]) -> Draft:
+    """Return several drafts as one: the best of each, then the second best of each."""
+    ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
+    return Draft.joined(drafts).take(np.argsort(ranks, kind="stable"))
+
+
+def in_turn(kinds: dict[Phase, Draft], most: int, taken: int) -> Draft:
+    """Return the best ``taken`` windows of all kinds in the order of SPEC 1.3 for a cap of ``most``.
+
+    A job with more class A windows than half the cap leaves the other half to the other kinds.
+    """
+    quota = ceil(most / 2)
+    turn = {Phase.INNER: 0, Phase.JOINED: 1, Phase.SPREAD: 2}
+    keys: list[IntArray] = []
+    for phase, draft in kinds.items():
+        rank = np.arange(len(draft))
+        if phase is Phase.ALIGNED:
+            key = np.where(rank < quota, rank, rank + 10 * most)
+        elif phase is Phase.EXTRA:
+            key = quota + 2 + 3 * most + rank
+        else:
+            key = quota + 2 + 3 * rank + turn[phase]
+            if phase is not Phase.INNER:
+                key[:1] = quota + (phase is Phase.JOINED)
+        keys.append(key)
+    return Draft.joined(list(kinds.values())).take(np.argsort(np.concatenate(keys), kind="stable")[:taken])
