@@ -157,7 +157,7 @@ OPTIONS: tuple[Option, ...] = (
     _count(
         "work_limit",
         "Instead of seconds, the same on every machine: steps of the search; for exact, nodes of branch and "
-        "bound of each solve.",
+        "bound of each solve. A solve that comes to none in 20 s ends all the same.",
         low=0,
         default="none, the time limit counts",
         other_defaults={SIMULATE: 2},

@@ -172,6 +172,9 @@ def _identity(
     from ..negotiation.remote.handshake import Identity
     from ..simulation.negotiated.party import terms_of
 
+    # Before the secret draws a remark: a refusal is one line.
+    if (options["listen"] is None) == (options["connect"] is None):
+        raise OptionError("one of --listen and --connect is needed")
     return Identity(
         party=party,
         terms=terms_of(play, options["urgent"] or "suspend"),
@@ -231,8 +234,6 @@ def _link(identity: Identity, options: dict[str, Any]) -> Iterator[Link]:
         timeout_s=options["timeout"], wait_s=options["wait"], message_bytes=options["max_mib"] * _MIB
     )
     listen, connect = options["listen"], options["connect"]
-    if (listen is None) == (connect is None):
-        raise OptionError("one of --listen and --connect is needed")
     link: Listener | Connector
     if listen is None:
         link = Connector(address_of(connect), identity, limits)

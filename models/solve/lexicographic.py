@@ -21,6 +21,8 @@ _LESS_THAN_ONE = 0.9
 _PREFERENCE_GAP = 1e-9
 #: Seconds that stand for "no limit" where only work counts.
 NO_LIMIT_S = 1e9
+#: HiGHS may stay at the root for minutes without a node or a check, by which work is counted.
+STUCK_S = 20.0
 #: Between the two values of a binary column.
 _HALF = 0.5
 
@@ -74,7 +76,7 @@ def solve_lexicographic(
         start: a solution, shape (columns,).
         settings: limits, over all stages together.
     """
-    deadline = settings.clock() + settings.time_limit_s
+    deadline = settings.clock() + _seconds(settings)
     exact = exact_program(program, group, weights)
     best = start
     current = exact.program
@@ -106,12 +108,18 @@ def solve_weighted(
 ) -> tuple[WindowSolution, float | None]:
     """Maximise Σ weights as they are, the gap 0: the papers' objectives. Also returns the bound."""
     best = start
-    options = _options(settings, settings.clock() + settings.time_limit_s, 0.0)
+    options = _options(settings, settings.clock() + _seconds(settings), 0.0)
     report = solve(program.maximising(weights), options, best)
     if report.values is not None and weights @ report.values >= weights @ best:
         best = report.values
     is_optimal = report.status is SolverStatus.OPTIMAL
     return _solution(report.status, best, None, proved=is_optimal), report.bound
+
+
+def _seconds(settings: SolveSettings) -> float:
+    """Return for how long a solve may go on; where work is counted, only one that is stuck ends by it."""
+    is_counted = settings.most_nodes is not None or settings.most_checks is not None
+    return min(settings.time_limit_s, STUCK_S) if is_counted else settings.time_limit_s
 
 
 def exact_sum(weights: list[int], values: FloatArray) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from ...negotiation.messages import ResourceOffer, ResponseResourceOffer, UrgentJobResponse
 from ...negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
 from ...negotiation.parties.irtsched import RuntimeState
-from ...negotiation.parties.pair import Pair, Sent
+from ...negotiation.parties.pair import Pair, Sent, StuckError
 from ...runtime.machine import Machine
 from ...runtime.records import JobReport
 from ...runtime.settings import RuntimeSettings
@@ -112,11 +113,12 @@ def negotiate(
     runtime: RuntimeSettings,
     *,
     progress: Callable[[int], None] | None = None,
+    until_s: float = inf,
 ) -> Negotiated:
     """Run the schedulers on a workload until every job has ended.
 
     Raises:
-        StuckError: a job would never start.
+        StuckError: a job would never start, or the clock came to ``until_s`` seconds.
     """
     machines = play.machines()
     recorders = {peer: Recorder(play.nodes.index(machine.names[0])) for peer, machine in machines.items()}
@@ -124,6 +126,8 @@ def negotiate(
 
     def watch(peer: str, machine: Machine) -> None:
         recorders[peer].see(machine)
+        if machine.now_s > until_s:
+            raise StuckError(f"it goes on beyond {until_s:g} s")
         if progress is not None:
             progress(len(pair.batch.done))
 

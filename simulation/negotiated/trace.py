@@ -39,6 +39,10 @@ from .run import Negotiated, negotiate
 FORMAT = "aucsched-negotiation-trace/1"
 #: What Mermaid takes for a comment or for HTML.
 _MARKS = re.compile(r"[%<>&\"\\{}]")
+#: When a message was sent, at the beginning of its line.
+_TIME = re.compile(rb'\{"time_s":([0-9]{1,15}(?:\.[0-9]{1,15})?),')
+#: Seconds that the clock may go on after the last message of a trace: it may come to nothing else.
+_LONGER_S = 86_400.0
 #: Names shown of a list before it is cut.
 _SHOWN = 8
 
@@ -100,11 +104,17 @@ def replayed(text: bytes) -> Negotiated:
     for place, arrival in enumerate(header.arrivals):
         check_entry(arrival.job, f"arrivals[{place}].job")
     try:
-        result = negotiate(play, header.batch, header.runtime)
+        result = negotiate(play, header.batch, header.runtime, until_s=_last_s(lines) + _LONGER_S)
     except (ProtocolError, StuckError) as error:
         raise InputError(f"line 1 leads nowhere: {one_line(str(error))}") from error
     _compare(lines, trace_json(result).encode().splitlines())
     return result
+
+
+def _last_s(lines: list[bytes]) -> float:
+    """Return the latest time at which a message was sent."""
+    found = (_TIME.match(line) for line in lines[1:])
+    return max((float(match[1]) for match in found if match), default=0.0)
 
 
 def _compare(recorded: list[bytes], again: list[bytes]) -> None:
