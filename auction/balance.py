@@ -41,7 +41,7 @@ _SHAPED_WORTH = 3.0
 #: hundreds, and the window's sum must stay exact.
 _MOST_GRES, _MOST_DOUBLINGS = 8, 8
 #: Worths are integers: so many are the whole machine once.
-_UNIT = 2**15
+_UNIT = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -86,7 +86,7 @@ class Balance:
     def worth(self, job: str) -> int:
         """Return what a job of the window counts in the objective in place of its priority, above 0.
 
-        An integer, so that sums are exact: its dominant share in parts of 2⁻¹⁵, times what is hard to place.
+        An integer, so that sums are exact: its dominant share in parts of 2⁻²⁰, times what is hard to place.
         """
         ask = self.asks[job]
         # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.

@@ -119,8 +119,8 @@ _WITH_GPUS = range(7, 13)
 
 #: What every auction of tables A.3 to A.5 is told, whatever the workload.
 BALANCE: dict[str, Any] = {"balance": True, "reserve": 0}
-#: Policies and options of table A.5: the balanced auction by its first bids (its default), Slurm's backfill, the
-#: plain auction greedy; then both auctions with a search in every pass, which takes an hour a table.
+#: Policies and options of table A.5: the balanced auction by its first bids (its default), Slurm's backfill,
+#: the plain auction greedy; then both auctions with a search in every pass, some ten minutes a workload.
 _A5_METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("aucsched3", BALANCE),
     ("backfill-slurm", {}),

@@ -48,7 +48,7 @@ _MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
 #: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
 _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
 #: Bids that HiGHS is given whole: after the first step; at steps that are powers of two from the first on.
-_WHOLE_AT_ONCE, _WHOLE_LATER, _FIRST_WHOLE = 700, 3000, 32
+_WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
 #: A gap below which HiGHS is given any program whole.
 _NEARLY_PROVED = 1e-4
 #: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
@@ -245,7 +245,9 @@ class _Contest:
 
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
-        if number == 0 and len(self._packing) <= _WHOLE_AT_ONCE and not self._is_finished(0):
+        # Where steps are counted, as in the passes of a simulation, HiGHS gets small programs only at once.
+        most = _WHOLE_COUNTED if self._limits.deadline is None else _WHOLE_AT_ONCE
+        if number == 0 and len(self._packing) <= most and not self._is_finished(0):
             self._solve_whole(_FIRST_WHOLE)
         if number == _BETTER_PRICES:
             value = self._worth.value

@@ -76,7 +76,7 @@ def solve_lexicographic(
         start: a solution, shape (columns,).
         settings: limits, over all stages together.
     """
-    deadline = settings.clock() + _seconds(settings)
+    deadline = settings.clock() + settings.time_limit_s
     exact = exact_program(program, group, weights)
     best = start
     current = exact.program
@@ -108,18 +108,12 @@ def solve_weighted(
 ) -> tuple[WindowSolution, float | None]:
     """Maximise Σ weights as they are, the gap 0: the papers' objectives. Also returns the bound."""
     best = start
-    options = _options(settings, settings.clock() + _seconds(settings), 0.0)
+    options = _options(settings, settings.clock() + settings.time_limit_s, 0.0)
     report = solve(program.maximising(weights), options, best)
     if report.values is not None and weights @ report.values >= weights @ best:
         best = report.values
     is_optimal = report.status is SolverStatus.OPTIMAL
     return _solution(report.status, best, None, proved=is_optimal), report.bound
-
-
-def _seconds(settings: SolveSettings) -> float:
-    """Return for how long a solve may go on; where work is counted, only one that is stuck ends by it."""
-    is_counted = settings.most_nodes is not None or settings.most_checks is not None
-    return min(settings.time_limit_s, STUCK_S) if is_counted else settings.time_limit_s
 
 
 def exact_sum(weights: list[int], values: FloatArray) -> int:
@@ -129,7 +123,8 @@ def exact_sum(weights: list[int], values: FloatArray) -> int:
 
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:
     extra = {} if settings.most_nodes is None else {"mip_max_nodes": settings.most_nodes}
-    left = deadline - settings.clock()
+    is_counted = settings.most_nodes is not None or settings.most_checks is not None
+    left = STUCK_S if is_counted else deadline - settings.clock()
     return SolverOptions(
         time_limit_s=left,
         absolute_gap=gap,
