@@ -6,7 +6,7 @@ Decisions change counts and append who starts; how work goes on from there is ex
 from __future__ import annotations
 
 from .columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, Floats, Ints, Jobs
-from .distributing import FAVOR_QUEUED, QUEUED_ONLY, grow
+from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE, grow, trade
 from .execution import overhead_s, speed, work_left
 from .harvesting import can_harvest, give_up, set_floors, take
 
@@ -100,14 +100,14 @@ def on_arrival(
     least, ideal = jobs.least[job], jobs.ideal[job]
     if least <= free:
         count = min(free, ideal)
-        admit(active, running, job, count, now, jobs)
-        return running + 1, free - count
-    if running >= rules.admission:
+    elif running >= rules.admission or not harvest(active, running, least - free, -1, now, context):
         return running, free
-    if not harvest(active, running, least - free, -1, now, context):
-        return running, free
-    admit(active, running, job, least, now, jobs)
-    return running + 1, 0
+    else:
+        count = least
+    admit(active, running, job, count, now, jobs)
+    if rules.distribution == TRADE:
+        trade(active, running + 1, now, rules)
+    return running + 1, max(free - count, 0)
 
 
 def on_end(
@@ -134,8 +134,7 @@ def on_end(
             admit(active, running, head, least, now, jobs)
             running += 1
             head += 1
-    is_queued_first = rules.distribution == FAVOR_QUEUED
-    if not is_queued_first and rules.distribution != QUEUED_ONLY:
+    if rules.distribution == FAVOR_RUNNING:
         free = grow(active, running, free, now, rules)
     while head < tail and jobs.least[head] <= free:
         count = min(free, jobs.ideal[head])
@@ -143,8 +142,10 @@ def on_end(
         free -= count
         running += 1
         head += 1
-    if is_queued_first:
+    if rules.distribution >= FAVOR_QUEUED:
         free = grow(active, running, free, now, rules)
+    if rules.distribution == TRADE:
+        trade(active, running, now, rules)
     return running, free, head
 
 

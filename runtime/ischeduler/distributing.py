@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from .columns import Active, Rules
-from .harvesting import price_of
+from .harvesting import cheapest, price_of, set_floors
 from .ordering import GETS, LOW_IMPACT, PRICED, order_of
 
-FAVOR_RUNNING, FAVOR_QUEUED, QUEUED_ONLY = 0, 1, 2
+#: From FAVOR_QUEUED on running applications grow after the queue was served.
+FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
+
+#: A processor moves only for a price so many times the one it has: moving is not free.
+CLEARLY = 1.05
 
 
 def grow(active: Active, running: int, free: int, now: float, rules: Rules) -> int:
@@ -65,3 +69,20 @@ def highest_bidder(active: Active, running: int, now: float, model: int) -> int:
             if best < 0 or price > largest:
                 best, largest = place, price
     return best
+
+
+def trade(active: Active, running: int, now: float, rules: Rules) -> None:
+    """Move processors from applications to which one is worth least to those to which one is worth most.
+
+    Ours: the control policy's floors hold, and moving ends when no price is clearly above another.
+    """
+    for _ in range(set_floors(active, running, now, rules)):
+        giver = cheapest(active, running, now, rules.model)
+        taker = highest_bidder(active, running, now, rules.model)
+        if giver < 0 or taker < 0 or giver == taker:
+            break
+        low = price_of(active, giver, active.held[giver] - 1, now, rules.model)
+        if price_of(active, taker, active.held[taker], now, rules.model) <= CLEARLY * low:
+            break
+        active.held[giver] -= 1
+        active.held[taker] += 1

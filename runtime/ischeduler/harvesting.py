@@ -6,6 +6,9 @@ from .columns import Active, Rules
 from .execution import speed, work_left
 from .ordering import GIVES, LOW_IMPACT, NEVER, PRICED, order_of
 
+#: Less work than this counts as this much: prices stay finite.
+SHORTEST_S = 1e-6
+
 
 def set_floors(active: Active, running: int, now: float, rules: Rules) -> int:
     """Set how far each application may be harvested (control), and return what all can give together."""
@@ -61,7 +64,7 @@ def least_hit(active: Active, running: int) -> int:
 
 
 def cheapest(active: Active, running: int, now: float, model: int) -> int:
-    """Return to whom one processor is worth least: whose end it puts off least."""
+    """Return to whom one processor is worth least."""
     best, smallest = -1, 0.0
     for place in range(running):
         count = active.held[place] - active.taken[place]
@@ -73,12 +76,15 @@ def cheapest(active: Active, running: int, now: float, model: int) -> int:
 
 
 def price_of(active: Active, place: int, count: int, now: float, model: int) -> float:
-    """Return by how many seconds one processor more than ``count`` makes an application end earlier."""
+    """Return what one processor more than ``count`` is worth to an application.
+
+    It is the share of its work left that the processor does in a second: what it adds to the rate of ends.
+    """
     ideal = active.ideal[place]
     # A count that this decision changed has not run yet: the work was done on the count before it.
     ran_on = active.before[place] if active.before[place] > 0 else active.held[place]
     left = work_left(active, place, ran_on, now, model)
-    return left / speed(model, count, ideal) - left / speed(model, count + 1, ideal)
+    return (speed(model, count + 1, ideal) - speed(model, count, ideal)) / max(left, SHORTEST_S)
 
 
 def give_up(active: Active, running: int) -> int:

@@ -9,7 +9,7 @@ from math import isfinite
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from .columns import NO_LIMIT, Rules
-from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY
+from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE
 from .execution import LINEAR, PARABOLIC
 from .ordering import EVEN, FAIR, LONG, LOW_IMPACT, NEVER, PRICED, SHORT
 
@@ -23,11 +23,12 @@ HARVESTS: Mapping[str, int] = {
     "low_impact": LOW_IMPACT,
     "priced": PRICED,
 }
-#: Who gets the processors of an application that ended.
+#: Who gets the processors of an application that ended; trade: the queue, then running ones trade (ours).
 DISTRIBUTIONS: Mapping[str, int] = {
     "favor_running": FAVOR_RUNNING,
     "favor_queued": FAVOR_QUEUED,
     "queued_only": QUEUED_ONLY,
+    "trade": TRADE,
 }
 #: How run times follow from processors.
 EXECUTION_MODELS: Mapping[str, int] = {"linear": LINEAR, "parabolic": PARABOLIC}

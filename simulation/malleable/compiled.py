@@ -20,6 +20,8 @@ from . import loop
 
 #: Set to ``0``, the loop runs in plain Python also where numba is installed.
 SWITCH = "AUCSCHED_NUMBA"
+#: So many jobs take plain Python longer than numba takes to compile the loop.
+MANY = 300_000
 _MODULES = (execution, ordering, harvesting, distributing, deciding, loop)
 
 _log = logging.getLogger(__name__)
@@ -54,9 +56,11 @@ def compiled_loops() -> tuple[Loop, Loop] | None:
         return None
 
 
-def loops() -> tuple[Loop, Loop]:
-    """Return both loops, compiled where that is possible."""
-    return compiled_loops() or (loop.play, loop.play_backfill)
+def loops(jobs: int) -> tuple[Loop, Loop]:
+    """Return both loops: compiled where that is possible, and saves more time than it takes."""
+    is_loaded = compiled_loops.cache_info().currsize > 0
+    compiled = compiled_loops() if is_loaded or jobs >= MANY else None
+    return compiled or (loop.play, loop.play_backfill)
 
 
 def _entries(compile_: Callable[..., Any], version: int) -> tuple[Loop, Loop]:

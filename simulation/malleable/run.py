@@ -142,7 +142,7 @@ def simulate_malleable(
     """
     jobs = trace.jobs(min_of_ideal, is_ideal=policy.is_ideal)
     rules = policy.rules(model)
-    play, play_backfill = loops()
+    play, play_backfill = loops(len(trace))
     count = len(trace)
     start, end, harvests = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
     tally = np.zeros(TALLIED, dtype=np.int64)

@@ -120,17 +120,30 @@ def test_who_gives(harvest: str, harvests: tuple[int, ...], counts: dict[str, in
     assert found.counts["n"] == need
 
 
-def test_a_price_is_the_seconds_that_a_processor_puts_off_an_end() -> None:
-    # Linear, 5 of 5 down to 4: work left · (5/4 − 1); b has 50 · (10/4 − 10/5) = 25, a 25, c 50, d 2.5.
+def test_a_price_is_the_share_of_the_work_left_that_a_processor_does_in_a_second() -> None:
+    # Linear, for one less: a .2 / 100, b .1 / 50, c .2 / 200, d .2 / 10. For one more b is the only one.
     found = decide(Event.ARRIVAL, 40, "linear", four(), [app("n", 1, 9)], 20, policy("priced"))
-    assert found.counts == {"d": 4, "n": 1}
+    assert found.counts == {"c": 4, "n": 1}
     found = decide(Event.END, 40, "linear", four()[:2], [], 11, policy("priced"))
-    # Only b can grow: 50 · (10/5 − 10/6).
     assert found.counts == {"b": 6}
 
 
+def test_processors_are_traded_until_no_price_is_clearly_above_another() -> None:
+    running = [app("long", 2, 8, 6, left_s=900), app("short", 1, 8, 2, left_s=9), app("even", 2, 8, 2)]
+    trading = policy("priced", "trade")
+    found = decide(Event.END, 9, "linear", running, [], 10, trading)
+    # Linear prices do not fall: the shortest takes all that the others may give.
+    assert found.counts == {"long": 2, "short": 6}
+    found = decide(Event.END, 9, "parabolic", running[:2], [], 8, trading)
+    assert found.counts == {"long": 2, "short": 6}
+    alike = [app("a", 1, 8, 4, left_s=100), app("b", 1, 8, 4, left_s=99)]
+    assert decide(Event.END, 9, "linear", alike, [], 8, trading).counts == {}
+    kept = policy("priced", "trade", control=Control(max_harvests=0))
+    assert decide(Event.END, 9, "linear", running, [], 10, kept).counts == {}
+
+
 @pytest.mark.parametrize(
-    ("harvest", "first"), [("even", "a"), ("long", "c"), ("short", "c"), ("low_impact", "b"), ("priced", "b")]
+    ("harvest", "first"), [("even", "a"), ("long", "c"), ("short", "c"), ("low_impact", "b"), ("priced", "c")]
 )
 def test_who_gets_is_the_inverse(harvest: str, first: str) -> None:
     running = [

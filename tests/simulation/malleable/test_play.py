@@ -60,7 +60,7 @@ policies = st.builds(
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "loops", lambda: (loop.play, loop.play_backfill))
+    monkeypatch.setattr(run, "loops", lambda _: (loop.play, loop.play_backfill))
 
 
 def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
@@ -182,7 +182,7 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
         for model in EXECUTION_MODELS:
             outcomes = []
             for one in (fast, (loop.play, loop.play_backfill)):
-                monkeypatch.setattr(run, "loops", lambda one=one: one)
+                monkeypatch.setattr(run, "loops", lambda _, one=one: one)
                 outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()
