@@ -1,8 +1,8 @@
 """Weissman's chapter 4: figures 9 to 16, tables 2 and 3 (``python benchmarks/ischeduler.py --help``).
 
 System-centric traces on 128 processors for every policy, M and min_%_of_ideal, user-centric ones on 64, the
-paper's figures beside ours, and what of it holds. Rows are kept in a file and not made again; policies that do
-not depend on M or min_% are played once a trace.
+paper's figures beside ours, and what of it holds. Rows are kept in a file and not made again; policies that
+do not depend on M or min_% are played once a trace.
 """
 
 from __future__ import annotations

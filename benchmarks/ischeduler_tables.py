@@ -71,7 +71,7 @@ def report(rows: Means, load: float) -> str:
 
 def _sweep(rows: Means) -> Iterator[str]:
     yield "\nFigures 9 and 14: Low-Imp-FR without a limit on M, min 30 %."
-    yield "Paper: wait 70x better than IDEAL-ONLY, 5x or more than the others; total 7x and about 20 % better."
+    yield "Paper: wait 70x better than IDEAL-ONLY, 5x or more than others; total 7x and about 20 % better."
     for model in ("linear", "parabolic"):
         yield f"{model:<10} {'wait':>9} {'total':>9} | wait of IO, M, IB over ours      | total over ours"
         for load in LOADS:
@@ -131,7 +131,8 @@ def _table_2(rows: Means, load: float) -> Iterator[str]:
         points = [Point("system", load, model, name, limit, share) for limit in LIMITS for share in SHARES]
         free = [point for point in points if point.limit is None]
         cells = [
-            f"{factor * _mean(rows, points, column):.1f} ({printed}; {factor * _mean(rows, free, column):.1f})"
+            f"{factor * _mean(rows, points, column):.1f} "
+            f"({printed}; {factor * _mean(rows, free, column):.1f})"
             for (column, factor), printed in zip(_OF_TABLE_2, paper, strict=True)
         ]
         yield f"{model:<11}{name:<13}{cells[0]:>22}{cells[1]:>18}{cells[2]:>30}"
