@@ -20,7 +20,7 @@ _ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
 
 @click.command("ischeduler")
 @click.argument("kind", type=click.Choice(["system", "STEN", "GE", "CL", "MIXED"]))
-@click.option("--jobs", type=click.IntRange(1, 10**7), default=10_000, show_default=True)
+@click.option("--jobs", type=click.IntRange(1, 10**6), default=10_000, show_default=True)
 @click.option("--processors", type=click.IntRange(1, 10**6), help="Default: 128 of a system, 64 of a user.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all drawn.")
 @click.option("--load", type=click.FloatRange(0, 100, min_open=True), help="Of a system; default 0.7.")

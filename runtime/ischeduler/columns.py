@@ -107,10 +107,10 @@ class Context(NamedTuple):
     tally: Ints
 
 
-def empty_active(processors: int) -> Active:
-    """Return columns for as many applications as can run at once: each holds a processor at least."""
+def empty_active(most: int) -> Active:
+    """Return columns for so many applications; no more can run at once than there are processors."""
     kinds = {"start": np.float64, "left": np.float64, "since": np.float64, "end": np.float64}
     columns: dict[str, Any] = {
-        name: np.zeros(processors, dtype=kinds.get(name, np.int64)) for name in Active._fields
+        name: np.zeros(most, dtype=kinds.get(name, np.int64)) for name in Active._fields
     }
     return Active(**columns)

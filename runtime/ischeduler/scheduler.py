@@ -137,7 +137,7 @@ def _jobs(everyone: Sequence[Application], *, is_ideal: bool, first_queued: int)
 
 
 def _columns(active: Sequence[Application], processors: int, jobs: Jobs, now_s: float, model: int) -> Active:
-    columns = empty_active(processors + 1)
+    columns = empty_active(min(processors, len(jobs.run)))
     for place, one in enumerate(active):
         admit(columns, place, place, one.count, now_s, jobs)
         columns.start[place] = one.start_s

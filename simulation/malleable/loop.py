@@ -26,7 +26,7 @@ def play(
     Args:
         context: the jobs in order of submission, the policy, and a tally of zeros, which is filled.
         processors: of the machine; no job's least is above.
-        active: empty, for as many applications as there are processors.
+        active: empty, for as many applications as can run at once.
         starts: filled, an entry a job; as are ``ends`` and ``harvests``.
         ends: filled.
         harvests: filled.
@@ -109,7 +109,7 @@ def play_backfill(
         ends: filled, an entry a job.
         starts: filled.
         queue: scratch, as long as there are jobs.
-        run_end: scratch, as long as there are processors: ends of running jobs, rising.
+        run_end: scratch, for as many jobs as can run at once: their ends, rising.
         run_size: scratch: their processors.
     """
     coming = len(jobs.submit)

@@ -146,18 +146,19 @@ def simulate_malleable(
     count = len(trace)
     start, end, harvests = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
     tally = np.zeros(TALLIED, dtype=np.int64)
+    at_once = min(trace.processors, count)
     log = np.zeros((0, 3))
     began = time.perf_counter()
     if policy.backfills:
-        queue, sizes = np.zeros(count, dtype=np.int64), np.zeros(trace.processors, dtype=np.int64)
-        play_backfill(jobs, trace.processors, end, start, queue, np.zeros(trace.processors), sizes)
+        queue, sizes = np.zeros(count, dtype=np.int64), np.zeros(at_once, dtype=np.int64)
+        play_backfill(jobs, trace.processors, end, start, queue, np.zeros(at_once), sizes)
         log = _rigid_sizes(trace, start, end) if keep_sizes else log
     else:
         size, context = trace.processors, Context(jobs, rules, tally)
-        play(context, size, empty_active(size), start, end, harvests, log)
+        play(context, size, empty_active(at_once), start, end, harvests, log)
         if keep_sizes:
             log, again = np.zeros((int(tally[LOGGED]), 3)), context._replace(tally=np.zeros_like(tally))
-            play(again, size, empty_active(size), start, end, harvests, log)
+            play(again, size, empty_active(at_once), start, end, harvests, log)
     return Outcome(
         trace=trace,
         start=start,

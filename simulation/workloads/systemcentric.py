@@ -27,6 +27,8 @@ _HOUR_S = 3600.0
 #: Newton's method on the shape has converged.
 _CLOSE = 1e-12
 _STEPS = 200
+#: A tail this heavy has a mean that no trace shows.
+_LEAST_SHAPE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class TraceModel:
         for name in ("shape", "scale_s"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{getattr(self, name)} is not above 0", path=name)
+        if self.shape < _LEAST_SHAPE or not isfinite(self.mean_run_s):
+            raise InputError(f"{self.shape:g} is below {_LEAST_SHAPE}: no mean", path="shape")
 
     @property
     def mean_run_s(self) -> float:
@@ -152,7 +156,10 @@ def weibull_of(values: NDArray[np.float64]) -> tuple[float, float]:
 def _hours(log: SwfLog) -> NDArray[np.int64]:
     """Return the hour of the day of each submission."""
     start = log.header_count("UnixStartTime") or 0
-    offset = datetime.fromtimestamp(start, _zone(log)).utcoffset()
+    try:
+        offset = datetime.fromtimestamp(start, _zone(log)).utcoffset()
+    except (OverflowError, ValueError, OSError) as error:
+        raise InputError(f"{start} is no time", path="UnixStartTime") from error
     seconds = log.column(Field.SUBMIT) + start + (offset.total_seconds() if offset else 0)
     hours: NDArray[np.int64] = (np.floor(seconds / _HOUR_S) % HOURS).astype(np.int64)
     return hours

@@ -189,3 +189,9 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
             assert first.start.tobytes() == second.start.tobytes()
             assert first.sizes.tobytes() == second.sizes.tobytes()
             assert (first.attempts, first.events) == (second.attempts, second.events)
+
+
+def test_a_machine_far_larger_than_its_jobs_costs_no_memory() -> None:
+    made = trace([(0, 4, 100), (1, 10**9, 5)], 10**9)
+    for policy in (IschedulerPolicy(), BASELINES["ideal-backfill"]):
+        assert simulate_malleable(made, policy, min_of_ideal=1.0).start.tolist() == [0, 100]

@@ -116,3 +116,13 @@ def test_refusals() -> None:
         user_trace("ALL")
     with pytest.raises(InputError, match="two different run times"):
         fit(SwfLog(comments=(), table=np.full((3, 18), 1.0)), "x")
+
+
+def test_models_and_headers_that_are_out_of_range_are_refused() -> None:
+    for shape in (1e-3, float("nan"), float("inf")):
+        with pytest.raises(InputError):
+            model_of({**SDSC_SP2.to_document(), "shape": shape})
+    rows = np.full((2, 18), 1.0)
+    rows[1, Field.RUN] = 2
+    with pytest.raises(InputError, match="no time"):
+        fit(SwfLog(comments=(f" UnixStartTime: {10**17}",), table=rows), "x")
