@@ -27,6 +27,7 @@ _NAMES = {
     "total": "mean total (1000 s)",
     "execution": "mean execution (1000 s)",
 }
+_DPI = 110
 _PERCENT = [f"{share:.0%}" for share in SHARES]
 
 
@@ -63,7 +64,7 @@ def _finish(axes: Axes, title: str, horizontal: str, vertical: str, *, log: bool
 def _against_baselines(
     rows: Means, load: float, folder: Path, ours: str, number: int, models: tuple[str, ...]
 ) -> None:
-    figure, grid = new_figure(2.2 * len(models), len(models), 3, squeeze=False)
+    figure, grid = new_figure(2.2 * len(models), len(models), 3, dpi=_DPI, squeeze=False)
     for row, model in zip(grid, models, strict=True):
         for axes, column in zip(row, ("wait", "execution", "total"), strict=True):
             for name in ("moldable", "ideal-backfill", ours):
@@ -75,7 +76,7 @@ def _against_baselines(
 
 
 def _by_limit(rows: Means, load: float, folder: Path, column: str, number: int) -> None:
-    figure, grid = new_figure(4.4, 2, 3)
+    figure, grid = new_figure(4.4, 2, 3, dpi=_DPI)
     marks = ["none" if limit is None else str(limit) for limit in LIMITS]
     for axes, share in zip(grid.flat, SHARES, strict=False):
         for name in PAPERS:
@@ -88,7 +89,7 @@ def _by_limit(rows: Means, load: float, folder: Path, column: str, number: int) 
 
 
 def _by_share(rows: Means, load: float, folder: Path, column: str, number: int) -> None:
-    figure, grid = new_figure(4.4, 2, 3)
+    figure, grid = new_figure(4.4, 2, 3, dpi=_DPI)
     for axes, limit in zip(grid.flat, LIMITS, strict=False):
         for name in PAPERS:
             points = [Point("system", load, "linear", name, limit, share) for share in SHARES]
@@ -100,7 +101,7 @@ def _by_share(rows: Means, load: float, folder: Path, column: str, number: int) 
 
 
 def _by_beta(rows: Means, folder: Path, column: str, number: int) -> None:
-    figure, grid = new_figure(4.4, 2, 3)
+    figure, grid = new_figure(4.4, 2, 3, dpi=_DPI)
     marks = [f"{beta:g}" for beta in BETAS]
     for row, kind in zip(grid, ("GE", "MIXED"), strict=True):
         for axes, share in zip(row, TABLE_3_SHARES, strict=True):

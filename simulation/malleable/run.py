@@ -27,6 +27,8 @@ from .compiled import loops
 
 #: Shares of the ideal are decimal numbers: 0.3 · 10 is 3, not 4.
 _EXACT = 1e-9
+#: Processors go one at a time: no application can use more.
+LARGEST_IDEAL = 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +54,9 @@ class Trace:
             raise InputError("columns differ in length, or hold no job", path="trace")
         if (np.diff(self.submit) < 0).any() or self.submit[0] < 0:
             raise InputError("submissions do not rise from 0", path="submit")
-        if self.ideal.min() < 1 or self.ideal.max() > self.processors:
-            raise InputError(f"not within 1 and {self.processors}", path="ideal")
+        largest = min(self.processors, LARGEST_IDEAL)
+        if self.ideal.min() < 1 or self.ideal.max() > largest:
+            raise InputError(f"not within 1 and {largest}", path="ideal")
         if not (self.run > 0).all() or not np.isfinite(self.run).all():
             raise InputError("a run time is not above 0", path="run")
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aucsched.cluster.errors import InputError
 from aucsched.runtime.ischeduler.execution import overhead_s, speed
 from aucsched.runtime.ischeduler.policies import (
     BASELINES,
@@ -192,6 +193,8 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_machine_far_larger_than_its_jobs_costs_no_memory() -> None:
-    made = trace([(0, 4, 100), (1, 10**9, 5)], 10**9)
+    made = trace([(0, 4, 100), (1, 10**6, 5)], 10**9)
     for policy in (IschedulerPolicy(), BASELINES["ideal-backfill"]):
-        assert simulate_malleable(made, policy, min_of_ideal=1.0).start.tolist() == [0, 100]
+        assert simulate_malleable(made, policy, min_of_ideal=1.0).start.tolist() == [0, 1]
+    with pytest.raises(InputError, match="not within 1 and 1000000"):
+        trace([(0, 10**6 + 1, 100)], 10**9)
