@@ -162,7 +162,7 @@ def _a5_rows() -> list[Row]:
 
 
 def _searches(options: Mapping[str, Any]) -> bool:
-    return options.get("strategy", "greedy" if "balance" in options else "anytime") == "anytime"
+    return bool(options.get("strategy", "greedy" if "balance" in options else "anytime") == "anytime")
 
 
 def _a5_contiguous() -> list[Row]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from ..cluster.errors import OptionError
+from .malleable_options import MALLEABLE_POLICIES
 from .node_options import NODE_ONLY_POLICIES
 
 if TYPE_CHECKING:
@@ -170,7 +171,10 @@ def policy_options(command: F) -> F:
     """Give a command the options of every policy and order."""
     decorators = [
         click.option(
-            "--policy", type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES]), default="easy", show_default=True
+            "--policy",
+            type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES]),
+            default="easy",
+            show_default=True,
         ),
         click.option(
             "--order",

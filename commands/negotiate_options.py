@@ -146,6 +146,13 @@ _BATCH = (
 
 _RUNTIME = (
     click.option(
+        "--shrink",
+        type=click.Choice(["priority", "even", "fair", "long", "short", "low_impact", "priced"]),
+        default="priority",
+        show_default=True,
+        help="Who gives nodes first for a waiting job: by priority (the thesis), or a harvest policy.",
+    ),
+    click.option(
         "--dependencies",
         type=click.Choice(["all", "one"]),
         default="all",
@@ -290,6 +297,7 @@ def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:
         last_backfill=not options["no_last_backfill"],
         start_at_minimum=options["start_at_minimum"],
         transaction_s=options["transaction_seconds"],
+        shrink=options["shrink"],
         urgency=options["urgent"] or "suspend",
     )
 

@@ -9,6 +9,13 @@ import click
 
 from ..cluster.errors import OptionError
 from .log_options import check_policy_options, policy_options, read_policy_options
+from .malleable_options import (
+    MALLEABLE_POLICIES,
+    check_malleable,
+    malleable_options,
+    refuse_malleable,
+    simulate_malleable_log,
+)
 from .node_options import check_log_options, is_native, node_options, simulate_on_nodes
 from .outputs import (
     OUTPUT,
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 @workload_argument
 @policy_options
 @node_options
+@malleable_options
 @processors_option
 @click.option(
     "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
@@ -51,11 +59,20 @@ def simulate(workload: str, **options: Any) -> None:
     A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
     input.
     """
+    is_malleable = options["policy"] in MALLEABLE_POLICIES
     if is_native(workload):
+        if is_malleable:
+            raise OptionError(f"--policy {options['policy']} needs a log, not a workload of nodes")
+        refuse_malleable(options)
         simulate_on_nodes(workload, options)
         return
     check_log_options(options)
     _check_simulate(options)
+    if is_malleable:
+        check_malleable(options)
+        simulate_malleable_log(workload, options, _processors(options))
+        return
+    refuse_malleable(options)
     log = read_log(workload)
     jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])
     choice, settings = read_policy_options(options)

@@ -18,6 +18,7 @@ from .outputs import (
     workload_argument,
 )
 from .workload_alibaba import alibaba
+from .workload_ischeduler import fit_log, ischeduler
 from .workload_papers import GENERATORS
 from .workload_slurm import slurm_events
 
@@ -27,7 +28,7 @@ def workload() -> None:
     """Look at workloads and make them."""
 
 
-for _command in (*GENERATORS, slurm_events, alibaba):
+for _command in (*GENERATORS, slurm_events, alibaba, ischeduler, fit_log):
     workload.add_command(_command)
 
 

@@ -34,6 +34,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
         holds_for: the waiting job that depends on its end, or empty.
         grown_for: the waiting job it was expanded for, or empty.
         is_urgent: it came as an urgent job: nobody takes nodes from it.
+        harvests: how often it shrank.
     """
 
     entry: MapEntry
@@ -49,6 +50,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     holds_for: str = ""
     grown_for: str = ""
     is_urgent: bool = False
+    harvests: int = 0
 
     @property
     def is_malleable(self) -> bool:
@@ -90,7 +92,13 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
         """Return the job on other nodes from now on."""
         count = nodes.bit_count()
         job = self.brought_to(now_s)
-        return msgspec.structs.replace(job, nodes=nodes, count=count, pace=pace or count or job.pace)
+        return msgspec.structs.replace(
+            job,
+            nodes=nodes,
+            count=count,
+            pace=pace or count or job.pace,
+            harvests=job.harvests + (0 < count < job.count),
+        )
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

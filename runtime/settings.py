@@ -8,6 +8,7 @@ from typing import Literal
 from ..cluster.checks import at_least
 from ..cluster.errors import OptionError
 from .dependencies import Dependencies
+from .shrink import ShrinkOrder
 
 #: How far an urgent job may go: shrink others; suspend them too; kill them instead of suspending.
 Urgency = Literal["shrink", "suspend", "kill"]
@@ -28,6 +29,7 @@ class RuntimeSettings:
         start_at_minimum: account a new job at its minimum until its first periodic step (the thesis's
             simulation).
         transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
+        shrink: who gives first for a waiting job, within the classes of algorithm 5.
         urgency: what may be done to running jobs for an urgent one.
     """
 
@@ -37,6 +39,7 @@ class RuntimeSettings:
     last_backfill: bool = True
     start_at_minimum: bool = False
     transaction_s: float = 0.0
+    shrink: ShrinkOrder = "priority"
     urgency: Urgency = "suspend"
 
     def __post_init__(self) -> None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from .draft import Draft, waiting_first
+from .ischeduler.giving import Giver, gifts
 from .machine import Running
+from .speedup import speed
+
+#: Who gives first within a class: the lowest priority, all that it can (the thesis), or a harvest policy.
+ShrinkOrder = Literal["priority", "even", "fair", "long", "short", "low_impact", "priced"]
 
 
 def step_size(span: int, attempts: int) -> int:
@@ -22,12 +29,14 @@ def shrunk_count(count: int, least: int, attempt: int, attempts: int) -> int:
 class Shrinking:
     """What running jobs can still give in one attempt; kept while algorithm 5 takes from them."""
 
-    def __init__(self, draft: Draft, attempt: int, attempts: int) -> None:
+    def __init__(self, draft: Draft, attempt: int, attempts: int, order: ShrinkOrder = "priority") -> None:
         self._draft = draft
+        self._order = order
         self._floor: dict[str, int] = {}
         self._jobs: dict[str, list[Running]] = {}
         for partition in draft.machine.partitions:
-            jobs = waiting_first(draft.elastic(partition))
+            elastic = draft.elastic(partition)
+            jobs = waiting_first(elastic) if order == "priority" else elastic
             self._jobs[partition] = jobs
             for job in jobs:
                 least = shrunk_count(job.count, job.entry.min_nodes, attempt, attempts)
@@ -43,25 +52,70 @@ class Shrinking:
     def take(self, partition: str, need: int, waiting: str, *, spare: tuple[str, ...] = ()) -> int:
         """Shrink jobs until ``need`` nodes are gained, and return how many were.
 
-        Classes: (1) expanded for the waiting job, (2) for none, (3) for others; in each by rising priority.
+        Classes: (1) expanded for the waiting job, (2) for none, (3) for others; in each by the shrink order.
         ``spare`` names jobs that give nothing; with them class 1 is left out too, as when a holder of a
         dependency is expanded.
         """
         gained = 0
-        for job in self._in_classes(partition, waiting, skip_own=bool(spare)):
-            if gained >= need:
-                break
-            name = job.entry.job
-            give = min(need - gained, self._spare(job))
-            if give > 0 and name not in spare:
-                self._draft.resize(name, self._draft.count[name] - give)
-                gained += give
+        for jobs in self._classes(partition, waiting, skip_own=bool(spare)):
+            able = [job for job in jobs if job.entry.job not in spare and self._spare(job) > 0]
+            wanted = min(need - gained, sum(map(self._spare, able)))
+            if wanted <= 0:
+                continue
+            for job, give in zip(able, self._gifts(able, wanted), strict=True):
+                if give > 0:
+                    self._draft.resize(job.entry.job, self._draft.count[job.entry.job] - give)
+            gained += wanted
         return gained
 
-    def _in_classes(self, partition: str, waiting: str, *, skip_own: bool) -> list[Running]:
+    def _gifts(self, jobs: list[Running], need: int) -> list[int]:
+        """Return how many nodes each job of a class gives, together ``need``."""
+        if self._order == "priority":
+            return _first_all(list(map(self._spare, jobs)), need)
+        if self._order == "priced":
+            return self._cheapest(jobs, need)
+        return gifts(list(map(self._giver, jobs)), need, self._draft.now_s, self._order)
+
+    def _giver(self, job: Running) -> Giver:
+        name = job.entry.job
+        return Giver(
+            held=self._draft.count[name],
+            floor=self._floor[name],
+            ideal=job.entry.max_nodes,
+            start_s=job.start_s,
+            end_s=self._draft.end_s(job),
+            harvests=job.harvests,
+        )
+
+    def _cheapest(self, jobs: list[Running], need: int) -> list[int]:
+        """Take one node at a time where it is worth least: the speed it adds, over the time that is left."""
+        given = [0] * len(jobs)
+        for _ in range(need):
+            able = [place for place, job in enumerate(jobs) if given[place] < self._spare(job)]
+            given[min(able, key=lambda place: self._price(jobs[place], given[place]))] += 1
+        return given
+
+    def _price(self, job: Running, given: int) -> float:
+        """Return the share of a job's work left that its last node does in a second."""
+        count = self._draft.count[job.entry.job] - given
+        rise = speed(job.entry.speedup, count) - speed(job.entry.speedup, count - 1)
+        left_s = self._draft.end_s(job) - self._draft.now_s
+        work = left_s * speed(job.entry.speedup, self._draft.count[job.entry.job])
+        return rise / work if work > 0 else float("inf")
+
+    def _classes(self, partition: str, waiting: str, *, skip_own: bool) -> list[list[Running]]:
         grown_for = self._draft.grown_for
         classes: tuple[list[Running], ...] = ([], [], [])
         for job in self._jobs[partition]:
             target = grown_for.get(job.entry.job, "")
             classes[0 if target == waiting else 2 if target else 1].append(job)
-        return [*(() if skip_own else classes[0]), *classes[1], *classes[2]]
+        return [*([] if skip_own else [classes[0]]), classes[1], classes[2]]
+
+
+def _first_all(spares: list[int], need: int) -> list[int]:
+    """Let the first give all that they can, until there is enough."""
+    given = []
+    for spare in spares:
+        given.append(min(spare, need))
+        need -= given[-1]
+    return given

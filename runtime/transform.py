@@ -89,7 +89,7 @@ def _serve(
 ) -> list[Planned]:
     """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan again, expand holders, backfill."""
     wanted = _masks(draft.machine, entries)
-    shrinking = Shrinking(draft, attempt, settings.max_attempts)
+    shrinking = Shrinking(draft, attempt, settings.max_attempts, settings.shrink)
     reserved = plan(draft, entries, wanted)
     update_dependencies(draft, reserved, settings.dependencies)
     if _shrink_for_reserved(draft, reserved, shrinking, wanted):

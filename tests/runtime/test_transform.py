@@ -23,7 +23,7 @@ from aucsched.runtime.machine import (
 from aucsched.runtime.records import MapEntry
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.runtime.share import full_transformation, partial_transformation
-from aucsched.runtime.shrink import Shrinking, shrunk_count, step_size
+from aucsched.runtime.shrink import Shrinking, ShrinkOrder, shrunk_count, step_size
 from aucsched.runtime.transform import transform
 from aucsched.runtime.urgent import resumed, start_urgent
 
@@ -292,3 +292,33 @@ def test_a_new_job_may_be_accounted_at_its_minimum_until_the_first_step() -> Non
     entry = malleable("m", 2, 8, 100)
     assert started(entry, 0b1111, 0.0, at_minimum=True).end_s == 100
     assert started(entry, 0b1111, 0.0).end_s == 50
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        # m1 (priority 1, started first), m2 and m3 hold 4 of at most 4, 8 and 16; each may give three.
+        ("priority", {"m1": 1, "m2": 3, "m3": 4}),
+        ("even", {"m1": 2, "m2": 3, "m3": 3}),
+        # Shares kept: m1 3/4, then 2/4; then m2 3/8, m1 would have 1/4 and m3 3/16.
+        ("low_impact", {"m1": 2, "m2": 3, "m3": 4}),
+        # m3 has most time left, then m2: linear, 100 s, 200 s and 400 s at one node.
+        ("short", {"m1": 4, "m2": 4, "m3": 1}),
+        ("priced", {"m1": 4, "m2": 3, "m3": 1}),
+    ],
+)
+def test_a_harvest_policy_says_who_shrinks_first(order: ShrinkOrder, expected: dict[str, int]) -> None:
+    state = running(
+        machine(12),
+        (malleable("m1", 1, 4, 100, priority=1), 4),
+        (malleable("m2", 1, 8, 200, priority=2), 4),
+        (malleable("m3", 1, 16, 400, priority=3), 4),
+    )
+    draft = Draft(state)
+    need = 12 - sum(expected.values())
+    assert Shrinking(draft, 5, 5, order).take("", need, "w") == need
+    assert draft.count == expected
+    after = draft.committed()
+    assert {name: job.harvests for name, job in after.running.items()} == {
+        name: int(count < 4) for name, count in expected.items()
+    }

@@ -1,0 +1,92 @@
+"""``aucsched workload ischeduler`` and ``fit``: traces of applications, and their parameters from a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .outputs import OUTPUT, output_option, read_log, shown
+
+if TYPE_CHECKING:
+    from ..simulation.workloads.systemcentric import TraceModel
+
+#: Options of one kind of trace only.
+_SYSTEM, _USER = ("load", "model", "max_size"), ("beta", "ge_p4_s", "block_bytes")
+_ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
+
+
+@click.command("ischeduler")
+@click.argument("kind", type=click.Choice(["system", "STEN", "GE", "CL", "MIXED"]))
+@click.option("--jobs", type=click.IntRange(1, 10**6), default=10_000, show_default=True)
+@click.option("--processors", type=click.IntRange(1, 10**6), help="Default: 128 of a system, 64 of a user.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all drawn.")
+@click.option("--load", type=click.FloatRange(0, 100, min_open=True), help="Of a system; default 0.7.")
+@click.option(
+    "--model",
+    type=click.Path(),
+    help="Of a system: what `workload fit` wrote; default: SDSC SP2's first rows.",
+)
+@click.option("--max-size", type=click.IntRange(1), help="Of a system; default: half the machine.")
+@click.option("--beta", type=_ABOVE_0, help="Of a user: time between arrivals, as a factor; default 0.5.")
+@click.option("--ge-p4-s", type=_ABOVE_0, help="Run time of GE's P4; default 22300 (table 1 prints 3857).")
+@click.option("--block-bytes", type=_ABOVE_0, help="SeqBlockSize of CL; default 1000.")
+@click.option("-o", "--output", type=OUTPUT, default="-", help="Instead of standard output; .gz is packed.")
+def ischeduler(kind: str, output: Path, **options: Any) -> None:
+    """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
+
+    What a job asks for are its ideal processors, its run time is the one on those.
+    """
+    from ..formats.swf import write_swf
+    from ..simulation.workloads.systemcentric import system_trace
+    from ..simulation.workloads.usercentric import user_trace
+
+    foreign = _USER if kind == "system" else _SYSTEM
+    for name in foreign:
+        if options[name] is not None:
+            raise OptionError(f"--{name.replace('_', '-')} is not of a {kind} trace")
+    own = _SYSTEM if kind == "system" else _USER
+    given = {name: options[name] for name in own if options[name] is not None and name != "model"}
+    if options["processors"] is not None:
+        given["processors"] = options["processors"]
+    given |= {"jobs": options["jobs"], "seed": options["seed"]}
+    made = system_trace(_model(options["model"]), **given) if kind == "system" else user_trace(kind, **given)
+    write_swf(output, made)
+
+
+def _model(path: str | None) -> TraceModel:
+    from ..formats.reading import read_document
+    from ..simulation.workloads.systemcentric import SDSC_SP2, model_of
+
+    return SDSC_SP2 if path is None else read_document(path, lambda content: model_of(_json(content)))
+
+
+def _json(content: bytes) -> Any:
+    import json
+
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is no JSON: {error}") from error
+
+
+@click.command("fit")
+@click.argument("log", type=click.Path(allow_dash=True))
+@output_option
+def fit_log(log: str, output: Path) -> None:
+    """Fit a model of system-centric traces to a log (SWF): JSON that ``ischeduler --model`` reads."""
+    from ..cluster.text import one_line
+    from ..formats.native.write import write_text
+    from ..simulation.report import to_json
+    from ..simulation.workloads.systemcentric import fit
+
+    rows = read_log(log)
+    source = rows.header("Computer")
+    name = shown(log) if source is None else f"{one_line(source)} ({shown(log)})"
+    try:
+        model = fit(rows, name)
+    except InputError as error:
+        raise error.in_file(shown(log)) from error
+    write_text(output, to_json(model.to_document()))

@@ -1,0 +1,116 @@
+"""What the decision function works on: running applications as columns, and the rules it follows.
+
+Everything in this file, execution.py, harvesting.py, distributing.py and deciding.py is plain Python over
+arrays that numba compiles as it stands: the simulator plays a million jobs with the functions by which a live
+scheduler decides. An entry of a column is one application; entries from 0 to the number that run are in use,
+in order of their starts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: An admission policy without a limit, and a job that may be harvested without end.
+NO_LIMIT = 2**62
+
+#: Places of a tally.
+ATTEMPTS, SUCCESSES, EVENTS, RESIZES, LOGGED, TALLIED = 0, 1, 2, 3, 4, 5
+
+
+class Active(NamedTuple):
+    """The running applications (AA).
+
+    Attributes:
+        job: which one.
+        held: processors.
+        least, ideal: the fewest it runs on, and the most it can use.
+        harvests: how often it was harvested.
+        start: of its run, in seconds.
+        left: work left at ``since``, as seconds on the ideal processors.
+        since: when ``left`` was true; later than now while it adapts.
+        end: when it ends as it runs now.
+        floor: scratch: down to which count it may be harvested in this decision.
+        taken: scratch: what a harvest takes from it.
+        order: scratch: entries in the order in which they give or get.
+        before: scratch: processors before the decision, 0 for one that starts.
+    """
+
+    job: Ints
+    held: Ints
+    least: Ints
+    ideal: Ints
+    harvests: Ints
+    start: Floats
+    left: Floats
+    since: Floats
+    end: Floats
+    floor: Ints
+    taken: Ints
+    order: Ints
+    before: Ints
+
+
+class Jobs(NamedTuple):
+    """Applications as they are submitted, in order of submission.
+
+    Attributes:
+        submit: in seconds.
+        run: seconds on the ideal processors.
+        least, ideal: processors.
+        data: bytes that an adaptation moves, times the processors that hold them; below 0: it costs nothing.
+    """
+
+    submit: Floats
+    run: Floats
+    least: Ints
+    ideal: Ints
+    data: Floats
+
+
+class Rules(NamedTuple):
+    """The policy components and the execution model, by number (policies.py has the names).
+
+    Attributes:
+        admission: M of achieve_mp, NO_LIMIT for none.
+        harvest, distribution, model: see policies.py.
+        max_harvests: an application harvested so often gives no more (control).
+        protected_s: one that has run for less gives nothing (control).
+        weighs: 1: harvest only where the wait it saves is above the delay it causes (control).
+    """
+
+    admission: int
+    harvest: int
+    distribution: int
+    model: int
+    max_harvests: int
+    protected_s: float
+    weighs: int
+
+
+class Context(NamedTuple):
+    """What every decision of a run is made with.
+
+    Attributes:
+        jobs: all applications; those that wait stand in order of arrival.
+        rules: the policy.
+        tally: counts of harvests asked for and had, of victims and of changes (ATTEMPTS to LOGGED).
+    """
+
+    jobs: Jobs
+    rules: Rules
+    tally: Ints
+
+
+def empty_active(most: int) -> Active:
+    """Return columns for so many applications; no more can run at once than there are processors."""
+    kinds = {"start": np.float64, "left": np.float64, "since": np.float64, "end": np.float64}
+    columns: dict[str, Any] = {
+        name: np.zeros(most, dtype=kinds.get(name, np.int64)) for name in Active._fields
+    }
+    return Active(**columns)

@@ -1,0 +1,239 @@
+"""System-centric traces: what a supercomputer's log looks like, drawn anew (Weissman 4.2, figures 5 to 8).
+
+Arrivals are a non-stationary Poisson process by time of day, sizes are powers of two in discrete shares, run
+times follow one Weibull distribution. The parameters come from a log (``fit``); sizes, times and arrivals are
+independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, tzinfo
+from math import gamma, isfinite, log2
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cluster.errors import InputError, OptionError
+from ...formats.swf import Field, SwfLog
+from .tracing import DAY_S, arranged, stream
+
+FORMAT = "aucsched-trace-model/1"
+HOURS = 24
+_HOUR_S = 3600.0
+#: Newton's method on the shape has converged.
+_CLOSE = 1e-12
+_STEPS = 200
+#: A tail this heavy has a mean that no trace shows.
+_LEAST_SHAPE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceModel:
+    """The parameters of system-centric traces.
+
+    Attributes:
+        source: the log they were fitted to.
+        hours: relative arrival rates of the day's 24 hours; their mean is 1 (figure 5).
+        sizes: processors -> share of the jobs (figure 7).
+        shape, scale_s: of the run times' Weibull distribution (figure 8).
+    """
+
+    source: str
+    hours: tuple[float, ...]
+    sizes: Mapping[int, float]
+    shape: float
+    scale_s: float
+
+    def __post_init__(self) -> None:
+        if len(self.hours) != HOURS or min(self.hours) < 0 or not 0 < sum(self.hours) < float("inf"):
+            raise InputError("not 24 rates from 0 on, of which one is above", path="hours")
+        if not self.sizes or min(self.sizes) < 1 or min(self.sizes.values()) < 0:
+            raise InputError("no shares from 0 on of sizes from 1 on", path="sizes")
+        if not 0 < sum(self.sizes.values()) < float("inf"):
+            raise InputError("the shares are no numbers above 0", path="sizes")
+        for name in ("shape", "scale_s"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise InputError(f"{getattr(self, name)} is not above 0", path=name)
+        if self.shape < _LEAST_SHAPE or not isfinite(self.mean_run_s):
+            raise InputError(f"{self.shape:g} is below {_LEAST_SHAPE}: no mean", path="shape")
+
+    @property
+    def mean_run_s(self) -> float:
+        """The mean of the run times."""
+        return self.scale_s * gamma(1 + 1 / self.shape)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the model as plain values."""
+        return {"format": FORMAT, **asdict(self), "sizes": {str(n): p for n, p in self.sizes.items()}}
+
+
+#: What `aucsched workload fit` makes of the first 4 961 rows of the SDSC SP2's log (Parallel Workloads
+#: Archive, SDSC-SP2-1998-4; 128 nodes, from 24 April 1998 on).
+SDSC_SP2 = TraceModel(
+    source="SDSC-SP2-1998-4, first 4 961 rows",
+    hours=(
+        *(0.3543, 0.2293, 0.2293, 0.3543, 0.3022, 0.5575, 1.0786, 1.3548, 1.5684, 1.8185, 1.6205, 2.2562),
+        *(1.6882, 1.7664, 2.1207, 1.7664, 1.2818, 0.7451, 0.6149, 0.3908, 0.5106, 0.4273, 0.4585, 0.5054),
+    ),
+    sizes={1: 0.2, 2: 0.1209, 4: 0.2041, 8: 0.1774, 16: 0.1211, 32: 0.1096, 64: 0.0617, 128: 0.0052},
+    shape=0.4082,
+    scale_s=2503.3,
+)
+
+
+def model_of(document: Any) -> TraceModel:
+    """Return the model in a JSON document.
+
+    Raises:
+        InputError: it is none.
+    """
+    known = {"format", "source", "hours", "sizes", "shape", "scale_s"}
+    if not isinstance(document, dict) or document.get("format") != FORMAT or set(document) != known:
+        raise InputError(f"is no {FORMAT}")
+    try:
+        return TraceModel(
+            source=str(document["source"]),
+            hours=tuple(map(float, document["hours"])),
+            sizes={int(size): float(share) for size, share in document["sizes"].items()},
+            shape=float(document["shape"]),
+            scale_s=float(document["scale_s"]),
+        )
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InputError(f"is no {FORMAT}: {error}") from error
+
+
+def fit(log: SwfLog, source: str) -> TraceModel:
+    """Return the model that fits a log: hours and sizes by counting, run times by maximum likelihood.
+
+    Sizes that are no power of two count as the nearest (by ratio). Rows without processors or run time are
+    left out. Hours are local to the log's machine where its header names the time zone.
+
+    Raises:
+        InputError: fewer than two different run times.
+    """
+    requested, allocated = log.column(Field.REQUESTED_PROCESSORS), log.column(Field.ALLOCATED_PROCESSORS)
+    size, run = np.where(requested > 0, requested, allocated), log.column(Field.RUN)
+    kept = (size > 0) & (run > 0)
+    if len(np.unique(run[kept])) <= 1:
+        raise InputError("the log holds fewer than two different run times")
+    powers, counts = np.unique(np.rint(np.log2(size[kept])).astype(int), return_counts=True)
+    shape, scale = weibull_of(run[kept])
+    hour = _hours(log)[kept]
+    rates = np.bincount(hour, minlength=HOURS) * HOURS / len(hour)
+    return TraceModel(
+        source=source,
+        hours=tuple(np.round(rates, 4).tolist()),
+        sizes={
+            2**power: round(count / len(hour), 4)
+            for power, count in zip(powers.tolist(), counts.tolist(), strict=True)
+        },
+        shape=round(shape, 4),
+        scale_s=round(scale, 1),
+    )
+
+
+def weibull_of(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the shape and scale of largest likelihood: Newton's method on the shape's equation."""
+    logs = np.log(values / values.max())
+    shape = 1.2 / max(float(logs.std()), _CLOSE)
+    for _ in range(_STEPS):
+        powers = np.exp(shape * logs)
+        whole, first, second = powers.sum(), (powers * logs).sum(), (powers * logs**2).sum()
+        value = first / whole - 1 / shape - logs.mean()
+        slope = (second * whole - first**2) / whole**2 + 1 / shape**2
+        step = value / slope
+        shape = max(shape - step, shape / 2)
+        if abs(step) < _CLOSE * shape:
+            break
+    scale = float(values.max() * np.mean(np.exp(shape * logs)) ** (1 / shape))
+    return float(shape), scale
+
+
+def _hours(log: SwfLog) -> NDArray[np.int64]:
+    """Return the hour of the day of each submission."""
+    start = log.header_count("UnixStartTime") or 0
+    try:
+        offset = datetime.fromtimestamp(start, _zone(log)).utcoffset()
+    except (OverflowError, ValueError, OSError) as error:
+        raise InputError(f"{start} is no time", path="UnixStartTime") from error
+    seconds = log.column(Field.SUBMIT) + start + (offset.total_seconds() if offset else 0)
+    hours: NDArray[np.int64] = (np.floor(seconds / _HOUR_S) % HOURS).astype(np.int64)
+    return hours
+
+
+def _zone(log: SwfLog) -> tzinfo:
+    try:
+        return ZoneInfo(log.header("TimeZoneString") or "UTC")
+    except (KeyError, ValueError, OSError):
+        return UTC
+
+
+def system_trace(
+    model: TraceModel,
+    *,
+    jobs: int = 10_000,
+    processors: int = 128,
+    load: float = 0.7,
+    seed: int = 0,
+    max_size: int | None = None,
+) -> SwfLog:
+    """Return a trace of a model as a log.
+
+    Args:
+        model: the parameters.
+        jobs: how many.
+        processors: of the machine.
+        load: expected work over what the machine could do: rate · mean size · mean run time / processors.
+        seed: of all draws; arrivals, sizes and run times have a stream each.
+        max_size: larger sizes are left out; None: half the machine (figure 7 goes to 64 of 128).
+
+    Raises:
+        OptionError: a load that is not above 0, or no size that fits.
+    """
+    if not (isfinite(load) and load > 0):
+        raise OptionError(f"a load of {load:g} is not above 0")
+    largest = max(1, processors // 2) if max_size is None else min(max_size, processors)
+    fitting = {size: share for size, share in model.sizes.items() if size <= largest and share > 0}
+    if not fitting:
+        raise OptionError(f"the model has no size up to {largest} processors")
+    sizes, weights = np.array(list(fitting)), np.array(list(fitting.values()))
+    shares = weights / weights.sum()
+    rate = load * processors / (float(sizes @ shares) * model.mean_run_s)
+    ideal = stream(seed, "sizes").choice(sizes, jobs, p=shares)
+    run = model.scale_s * stream(seed, "runs").weibull(model.shape, jobs)
+    submit = _by_hours(np.cumsum(stream(seed, "arrivals").exponential(1 / rate, jobs)), model.hours)
+    notes = (
+        f"system-centric trace (Weissman 4.2) of a model of {model.source}",
+        f"load {load:g}, seed {seed}, Weibull {model.shape:g}, {model.scale_s:g} s",
+    )
+    return arranged(submit, ideal, run, processors=processors, notes=notes)
+
+
+def _by_hours(times: NDArray[np.float64], hours: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return times of a stationary process at the pace of each hour: the rate's integral, inverted."""
+    rates = np.array(hours) / np.mean(hours)
+    passed = np.concatenate([[0.0], np.cumsum(rates) * _HOUR_S])
+    days, within = np.divmod(times, DAY_S)
+    # Where an hour has no arrivals the integral stands still: its end is taken.
+    edges = np.arange(HOURS + 1) * _HOUR_S
+    found: NDArray[np.float64] = days * DAY_S + np.interp(within, passed, edges)
+    return found
+
+
+def describe_model(model: TraceModel) -> str:
+    """Return a model as a text for people."""
+    sizes = ", ".join(f"{size}: {share:.1%}" for size, share in model.sizes.items())
+    busiest = max(range(HOURS), key=model.hours.__getitem__)
+    powers = log2(max(model.sizes))
+    return (
+        f"{model.source}\n"
+        f"sizes           {sizes} (up to 2^{powers:g})\n"
+        f"run times       Weibull, shape {model.shape:g}, scale {model.scale_s:g} s, "
+        f"mean {model.mean_run_s:.0f} s\n"
+        f"arrivals        {min(model.hours):.2f} to {max(model.hours):.2f} times the mean rate, "
+        f"most from {busiest}:00\n"
+    )

@@ -1,0 +1,200 @@
+"""Traces played: work done, processors kept, minima held, the same compiled and plain, EASY as elsewhere."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aucsched.cluster.errors import InputError
+from aucsched.runtime.ischeduler.execution import overhead_s, speed
+from aucsched.runtime.ischeduler.policies import (
+    BASELINES,
+    DISTRIBUTIONS,
+    EXECUTION_MODELS,
+    HARVESTS,
+    Control,
+    IschedulerPolicy,
+)
+from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.policies import make_policy
+from aucsched.simulation.malleable import compiled, loop, run
+from aucsched.simulation.malleable.run import Outcome, Trace, simulate_malleable
+from aucsched.simulation.requests import Requests, Workload
+
+
+def trace(rows: list[tuple[float, int, float]], processors: int, data: float | None = None) -> Trace:
+    gaps, ideal, seconds = zip(*rows, strict=True)
+    return Trace(
+        processors=processors,
+        submit=np.cumsum(gaps).astype(np.float64),
+        ideal=np.array(ideal, dtype=np.int64),
+        run=np.array(seconds, dtype=np.float64),
+        data=None if data is None else np.full(len(rows), data),
+    )
+
+
+PROCESSORS = 12
+rows = st.lists(
+    st.tuples(st.integers(0, 40).map(float), st.integers(1, PROCESSORS), st.integers(1, 200).map(float)),
+    min_size=1,
+    max_size=25,
+)
+policies = st.builds(
+    IschedulerPolicy,
+    admission=st.sampled_from([None, 0, 1, 2, 4]),
+    harvest=st.sampled_from(sorted(HARVESTS)),
+    distribution=st.sampled_from(sorted(DISTRIBUTIONS)),
+    control=st.builds(
+        Control,
+        max_harvests=st.sampled_from([None, 0, 2]),
+        protected_s=st.sampled_from([0.0, 20.0]),
+        weighs=st.booleans(),
+    ),
+    is_ideal=st.booleans(),
+)
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "loops", lambda _: (loop.play, loop.play_backfill))
+
+
+def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
+    """Follow every change of size: bounds, the machine, arrivals in order, and the model's integral."""
+    jobs = found.trace.jobs(share, is_ideal=policy.is_ideal)
+    held: dict[int, int] = defaultdict(int)
+    since: dict[int, float] = {}
+    done: dict[int, float] = defaultdict(float)
+    now = -inf
+    moments = [row.tolist() for row in found.sizes]
+    for place, (time, number, size) in enumerate(moments):
+        job, count = int(number), int(size)
+        assert time >= now
+        now = time
+        if held[job]:
+            passed = max(0.0, time - since[job])
+            done[job] += passed * speed(EXECUTION_MODELS[model], held[job], int(jobs.ideal[job]))
+            since[job] = max(time, since[job]) + (overhead_s(jobs.data[job], held[job]) if count else 0.0)
+        else:
+            since[job] = time
+            assert time == found.start[job] >= found.trace.submit[job]
+        if count:
+            assert jobs.least[job] <= count <= jobs.ideal[job]
+        else:
+            assert time == found.end[job]
+            assert done[job] == pytest.approx(jobs.run[job], rel=1e-9)
+        held[job] = count
+        if place + 1 == len(moments) or moments[place + 1][0] > time:
+            assert 0 <= sum(held.values()) <= found.trace.processors
+    assert not any(held.values())
+    assert len(done) == len(found.trace)
+    if not policy.backfills:
+        assert (np.diff(found.start) >= 0).all()
+
+
+@given(
+    rows,
+    policies,
+    st.sampled_from(sorted(EXECUTION_MODELS)),
+    st.sampled_from([0.1, 0.3, 0.5, 1.0]),
+    st.booleans(),
+)
+def test_bounds_processors_and_work_hold_whatever_the_policy(
+    jobs: list[tuple[float, int, float]], policy: IschedulerPolicy, model: str, share: float, costs: bool
+) -> None:
+    made = trace(jobs, PROCESSORS, 20_000.0 if costs else None)
+    found = simulate_malleable(made, policy, model=model, min_of_ideal=share, keep_sizes=True)
+    check(found, policy, model, share)
+    assert found.events == found.harvests.sum()
+    if policy.harvest == "never" or policy.control.max_harvests == 0:
+        assert found.events == 0
+
+
+@given(rows)
+def test_backfill_is_easy_with_known_run_times(jobs: list[tuple[float, int, float]]) -> None:
+    made = trace([(0.0, *jobs[0][1:]), *jobs[1:]], PROCESSORS)
+    found = simulate_malleable(made, BASELINES["ideal-backfill"], keep_sizes=True)
+    check(found, BASELINES["ideal-backfill"], "linear", 0.3)
+    assert found.start.tolist() == _logs_starts(made, "easy")
+
+
+@given(rows)
+def test_ideal_only_is_first_come_first_served(jobs: list[tuple[float, int, float]]) -> None:
+    made = trace([(0.0, *jobs[0][1:]), *jobs[1:]], PROCESSORS)
+    assert simulate_malleable(made, BASELINES["ideal-only"]).start.tolist() == _logs_starts(made, "fcfs")
+
+
+def _logs_starts(made: Trace, policy: str) -> list[float]:
+    count = len(made)
+    requests = Requests(
+        processors=made.processors,
+        submit=tuple(made.submit.tolist()),
+        size=tuple(made.ideal.tolist()),
+        estimate=tuple(made.run.tolist()),
+        user=(0,) * count,
+        weight=(1.0,) * count,
+    )
+    numbers = tuple(range(count))
+    workload = Workload(requests=requests, run=tuple(made.run.tolist()), ids=numbers, row=numbers, rows=count)
+    return list(simulate_counts(workload, make_policy(policy, requests)))
+
+
+def test_figure_3_example_played() -> None:
+    made = trace([(0, 4, 100), (0, 4, 100), (10, 4, 20), (5, 4, 30)], 8)
+    policy = IschedulerPolicy(harvest="even", distribution="favor_queued")
+    found = simulate_malleable(made, policy, min_of_ideal=0.5)
+    # J3 (least 2 of 4) takes one from each; J4 two more.
+    assert found.start.tolist() == [0, 0, 10, 15]
+    assert found.harvests.tolist()[:2] == [2, 2]
+
+
+def test_an_adaptation_costs_its_seconds() -> None:
+    # STEN with N = 128 on four processors: 2 · 128² · 8 / 4 bytes, 6.9 s (4.1).
+    assert overhead_s(2 * 128**2 * 8, 4) == pytest.approx(6.898, abs=1e-3)
+    made = trace([(0, 4, 100), (10, 4, 1000)], 4, 2 * 128**2 * 8)
+    found = simulate_malleable(made, IschedulerPolicy(harvest="even"), min_of_ideal=0.5)
+    # 10 s of work done, 6.9 s of adapting, 90 s of work at half the speed.
+    assert found.end[0] == pytest.approx(10 + 6.89824 + 180)
+
+
+def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.delenv(compiled.SWITCH, raising=False)
+    compiled.compiled_loops.cache_clear()
+    fast = compiled.compiled_loops()
+    assert fast is not None
+    random = np.random.default_rng(7)
+    sizes = random.choice([1, 2, 4, 8, 16, 32], 400)
+    made = Trace(
+        processors=64,
+        submit=np.cumsum(random.exponential(250, 400)),
+        ideal=sizes,
+        run=1 + 3000 * random.weibull(0.5, 400),
+        data=np.full(400, 1e5),
+    )
+    chosen = [IschedulerPolicy(admission=m, harvest=h) for h in HARVESTS for m in (3, None)]
+    chosen += [*BASELINES.values(), IschedulerPolicy(control=Control(weighs=True))]
+    for policy in chosen:
+        for model in EXECUTION_MODELS:
+            outcomes = []
+            for one in (fast, (loop.play, loop.play_backfill)):
+                monkeypatch.setattr(run, "loops", lambda _, one=one: one)
+                outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
+            first, second = outcomes
+            assert first.end.tobytes() == second.end.tobytes()
+            assert first.start.tobytes() == second.start.tobytes()
+            assert first.sizes.tobytes() == second.sizes.tobytes()
+            assert (first.attempts, first.events) == (second.attempts, second.events)
+
+
+def test_a_machine_far_larger_than_its_jobs_costs_no_memory() -> None:
+    made = trace([(0, 4, 100), (1, 10**6, 5)], 10**9)
+    for policy in (IschedulerPolicy(), BASELINES["ideal-backfill"]):
+        assert simulate_malleable(made, policy, min_of_ideal=1.0).start.tolist() == [0, 1]
+    with pytest.raises(InputError, match="not within 1 and 1000000"):
+        trace([(0, 10**6 + 1, 100)], 10**9)
