@@ -72,7 +72,7 @@ def write_results(results: Path, target: Path, figures: Path) -> None:
 
 def _section(rows: list[_Run], facts: list[dict[str, Any]]) -> list[str]:
     table = rows[0]["table"]
-    lines = [f"## Table {table}", "", _ABOUT[table] + _machine(rows), ""]
+    lines = [f"## Table {table}, seed {rows[0]['seed']}", "", _ABOUT[table] + _machine(rows), ""]
     lines += [
         f"`{one['command']}`, commit {one['commit']}, {one['cores']} processes, {one['runs']} runs in"
         f" {one['minutes']} minutes."
