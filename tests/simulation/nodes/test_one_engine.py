@@ -13,6 +13,7 @@ from aucsched.auction.options import AUCTIONS, MODELS, StepOptions
 from aucsched.auction.spot import resources_of
 from aucsched.auction.step import run_step
 from aucsched.bidgen.demand import Demand
+from aucsched.cluster.limits import Limit
 from aucsched.simulation.nodes.auction import Auction
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.queue import NodeQueue
@@ -85,6 +86,32 @@ def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None
         assert _first_pass(workload, options) == awarded, seed
         started += len(awarded)
     assert started > 20
+
+
+@pytest.mark.parametrize("balance", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_first_pass_within_limits_awards_what_schedule_awards(model: str, balance: bool) -> None:
+    if balance and model not in AUCTIONS:
+        pytest.skip("it places without bids")
+    started = limited = 0
+    for seed in range(30):
+        snapshot, workload = _empty(seed)
+        cores = sum(node.free.cores for node in snapshot.nodes)
+        limits = (
+            Limit(name="all", most={"cores": max(1, cores // 3), "jobs": 4}),
+            Limit(name="each", per="user", most={"jobs": 2}),
+        )
+        snapshot, workload = replace(snapshot, limits=limits), replace(workload, limits=limits)
+        strategies = STRATEGIES[model]
+        other = {} if balance else _other(seed, strategies)
+        options = StepOptions(model=model, balance=balance, **strategies[seed % len(strategies)], **other)
+        found = run_step(snapshot, options)
+        awarded = {award.job: dict(award.nodes) for award in found.started}
+        assert _first_pass(workload, options) == awarded, seed
+        started += len(awarded)
+        limited += sum(refusal.reason == "limit" for refusal in found.pending)
+    assert started > 10
+    assert limited
 
 
 @pytest.mark.parametrize("model", AUCTIONS)
