@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import snapshot, tiny
@@ -79,6 +79,7 @@ def test_prices_bound_every_award(seed: int) -> None:
 
 
 @given(SEEDS, st.sampled_from(["aucsched2", "aucsched3"]))
+@example(seed=1116, model="aucsched2")
 @settings(max_examples=25, deadline=None)
 def test_small_windows_are_solved_as_exactly(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
