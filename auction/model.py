@@ -19,18 +19,33 @@ from ..models.aucsched3 import Aucsched3
 from ..models.ipsched import Ipsched, cannot_express, check_size
 from ..models.preference import PREFERENCE_TABLES, TABLE_4_4, Constants, cost_k, preference_f
 from ..topology.tree import Topology
-from .stated import Stated, bid_weights, state_auction, state_ipsched
+from .stated import Stated, Weight, bid_weights, state_auction, state_ipsched
 
 _PAPER: Mapping[str, Any] = {"weights": "paper", "on_timeout": "discard"}
 _PLUGIN: Mapping[str, Any] = {"weights": "paper", "on_timeout": "incumbent", "bid_order": "figure-4.5"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """The options of a step that a model's program depends on; as in StepOptions."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Program:
+    """What a model states a window's program from.
 
+    Attributes:
+        table: the bids.
+        columns, topology, guards: the cluster and the reservations on it.
+        objective, preference_table: as in StepOptions.
+    """
+
+    table: BidTable
+    columns: Columns
+    topology: Topology
+    guards: tuple[Guard, ...]
     objective: str
     preference_table: str
+
+    def weights(self) -> tuple[list[Weight], FloatArray]:
+        """Return what each bid counts, exactly and as floats, shape (bids,)."""
+        weights = bid_weights(self.table, self.objective)
+        return weights, np.array([float(weight) for weight in weights])
 
 
 class Model(ABC):
@@ -67,14 +82,7 @@ class Model(ABC):
         del jobs, nodes
 
     @abstractmethod
-    def state(
-        self,
-        table: BidTable,
-        columns: Columns,
-        topology: Topology,
-        guards: tuple[Guard, ...],
-        terms: Terms,
-    ) -> Stated:
+    def state(self, asked: Program) -> Stated:
         """State a window's program in PuLP."""
 
     @abstractmethod
@@ -126,18 +134,10 @@ class _Aucsched1(_Linear):
         del preference_table
         return TABLE_4_4
 
-    def state(
-        self,
-        table: BidTable,
-        columns: Columns,
-        topology: Topology,
-        guards: tuple[Guard, ...],
-        terms: Terms,
-    ) -> Stated:
-        del topology
-        weights = bid_weights(table, terms.objective)
-        model = Aucsched1(table, columns, np.array([float(weight) for weight in weights]), guards)
-        return state_auction(model, weights, terms.objective)
+    def state(self, asked: Program) -> Stated:
+        weights, floats = asked.weights()
+        model = Aucsched1(asked.table, asked.columns, floats, asked.guards)
+        return state_auction(model, weights, asked.objective)
 
     def nonzeros(self, table: BidTable, nodes: int) -> int:
         del nodes
@@ -150,21 +150,11 @@ class _Aucsched2(_Linear):
     is_searched = True
     reads_preference_table = True
 
-    def state(
-        self,
-        table: BidTable,
-        columns: Columns,
-        topology: Topology,
-        guards: tuple[Guard, ...],
-        terms: Terms,
-    ) -> Stated:
-        del topology
-        weights = bid_weights(table, terms.objective)
-        floats = np.array([float(weight) for weight in weights])
-        constants = self.constants(terms.preference_table)
-        return state_auction(
-            Aucsched2(table, columns, floats, guards, constants=constants), weights, terms.objective
-        )
+    def state(self, asked: Program) -> Stated:
+        weights, floats = asked.weights()
+        constants = self.constants(asked.preference_table)
+        model = Aucsched2(asked.table, asked.columns, floats, asked.guards, constants=constants)
+        return state_auction(model, weights, asked.objective)
 
 
 class _Aucsched3(Model):
@@ -183,18 +173,11 @@ class _Aucsched3(Model):
     is_searched = True
     uses_switches = True
 
-    def state(
-        self,
-        table: BidTable,
-        columns: Columns,
-        topology: Topology,
-        guards: tuple[Guard, ...],
-        terms: Terms,
-    ) -> Stated:
-        weights = bid_weights(table, terms.objective)
-        floats = np.array([float(weight) for weight in weights])
-        model = Aucsched3(table, columns, floats, guards, max_level=topology.max_level)
-        return state_auction(model, weights, terms.objective)
+    def state(self, asked: Program) -> Stated:
+        weights, floats = asked.weights()
+        level = asked.topology.max_level
+        model = Aucsched3(asked.table, asked.columns, floats, asked.guards, max_level=level)
+        return state_auction(model, weights, asked.objective)
 
     def preferences(
         self, table: BidTable, nodes: int, max_level: int, preference_table: str
@@ -222,15 +205,9 @@ class _Ipsched(Model):
     def check_size(self, jobs: int, nodes: int) -> None:
         check_size(jobs, nodes)
 
-    def state(
-        self,
-        table: BidTable,
-        columns: Columns,
-        topology: Topology,
-        guards: tuple[Guard, ...],
-        terms: Terms,
-    ) -> Stated:
-        return state_ipsched(Ipsched(table, columns, topology, guards), terms.objective)
+    def state(self, asked: Program) -> Stated:
+        model = Ipsched(asked.table, asked.columns, asked.topology, asked.guards)
+        return state_ipsched(model, asked.objective)
 
     def preferences(
         self, table: BidTable, nodes: int, max_level: int, preference_table: str

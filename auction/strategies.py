@@ -23,7 +23,7 @@ from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..topology.tree import Topology
 from .export import export
 from .ledger import FreeState, greedy
-from .model import Terms
+from .model import Program
 from .options import StepOptions
 from .stated import Answer, Stated, Weight
 
@@ -259,8 +259,16 @@ def state(
     guards: tuple[Guard, ...] = (),
 ) -> Stated:
     """State a window's program in the model that the options name."""
-    terms = Terms(objective=options.objective, preference_table=options.preference_table)
-    return options.auction.state(table, columns, topology, guards, terms)
+    return options.auction.state(
+        Program(
+            table=table,
+            columns=columns,
+            topology=topology,
+            guards=guards,
+            objective=options.objective,
+            preference_table=options.preference_table,
+        )
+    )
 
 
 def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:

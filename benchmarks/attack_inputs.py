@@ -187,6 +187,17 @@ def _made() -> Files:
         return {name: (Path(place) / name).read_bytes() for name in names}
 
 
+@cache
+def _fitted() -> bytes:
+    line = [sys.executable, "-m", "aucsched", "workload", "fit", str(ROOT / "examples" / "days.swf")]
+    return subprocess.run(line, check=True, capture_output=True).stdout  # noqa: S603 - our own
+
+
+def _model(seed: int) -> Files:
+    del seed
+    return {"model.json": _fitted()}
+
+
 def _some(*names: str) -> Callable[[int], Files]:
     return lambda _: {name: _made()[name] for name in names}
 
@@ -266,6 +277,12 @@ READERS: tuple[Reader, ...] = (
         target="s.csv.journal",
         files=_some("w.json", "s.csv", "s.csv.journal"),
         commands=("sweep w.json --policy fcfs,easy --workers 1 -o s.csv",),
+    ),
+    Reader(
+        name="trace-model",
+        target="model.json",
+        files=_model,
+        commands=("workload ischeduler system --jobs 20 --model model.json -o made.swf",),
     ),
     Reader(
         name="negotiation-trace",

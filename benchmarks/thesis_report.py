@@ -121,29 +121,34 @@ def _ordering(rows: list[_Run]) -> list[str]:
 
 
 def _margins(rows: list[_Run]) -> list[str]:
-    """Return how each method of table A.5 stands beside Slurm's backfill, over the workloads."""
+    """Return how each auction of table A.5 stands beside Slurm's backfill, over the workloads."""
     runs = {(row["workload"], row["label"]): row["metrics"] for row in rows}
-    backfill = "backfill-slurm"
-    lines = []
-    for label in sorted({row["label"] for row in rows} - {backfill}):
-        pairs = [
-            (one, runs[one, label], runs[one, backfill])
-            for one in sorted({row["workload"] for row in rows}, key=_order)
-            if (one, label) in runs and (one, backfill) in runs
-        ]
-        points = [f"{one}: {100 * (a['cpu_utilization'] - b['cpu_utilization']):+.1f}" for one, a, b in pairs]
-        waits = [f"{one}: {a['wait_max_s'] / b['wait_max_s']:.2f}" for one, a, b in pairs]
-        above = [
-            one
-            for one, a, b in pairs
-            if a["level_mean"] >= b["level_mean"] or a["span_mean"] >= b["span_mean"]
-        ]
-        lines.append(
-            f"- `{label}` beside `{backfill}`, by workload: points of utilisation {', '.join(points)}; "
-            f"longest wait as a multiple {', '.join(waits)}; level or span not below in "
-            f"{', '.join(above) or 'none'}"
-        )
-    return lines
+    auctions = sorted({row["label"] for row in rows if row["policy"] != "backfill-slurm"})
+    backfills = sorted({row["label"] for row in rows if row["policy"] == "backfill-slurm"})
+    return [
+        f"- `{label}` beside `{backfill}`, by workload: {_beside(runs, label, backfill)}"
+        for label in auctions
+        for backfill in backfills
+        if any((workload, label) in runs and (workload, backfill) in runs for workload, _ in runs)
+    ]
+
+
+def _beside(runs: dict[tuple[str, str], dict[str, float]], label: str, backfill: str) -> str:
+    """Return points of utilisation, longest waits as multiples, and where levels or spans are not below."""
+    pairs = [
+        (one, runs[one, label], runs[one, backfill])
+        for one in sorted({workload for workload, _ in runs}, key=_order)
+        if (one, label) in runs and (one, backfill) in runs
+    ]
+    points = [f"{one}: {100 * (a['cpu_utilization'] - b['cpu_utilization']):+.1f}" for one, a, b in pairs]
+    waits = [f"{one}: {a['wait_max_s'] / b['wait_max_s']:.2f}" for one, a, b in pairs]
+    above = [
+        one for one, a, b in pairs if a["level_mean"] >= b["level_mean"] or a["span_mean"] >= b["span_mean"]
+    ]
+    return (
+        f"points of utilisation {', '.join(points)}; longest wait as a multiple {', '.join(waits)}; level or "
+        f"span not below in {', '.join(above) or 'none'}"
+    )
 
 
 def _settings(rows: list[_Run]) -> list[str]:

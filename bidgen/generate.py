@@ -181,6 +181,7 @@ class _Generator:
         self.is_cut = False
         self._is_late = is_late
         self.pool = Pool()
+        self._reserved = guards
         self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
         self._capped: dict[tuple[bool | str, ...], Capacity] = {}
         self._columns = columns
@@ -223,13 +224,11 @@ class _Generator:
         On more nodes a job may be through before a reservation that it would run into on fewer.
         """
         job = demand.job
-        if not job.limits_by_nodes_s or not self._guards:
+        if not job.limits_by_nodes_s or not self._reserved:
             return [demand]
         counts: dict[tuple[bool, ...], dict[int, float]] = {}
         for count, seconds in job.limits_by_nodes_s.items():
-            outlasted = tuple(
-                guard.outlasts(job, count) for guard in self._guards if isinstance(guard, Guard)
-            )
+            outlasted = tuple(guard.outlasts(job, count) for guard in self._reserved)
             counts.setdefault(outlasted, {})[count] = seconds
         if len(counts) == 1:
             return [demand]

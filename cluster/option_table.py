@@ -11,8 +11,9 @@ from typing import Any
 
 from .errors import OptionError
 
-#: Who reads an option: commands that take one step over a snapshot, simulations, and sweeps over either.
-STEP, SIMULATE, SWEEP = "schedule, explain, compare", "simulate", "sweep"
+#: Who reads an option: commands that take one step over a snapshot, simulations, sweeps over either, and
+#: negotiations, for each Map.
+STEP, SIMULATE, SWEEP, NEGOTIATE = "schedule, explain, compare", "simulate", "sweep", "negotiate, ibsched"
 _ALL = (STEP, SIMULATE, SWEEP)
 
 #: What a window, a cap or a count of steps may be at most: beyond it is a slip of the keyboard.
@@ -135,7 +136,10 @@ OPTIONS: tuple[Option, ...] = (
         help="HiGHS at once over all bids; search, then HiGHS over those that could still be in a better "
         "award; first-fit and greedy awards alone.",
         choices=("exact", "anytime", "greedy"),
-        default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact",
+        default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
+        "greedy with --balance",
+        other_defaults={NEGOTIATE: "greedy, with a limit anytime"},
+        readers=(*_ALL, NEGOTIATE),
         auctions_with_bids=True,
     ),
     Option(
@@ -152,15 +156,17 @@ OPTIONS: tuple[Option, ...] = (
         is_whole=False,
         unit="SECONDS",
         default=3.0,
-        readers=(STEP, SWEEP),
+        other_defaults={NEGOTIATE: "none, work counts"},
+        readers=(STEP, SWEEP, NEGOTIATE),
     ),
     _count(
         "work_limit",
         "Instead of seconds, the same on every machine: steps of the search; for exact, nodes of branch and "
-        "bound of each solve. A solve that comes to none in 20 s ends all the same.",
+        "bound of each solve, which the clock ends after 20 s and 20 more a node.",
         low=0,
         default="none, the time limit counts",
-        other_defaults={SIMULATE: 2},
+        other_defaults={SIMULATE: 2, NEGOTIATE: "2 where a Map is searched"},
+        readers=(*_ALL, NEGOTIATE),
     ),
     _count(
         "part_nodes",

@@ -70,7 +70,9 @@ def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
     if workload is not None:
         raise OptionError("--replay runs a trace: WORKLOAD would be ignored")
     if explicit:
-        raise OptionError(f"--replay runs a trace: --{explicit[0].replace('_', '-')} would be ignored")
+        raise OptionError(
+            f"--replay runs a trace: --{explicit[0].removesuffix('_s').replace('_', '-')} would be ignored"
+        )
     return read_document(options["replay"], replayed)
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError
+from ..cluster.option_table import NEGOTIATE, read_by
+from .built_options import click_option
 from .outputs import OUTPUT, format_option, output_option, shown
 
 if TYPE_CHECKING:
@@ -126,20 +128,9 @@ _BATCH = (
         type=click.FloatRange(0),
         help="Mapper auction: seconds after which none may delay a waiting job; default 5400.",
     ),
-    click.option(
-        "--strategy",
-        type=click.Choice(["exact", "anytime", "greedy"]),
-        help="Mapper auction: of each Map, as in aucsched schedule; default greedy, with a limit anytime.",
-    ),
-    click.option(
-        "--work-limit",
-        type=click.IntRange(0, 10**7),
-        help="Mapper auction: steps of the search, or nodes of an exact solve; default 2 for these.",
-    ),
-    click.option(
-        "--time-limit",
-        type=click.FloatRange(0, min_open=True),
-        help="Mapper auction: instead of work, seconds of each Map: one run may differ from another.",
+    *(
+        click_option(option, NEGOTIATE, before="Mapper auction, of each Map. ", ranges=True)
+        for option in read_by(NEGOTIATE)
     ),
     click.option("--atomic", is_flag=True, help="Maps start whole or not at all."),
 )
@@ -280,10 +271,10 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
 def _engine(options: dict[str, Any]) -> Engine:
     from ..negotiation.mappers.mapping import Engine
 
-    limits = {"work_limit": options["work_limit"], "time_limit_s": options["time_limit"]}
-    given = [name for name in ("strategy", "work_limit", "time_limit") if options[name] is not None]
+    limits = {name: options[name] for name in ("work_limit", "time_limit_s")}
+    given = [option.flag for option in read_by(NEGOTIATE) if options[option.name] is not None]
     if given and options["mapper"] != "auction":
-        raise OptionError(f"--{given[0].replace('_', '-')} needs --mapper auction")
+        raise OptionError(f"{given[0]} needs --mapper auction")
     has_limit = any(value is not None for value in limits.values())
     return Engine(strategy=options["strategy"] or ("anytime" if has_limit else "greedy"), **limits)
 

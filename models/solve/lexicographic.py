@@ -21,8 +21,9 @@ _LESS_THAN_ONE = 0.9
 _PREFERENCE_GAP = 1e-9
 #: Seconds that stand for "no limit" where only work counts.
 NO_LIMIT_S = 1e9
-#: HiGHS may stay at the root for minutes without a node or a check, by which work is counted.
-STUCK_S = 20.0
+#: HiGHS may stay at the root for minutes without a node or a check, by which work is counted. Seconds after
+#: which a solve that is to count work is ended all the same, and as many more for each node, or for 40 checks.
+STUCK_S, _CHECKS_OF_A_NODE = 20.0, 40
 #: Between the two values of a binary column.
 _HALF = 0.5
 
@@ -116,6 +117,13 @@ def solve_weighted(
     return _solution(report.status, best, None, proved=is_optimal), report.bound
 
 
+def _counted(settings: SolveSettings) -> float | None:
+    """Return the nodes that a solve may take, or checks as nodes; None where the clock limits it."""
+    if settings.most_nodes is not None:
+        return settings.most_nodes
+    return None if settings.most_checks is None else settings.most_checks / _CHECKS_OF_A_NODE
+
+
 def exact_sum(weights: list[int], values: FloatArray) -> int:
     """Return Σ weights over the columns that are 1, in Python's integers."""
     return sum(weights[column] for column in np.flatnonzero(values > _HALF).tolist() if weights[column])
@@ -128,10 +136,9 @@ def _options(
     if has_digits:
         # A carry off by 10⁻⁶ is worth 0.07 of the digit below it: presolve missed awards of equal sums.
         extra["mip_feasibility_tolerance"] = 1e-9
-    is_counted = settings.most_nodes is not None or settings.most_checks is not None
-    left = STUCK_S if is_counted else deadline - settings.clock()
+    counted = _counted(settings)
     return SolverOptions(
-        time_limit_s=left,
+        time_limit_s=deadline - settings.clock() if counted is None else STUCK_S * (1 + counted),
         absolute_gap=gap,
         seed=settings.seed,
         most_checks=settings.most_checks,

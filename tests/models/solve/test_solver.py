@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import SolverError
+from aucsched.models.solve import lexicographic
 from aucsched.models.solve.exact import exact_program, integer_weights
 from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
 from aucsched.models.solve.solver import IntegerProgram, SolverOptions, SolverStatus, read_pulp, solve
@@ -191,3 +192,25 @@ def test_a_variable_the_model_did_not_name_is_refused() -> None:
     problem += x + y <= 1
     with pytest.raises(SolverError):
         read_pulp(problem, [x])
+
+
+@pytest.mark.parametrize(
+    ("limits", "least_s"),
+    [({"most_nodes": 0}, 20), ({"most_nodes": 1000}, 20_000), ({"most_checks": 32}, 20), ({}, 0)],
+)
+def test_seconds_end_a_solve_that_counts_work_only_where_it_is_stuck(
+    limits: dict[str, int], least_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock may not cut work that goes on: the more may be done, the longer; and it is never endless."""
+    given: list[float] = []
+
+    def seen(asked: IntegerProgram, options: SolverOptions, start: object) -> object:
+        given.append(options.time_limit_s)
+        return solve(asked, options, start)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(lexicographic, "solve", seen)
+    endless = SolveSettings(time_limit_s=1e9, seed=0, clock=time.perf_counter, **limits)
+    settings = endless if limits else SETTINGS
+    solve_lexicographic(knapsack([3, 5], 6), np.arange(2), [4, 9], np.zeros(2), np.zeros(2), settings)
+    assert given
+    assert all(least_s <= seconds <= max(least_s * 2, SETTINGS.time_limit_s * 2) for seconds in given)
