@@ -22,7 +22,7 @@ _PREFERENCE_GAP = 1e-9
 #: Seconds that stand for "no limit" where only work counts.
 NO_LIMIT_S = 1e9
 #: HiGHS may stay at the root for minutes without a node or a check, by which work is counted. Seconds after
-#: which a solve that is to count work is ended all the same, and as many more for each node, or for 40 checks.
+#: which a solve that is to count work is ended all the same, and as many more for each node, or 40 checks.
 STUCK_S, _CHECKS_OF_A_NODE = 20.0, 40
 #: Between the two values of a binary column.
 _HALF = 0.5
