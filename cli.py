@@ -64,7 +64,7 @@ COMMANDS = {
     ),
     "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
     "sweep": (
-        "sweep.command",
+        "sweeps.command",
         "sweep",
         "Run every combination of options, in parallel; goes on where stopped.",
     ),

@@ -17,7 +17,7 @@ from aucsched.cli import cli
 from aucsched.cluster.option_table import OPTIONS, OPTIONS_BY_NAME, SIMULATE, STEP, SWEEP, Option, read_by
 from aucsched.commands.option_page import page
 from aucsched.models.preference import PREFERENCE_TABLES
-from aucsched.sweep.axes import AXES
+from aucsched.sweeps.axes import AXES
 
 #: The engine resolves these from others when they are asked for.
 RESOLVED = {"max_bids", "max_bids_per_job", "work_limit", "part_nodes", "strategy"}

@@ -22,9 +22,9 @@ from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 import aucsched as package
 from aucsched.cli import run
 from aucsched.formats.native.read import load_snapshot
-from aucsched.sweep.axes import AXES
-from aucsched.sweep.plan import KINDS, make_plan
-from aucsched.sweep.table import to_csv
+from aucsched.sweeps.axes import AXES
+from aucsched.sweeps.plan import KINDS, make_plan
+from aucsched.sweeps.table import to_csv
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
@@ -358,7 +358,7 @@ def test_the_same_content_under_another_name_goes_on(swept: Path, tmp_path: Path
 def test_parquet_is_refused_without_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("aucsched.sweep.table.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.sweeps.table.find_spec", lambda _: None)
     line = refusal(capsys, small(tmp_path), "-o", tmp_path / "x.parquet")
     assert line.endswith("x.parquet needs pyarrow: pip install 'aucsched[data]'")
 

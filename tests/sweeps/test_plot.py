@@ -12,9 +12,9 @@ from support.sweeps import TRACE, small
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.sweep.axes import Row
-from aucsched.sweep.plan import Plan, make_plan
-from aucsched.sweep.plot import check_panels, draw_sweep, layout_of
+from aucsched.sweeps.axes import Row
+from aucsched.sweeps.plan import Plan, make_plan
+from aucsched.sweeps.plot import check_panels, draw_sweep, layout_of
 
 MODELS, ROUNDS = ("aucsched2", "aucsched3"), (1, 2, 3)
 
@@ -58,7 +58,7 @@ def test_without_a_window_a_cap_runs_across_and_without_both_the_longest_axis(tm
 
 def test_the_panels_show_the_means_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Figure] = []
-    monkeypatch.setattr("aucsched.sweep.plot.save_figure", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("aucsched.sweeps.plot.save_figure", lambda figure, _: drawn.append(figure))
     plan = planned(tmp_path, model=MODELS, window=(4, 8), max_bids=(20, 60), work_limit=ROUNDS)
     rows = rows_for(plan)
     # aucsched2 with one step: a repetition is better by 1, and one of another point has failed.

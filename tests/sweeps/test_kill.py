@@ -20,10 +20,10 @@ from support.run import aucsched
 from support.sweeps import GRID, HANGS_S, LONG, RUNS, lasting, rows_of, small
 
 from aucsched.cluster.errors import AucschedError, InputError
-from aucsched.sweep.axes import Row
-from aucsched.sweep.journal import Journal
-from aucsched.sweep.plan import Run, Subject
-from aucsched.sweep.workers import TRIES, run_locally
+from aucsched.sweeps.axes import Row
+from aucsched.sweeps.journal import Journal
+from aucsched.sweeps.plan import Run, Subject
+from aucsched.sweeps.workers import TRIES, run_locally
 
 IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}
 #: What each of its runs is told: nothing, here.
