@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from ..cluster.errors import OptionError
+from .evolving_options import EVOLVING
 from .malleable_options import MALLEABLE_POLICIES
 from .node_options import NODE_ONLY_POLICIES
 
@@ -172,7 +173,7 @@ def policy_options(command: F) -> F:
     decorators = [
         click.option(
             "--policy",
-            type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES]),
+            type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES, EVOLVING]),
             default="easy",
             show_default=True,
         ),

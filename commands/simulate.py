@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
+from .evolving_options import (
+    EVOLVING,
+    evolving_options,
+    refuse_evolving,
+    simulate_evolving_workload,
+)
 from .log_options import check_policy_options, policy_options, read_policy_options
 from .malleable_options import (
     MALLEABLE_POLICIES,
@@ -35,12 +41,16 @@ if TYPE_CHECKING:
     from ..simulation.requests import Workload
     from ..simulation.result import Result
 
+#: What options are where nothing is said, if not None.
+_DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
+
 
 @click.command()
 @workload_argument
 @policy_options
 @node_options
 @malleable_options
+@evolving_options
 @processors_option
 @click.option(
     "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
@@ -57,8 +67,12 @@ def simulate(workload: str, **options: Any) -> None:
     """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
 
     A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
-    input.
+    input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed draws.
     """
+    if options["policy"] == EVOLVING:
+        simulate_evolving_workload(workload, options, _DEFAULTS)
+        return
+    refuse_evolving(workload, options)
     is_malleable = options["policy"] in MALLEABLE_POLICIES
     if is_native(workload):
         if is_malleable:

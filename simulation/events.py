@@ -19,6 +19,7 @@ class EventKind(IntEnum):
     END = 10
     NODE_UP = 15
     NODE_DOWN = 20
+    REQUEST = 25
     ARRIVAL = 30
     PASS = 50
 

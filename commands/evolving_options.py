@@ -1,0 +1,205 @@
+"""What ``aucsched simulate`` does under policy evolving: options and output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..cluster.errors import OptionError
+from .outputs import note
+
+if TYPE_CHECKING:
+    from ..runtime.evolving.fairness import Fairness
+    from ..simulation.evolving.run import EvolvingOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EVOLVING = "evolving"
+#: They stand here too, so that --help need not load numpy.
+EVOLVING_WORKLOADS = ("dynamic-esp", "quadflow")
+SERVED_BY = ("iteration", "auction", "partition", "preallocation", "merge")
+_TARGET = "target:"
+_SECONDS = click.FloatRange(0, 10**9)
+
+FAIRNESS_HELP = (
+    "How long requests may put off queued jobs: none (default), target:SECONDS for every user in an hour, or "
+    "a FILE (.toml, else Maui's syntax)."
+)
+_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "requests": click.option(
+        "--requests",
+        type=click.Choice(["serve", "refuse"]),
+        help="Of evolving jobs for more cores: serve them (default), or refuse all.",
+    ),
+    "fairness": click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP),
+    "fairness_decay": click.option(
+        "--fairness-decay",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="With target: what an interval leaves to the next of a user's delay (DFSDecay); default 0.",
+    ),
+    "serve_by": click.option(
+        "--serve-by",
+        type=click.Choice(SERVED_BY),
+        help="Policy evolving: the extended Maui iteration (default), one auction with the queue, a "
+        "partition kept for requests, preallocation (CooRMv2), or a second job that is merged (Slurm).",
+    ),
+    "dynamic_partition": click.option(
+        "--dynamic-partition",
+        type=click.IntRange(1, 10**7),
+        metavar="CORES",
+        help="Of --serve-by partition; default 8.",
+    ),
+    "det": click.option(
+        "--det",
+        type=click.Choice(["table", "remaining"]),
+        help="Run time after a grant: the table's (default), or what is left at the new speed.",
+    ),
+    "job_overhead_s": click.option(
+        "--job-overhead",
+        "job_overhead_s",
+        type=_SECONDS,
+        metavar="SECONDS",
+        help="Policy evolving: a job holds its cores so much longer than it runs; default 0.",
+    ),
+    "reservation_depth": click.option(
+        "--reservation-depth",
+        type=click.IntRange(0, 10**6),
+        help="Policy evolving: reserve for so many waiting jobs; default 5.",
+    ),
+    "reservation_delay_depth": click.option(
+        "--reservation-delay-depth",
+        type=click.IntRange(0, 10**6),
+        help="Policy evolving: measure the delay of so many waiting jobs; default 5.",
+    ),
+}
+#: Options of other simulations that are read here too.
+_SHARED = ("policy", "order", "seed", "interval_s", "form", "output", "jobs_out", "workload")
+
+
+def evolving_options(command: F) -> F:
+    """Give a command the options of evolving jobs."""
+    for option in reversed(_OPTIONS.values()):
+        command = option(command)
+    return command
+
+
+def is_evolving(workload: str) -> bool:
+    """Whether a workload is named rather than a file."""
+    return workload in EVOLVING_WORKLOADS and not Path(workload).exists()
+
+
+def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
+    """Refuse what only evolving jobs have."""
+    if is_evolving(workload):
+        raise OptionError(f"the workload {workload} needs --policy {EVOLVING}, not {options['policy']}")
+    for name in _OPTIONS:
+        if options[name] is not None:
+            raise OptionError(f"{_flag(name)} needs --policy {EVOLVING}, not {options['policy']}")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
+def read_fairness(text: str | None, decay: float | None) -> Fairness:
+    """Return the configuration that ``--fairness`` names; tell what else its file holds.
+
+    Raises:
+        InputError: the file cannot be read.
+        OptionError: the text is none of the forms.
+    """
+    from ..runtime.evolving.fairness import Fairness, same_for_every_user
+    from ..runtime.evolving.fairness_file import load_fairness, seconds_of
+
+    is_target = text is not None and text.startswith(_TARGET)
+    if decay is not None and not is_target:
+        raise OptionError("--fairness-decay needs --fairness target:SECONDS")
+    if text is None or text == "none":
+        return Fairness()
+    if is_target:
+        seconds = seconds_of(text.removeprefix(_TARGET), "--fairness")
+        if not seconds:
+            raise OptionError(f"--fairness {text}: 0 is no limit; say none")
+        return same_for_every_user(seconds, decay=decay or 0.0)
+    fairness, others = load_fairness(text)
+    if others:
+        note(f"{text}: not of dynamic fairness, not read: {', '.join(others)}")
+    return fairness
+
+
+def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
+    """Play a named workload and print what came of it.
+
+    Args:
+        workload: its name.
+        options: all of the command's.
+        foreign: what those of other simulations are where nothing is said, if not None.
+    """
+    from ..formats.native.write import write_text
+    from ..simulation.evolving.report import evolving_document, evolving_jobs_csv, evolving_text
+    from ..simulation.evolving.run import WORKLOADS, simulate_evolving
+    from ..simulation.report import to_json
+
+    _check(workload, options, foreign)
+    chosen, seed = _chosen(options), options["seed"] or 0
+    played = simulate_evolving(WORKLOADS[workload](seed), chosen)
+    settings = _settings(options, chosen, seed)
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], evolving_jobs_csv(played.run))
+    if options["form"] == "json":
+        write_text(options["output"], to_json(evolving_document(played, settings)))
+    else:
+        write_text(options["output"], evolving_text(played, settings))
+
+
+def _check(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
+    if workload not in EVOLVING_WORKLOADS:
+        raise OptionError(f"--policy {EVOLVING} plays {' or '.join(EVOLVING_WORKLOADS)}, not {workload!r}")
+    if options["order"] != "fcfs":
+        raise OptionError(f"--policy {EVOLVING} serves first come, first served: no --order")
+    for name, value in options.items():
+        if name not in _OPTIONS and name not in _SHARED and value != foreign.get(name) and value != ():
+            raise OptionError(f"{_flag(name)} is not for --policy {EVOLVING}")
+
+
+def _chosen(options: dict[str, Any]) -> EvolvingOptions:
+    from ..runtime.evolving.iteration import Depths
+    from ..simulation.evolving.loop import Setting
+    from ..simulation.evolving.run import EvolvingOptions
+
+    def depth(name: str) -> int:
+        return 5 if options[name] is None else int(options[name])
+
+    return EvolvingOptions(
+        serve_by=options["serve_by"] or "iteration",
+        partition=options["dynamic_partition"],
+        fairness=read_fairness(options["fairness"], options["fairness_decay"]),
+        depths=Depths(reservation=depth("reservation_depth"), delay=depth("reservation_delay_depth")),
+        setting=Setting(
+            serves=options["requests"] != "refuse",
+            by_table=options["det"] != "remaining",
+            interval_s=options["interval_s"],
+            overhead_s=options["job_overhead_s"] or 0.0,
+        ),
+    )
+
+
+def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> dict[str, Any]:
+    setting = chosen.setting
+    return {
+        "seed": seed,
+        "requests": options["requests"] or "serve",
+        "fairness": options["fairness"] or "none",
+        "fairness_decay": chosen.fairness.decay,
+        "serve_by": chosen.serve_by,
+        "dynamic_partition": chosen.partition,
+        "det": options["det"] or "table",
+        "interval_s": setting.interval_s,
+        "job_overhead_s": setting.overhead_s,
+        "reservation_depth": chosen.depths.reservation,
+        "reservation_delay_depth": chosen.depths.delay,
+    }

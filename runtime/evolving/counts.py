@@ -1,0 +1,208 @@
+"""A board of cores that are all alike: how many are free when (see iteration.Board)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+
+from ...cluster.errors import InputError
+
+#: A job past its end is taken to end so many seconds from now.
+OVERDUE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Whose a job is (cluster.limits.Owned)."""
+
+    user: str = ""
+    group: str = ""
+    account: str = ""
+    qos: str = ""
+    partition: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountJob:
+    """A queued job: cores for a walltime in seconds."""
+
+    id: str
+    cores: int
+    walltime_s: float
+    owner: Credentials = Credentials()
+    drains: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRunning:
+    """A running job.
+
+    Attributes:
+        end_s: of its walltime.
+        rank: the higher, the sooner it is preempted.
+        preemptible: it may be stopped for a request, and waits again.
+        least: cores that it can shrink to; None: it cannot.
+    """
+
+    id: str
+    cores: int
+    end_s: float
+    owner: Credentials = Credentials()
+    rank: int = 0
+    preemptible: bool = False
+    least: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRequest:
+    """A running job asks for more cores."""
+
+    job: str
+    cores: int
+
+    owner: Credentials = Credentials()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountGrant:
+    """Cores that a request is given, which jobs stop for it, and how many cores others shrink by."""
+
+    cores: int
+    preempted: tuple[str, ...] = ()
+    shrunk: tuple[tuple[str, int], ...] = ()
+
+
+class CountBoard:
+    """Free cores over time.
+
+    Args:
+        cores: of the machine.
+        now_s: the clock.
+        running: what runs.
+
+    Raises:
+        InputError: more cores run than there are.
+    """
+
+    def __init__(self, cores: int, now_s: float, running: Iterable[CountRunning]) -> None:
+        self._now_s, self._cores = now_s, cores
+        self._running = {job.id: job for job in running}
+        free = cores - sum(job.cores for job in self._running.values())
+        if free < 0:
+            raise InputError(f"{cores - free} cores run on {cores}", path="running")
+        self._times, self._free = [now_s], [free]
+        for job in sorted(self._running.values(), key=lambda job: job.end_s):
+            end = job.end_s if job.end_s > now_s else now_s + OVERDUE_S
+            if end < inf:
+                place = self._cut(end)
+                for later in range(place, len(self._free)):
+                    self._free[later] += job.cores
+
+    @property
+    def now_s(self) -> float:
+        """The clock."""
+        return self._now_s
+
+    @property
+    def free(self) -> int:
+        """Cores that nobody holds now, and nothing is planned on."""
+        return self._free[0]
+
+    @property
+    def running(self) -> dict[str, CountRunning]:
+        """What runs, by name."""
+        return dict(self._running)
+
+    def copy(self) -> CountBoard:
+        """Return another one, on which plans can be made."""
+        other = CountBoard.__new__(CountBoard)
+        other._now_s, other._cores, other._running = self._now_s, self._cores, self._running  # noqa: SLF001
+        other._times, other._free = self._times.copy(), self._free.copy()  # noqa: SLF001
+        return other
+
+    def place(self, job: CountJob, since_s: float, *, only_now: bool = False) -> float:
+        """Plan a job at its earliest start (see ``Board``)."""
+        start = self._earliest(job.cores, job.walltime_s, max(since_s, self._now_s), only_now=only_now)
+        if start < inf:
+            first = self._cut(start)
+            last = self._cut(start + job.walltime_s) if job.walltime_s < inf else len(self._times)
+            for place in range(first, last):
+                self._free[place] -= job.cores
+        return start
+
+    def _earliest(self, cores: int, walltime_s: float, since_s: float, *, only_now: bool) -> float:
+        times, free = self._times, self._free
+        count = len(times)
+        place = bisect_left(times, since_s)
+        if place and (place == count or times[place] > since_s):
+            place -= 1
+        while place < count:
+            start = max(times[place], since_s)
+            if only_now and start > self._now_s:
+                return inf
+            end, other = start + walltime_s, place
+            while other < count and times[other] < end:
+                if free[other] < cores:
+                    break
+                other += 1
+            else:
+                return start
+            place = other + 1
+        return inf
+
+    def _cut(self, time_s: float) -> int:
+        """Return the step that begins at a time, made when there is none."""
+        place = bisect_left(self._times, time_s)
+        if place == len(self._times) or self._times[place] != time_s:
+            self._times.insert(place, time_s)
+            self._free.insert(place, self._free[place - 1])
+        return place
+
+    def grants(self, request: CountRequest) -> Iterator[tuple[CountGrant, CountBoard]]:
+        """Yield the grant from idle cores; else from preemptible jobs, then by shrinking as well."""
+        if request.job not in self._running:
+            return
+        need = request.cores - self.free
+        if need <= 0:
+            grant = CountGrant(cores=request.cores)
+            yield grant, self._granted(request, grant)
+            return
+        stopped: list[str] = []
+        for job in sorted(self._running.values(), key=lambda job: (-job.rank, job.id)):
+            if need > 0 and job.preemptible and job.id != request.job:
+                stopped.append(job.id)
+                need -= job.cores
+        shrunk: list[tuple[str, int]] = []
+        for job in self._running.values():
+            if need > 0 and job.least is not None and job.id not in stopped and job.id != request.job:
+                give = min(need, job.cores - job.least)
+                if give > 0:
+                    shrunk.append((job.id, give))
+                    need -= give
+        if need <= 0:
+            grant = CountGrant(cores=request.cores, preempted=tuple(stopped), shrunk=tuple(shrunk))
+            yield grant, self._granted(request, grant)
+
+    def _granted(self, request: CountRequest, grant: CountGrant) -> CountBoard:
+        by, given = self._running, dict(grant.shrunk)
+        running = [
+            replace(job, cores=job.cores - given.get(job.id, 0) + (job.id == request.job) * grant.cores)
+            for job in by.values()
+            if job.id not in grant.preempted
+        ]
+        return CountBoard(self._cores, self._now_s, running)
+
+    def earliest(self, request: CountRequest) -> float:
+        """Return when idle cores could be there, until the job's end; inf: not before it."""
+        job = self._running.get(request.job)
+        if job is None:
+            return inf
+        for time in self._times:
+            left = job.end_s - time
+            if left <= 0:
+                return inf
+            if self._earliest(request.cores, left, time, only_now=False) == time:
+                return time
+        return inf

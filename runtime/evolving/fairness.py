@@ -1,0 +1,206 @@
+"""Dynamic fairness: how long queued jobs may be put off for running ones (Prabhakaran, section III-D)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import isfinite
+
+from ...cluster.errors import InputError
+from ...cluster.limits import Owned
+
+#: Whom limits are set for, as Maui calls them; the class of a job is its partition.
+KINDS = ("user", "group", "account", "class", "qos")
+#: Limits of this name hold for every name that says nothing itself.
+DEFAULT = "DEFAULT"
+#: DFSInterval where nothing is said: the paper's experiments.
+INTERVAL_S = 3600.0
+
+
+class DelayPolicy(StrEnum):
+    """DFSPolicy: nothing is limited, each job's delay, a user's in an interval, or both."""
+
+    NONE = "none"
+    SINGLE = "single_job_delay"
+    TARGET = "target_delay"
+    BOTH = "single_target_delay"
+
+    @property
+    def limits_jobs(self) -> bool:
+        """Whether DFSSingleDelayTime is read."""
+        return self in (DelayPolicy.SINGLE, DelayPolicy.BOTH)
+
+    @property
+    def limits_intervals(self) -> bool:
+        """Whether DFSTargetDelayTime is read."""
+        return self in (DelayPolicy.TARGET, DelayPolicy.BOTH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayLimits:
+    """What one user, group, account, class or QOS bears; None: as DEFAULT says.
+
+    Attributes:
+        permitted: DFSDynDelayPerm; False: its jobs are never put off.
+        single_s: DFSSingleDelayTime, of each job over all grants; 0: no limit.
+        target_s: DFSTargetDelayTime, of all its jobs together in an interval; 0: no limit.
+    """
+
+    permitted: bool | None = None
+    single_s: float | None = None
+    target_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("single_s", "target_s"):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and value >= 0):
+                raise InputError(f"{value:g} is no time from 0 on", path=name)
+
+    def over(self, other: DelayLimits) -> DelayLimits:
+        """Return these limits, and another's where these say nothing."""
+        return DelayLimits(
+            permitted=other.permitted if self.permitted is None else self.permitted,
+            single_s=other.single_s if self.single_s is None else self.single_s,
+            target_s=other.target_s if self.target_s is None else self.target_s,
+        )
+
+
+_NOTHING = DelayLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fairness:
+    """A configuration (figure 6).
+
+    Attributes:
+        policy: DFSPolicy.
+        interval_s: DFSInterval.
+        decay: DFSDecay, the share of an interval's delay that the next one begins with.
+        limits: by kind and name.
+    """
+
+    policy: DelayPolicy = DelayPolicy.NONE
+    interval_s: float = INTERVAL_S
+    decay: float = 0.0
+    limits: Mapping[tuple[str, str], DelayLimits] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.interval_s) and self.interval_s > 0):
+            raise InputError(f"{self.interval_s:g} is no time above 0", path="interval")
+        if not 0 <= self.decay <= 1:
+            raise InputError(f"{self.decay:g} is not from 0 to 1", path="decay")
+        for kind, name in self.limits:
+            if kind not in KINDS:
+                raise InputError(f"{kind!r} is not one of {', '.join(KINDS)}", path=name)
+
+    def of(self, kind: str, name: str) -> DelayLimits:
+        """Return the limits of one name."""
+        own = self.limits.get((kind, name), _NOTHING)
+        return own.over(self.limits.get((kind, DEFAULT), _NOTHING))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """How much later a queued job would start, in seconds."""
+
+    job: str
+    owner: Owned
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounts:
+    """The delays that are counted so far.
+
+    Attributes:
+        since_s: when the interval began.
+        targets: seconds in this interval, with what the last one left, by kind and name.
+        singles: seconds by job, over all grants; never reset.
+    """
+
+    since_s: float = 0.0
+    targets: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    singles: Mapping[str, float] = field(default_factory=dict)
+
+    def rolled(self, fairness: Fairness, now_s: float) -> Accounts:
+        """Return them at a time: each interval that has ended leaves the share ``decay``."""
+        passed = int((now_s - self.since_s) // fairness.interval_s)
+        if passed < 1:
+            return self
+        left = {name: seconds * fairness.decay**passed for name, seconds in self.targets.items()}
+        return Accounts(
+            since_s=self.since_s + passed * fairness.interval_s,
+            targets={name: seconds for name, seconds in left.items() if seconds > 0},
+            singles=self.singles,
+        )
+
+
+def begun(fairness: Fairness, now_s: float) -> Accounts:
+    """Return empty accounts, whose intervals are counted from 0 on."""
+    return Accounts(since_s=now_s // fairness.interval_s * fairness.interval_s)
+
+
+def credentials(owner: Owned) -> Iterator[tuple[str, str]]:
+    """Yield whose a job is, by kind and name; a job of several partitions is of each class."""
+    yield "user", owner.user
+    yield "group", owner.group
+    yield "account", owner.account
+    for name in dict.fromkeys(owner.partition.split(",")):
+        yield "class", name
+    yield "qos", owner.qos
+
+
+def charged(
+    accounts: Accounts, fairness: Fairness, requester: Owned, delays: Iterable[Delay]
+) -> Accounts | str:
+    """Return the accounts after a grant, or why it would be unfair.
+
+    The most restrictive limit decides. Delays of the requester's own jobs do not count; a job of no user is
+    nobody's own.
+
+    Args:
+        accounts: of this interval.
+        fairness: the configuration.
+        requester: whose job grows.
+        delays: of queued jobs.
+    """
+    if fairness.policy is DelayPolicy.NONE:
+        return accounts
+    targets, singles = dict(accounts.targets), dict(accounts.singles)
+    for delay in delays:
+        owner = delay.owner
+        if delay.seconds <= 0 or (owner.user and owner.user == requester.user):
+            continue
+        singles[delay.job] = singles.get(delay.job, 0.0) + delay.seconds
+        for name in credentials(owner):
+            targets[name] = targets.get(name, 0.0) + delay.seconds
+            why = _beyond(fairness, name, delay.job, targets[name], singles[delay.job])
+            if why:
+                return why
+    return Accounts(since_s=accounts.since_s, targets=targets, singles=singles)
+
+
+def _beyond(fairness: Fairness, name: tuple[str, str], job: str, target_s: float, single_s: float) -> str:
+    """Return which limit of a name is broken, empty when none is."""
+    limits, policy = fairness.of(*name), fairness.policy
+    who = " ".join(name)
+    if limits.permitted is False:
+        return f"job {job} of {who} must not be delayed"
+    if policy.limits_jobs and limits.single_s and single_s > limits.single_s:
+        return (
+            f"job {job} would be delayed by {single_s:g} s in all, above the {limits.single_s:g} s of {who}"
+        )
+    if policy.limits_intervals and limits.target_s and target_s > limits.target_s:
+        return f"{who} would be delayed by {target_s:g} s in this interval, above {limits.target_s:g} s"
+    return ""
+
+
+def same_for_every_user(target_s: float, *, interval_s: float = INTERVAL_S, decay: float = 0.0) -> Fairness:
+    """Return Dynamic-500's and Dynamic-600's configuration: so many seconds a user and interval."""
+    return Fairness(
+        policy=DelayPolicy.TARGET,
+        interval_s=interval_s,
+        decay=decay,
+        limits={("user", DEFAULT): DelayLimits(target_s=target_s)},
+    )

@@ -1,0 +1,218 @@
+"""Configurations of dynamic fairness from files: TOML, and Maui's own syntax (Prabhakaran, figure 6)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ...cluster.checks import named
+from ...cluster.errors import InputError
+from ...formats.reading import read_document, text_of
+from .fairness import INTERVAL_S, KINDS, DelayLimits, DelayPolicy, Fairness
+
+#: Maui's and the paper's names of the policies: its text and its figure disagree on the last one's.
+_MAUI_POLICIES = {
+    "NONE": DelayPolicy.NONE,
+    "DFSSINGLEJOBDELAY": DelayPolicy.SINGLE,
+    "DFSTARGETDELAY": DelayPolicy.TARGET,
+    "DFSSINGLETARGETDELAY": DelayPolicy.BOTH,
+    "DFSSINGLEANDTARGETDELAY": DelayPolicy.BOTH,
+}
+_CREDENTIAL = re.compile(r"(USER|GROUP|ACCOUNT|CLASS|QOS)CFG\[([^\[\]]*)\]", re.IGNORECASE)
+_CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,2}):(\d{1,2})", re.ASCII)
+_PERMISSIONS = {"0": False, "1": True}
+
+
+def load_fairness(path: str | Path) -> tuple[Fairness, tuple[str, ...]]:
+    """Return a file's configuration, and what else it holds, which is not read.
+
+    A name that ends in ``.toml`` is TOML, any other file Maui's syntax.
+
+    Raises:
+        InputError: it cannot be read; names file, line or path, and value.
+    """
+    if str(path).lower().endswith(".toml"):
+        return read_document(path, lambda content: fairness_of_toml(text_of(content))), ()
+    return read_document(path, lambda content: fairness_of_maui(text_of(content)))
+
+
+def seconds_of(value: object, path: str) -> float:
+    """Return a time: a number of seconds, or [DD:]HH:MM:SS.
+
+    Raises:
+        InputError: it is neither.
+    """
+    found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if found is not None:
+        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else float("nan")
+    except (ValueError, OverflowError):
+        number = float("nan")
+    if isinstance(value, bool) or not (isfinite(number) and number >= 0):
+        raise InputError(f"{value!r} is neither seconds from 0 on nor HH:MM:SS", path=path)
+    return number
+
+
+# TOML.
+
+_TOP = ("policy", "interval", "decay")
+_LIMITS = ("permission", "single_delay", "target_delay")
+
+
+def fairness_of_toml(text: str) -> Fairness:
+    """Return the configuration in a TOML text.
+
+    Raises:
+        InputError: it is no TOML, or a value cannot be used.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"no TOML: {error}") from error
+    _only(document, (*_TOP, *KINDS), "")
+    limits = {}
+    for kind in KINDS:
+        for name, members in _table(document.get(kind, {}), kind).items():
+            named(name, kind)
+            limits[kind, name] = _limits_of_toml(_table(members, f"{kind}.{name}"), f"{kind}.{name}")
+    return Fairness(
+        policy=_policy_of_toml(document.get("policy", DelayPolicy.NONE)),
+        interval_s=seconds_of(document.get("interval", INTERVAL_S), "interval"),
+        decay=_decay(document.get("decay", 0.0), "decay"),
+        limits=limits,
+    )
+
+
+def _policy_of_toml(value: object) -> DelayPolicy:
+    try:
+        return DelayPolicy(str(value))
+    except ValueError:
+        raise InputError(f"{value!r} is not one of {', '.join(DelayPolicy)}", path="policy") from None
+
+
+def _limits_of_toml(members: dict[str, Any], path: str) -> DelayLimits:
+    _only(members, _LIMITS, path)
+    permission = members.get("permission")
+    if permission is not None and not isinstance(permission, bool):
+        raise InputError(f"{permission!r} is neither true nor false", path=f"{path}.permission")
+    times = {name: seconds_of(members[name], f"{path}.{name}") for name in _LIMITS[1:] if name in members}
+    return DelayLimits(
+        permitted=permission, single_s=times.get("single_delay"), target_s=times.get("target_delay")
+    )
+
+
+def _table(value: object, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{value!r} is no table", path=path)
+    return value
+
+
+def _only(members: dict[str, Any], names: tuple[str, ...], path: str) -> None:
+    for name in members:
+        if name not in names:
+            where = f"{path}.{name}" if path else name
+            raise InputError(f"{name!r} is not one of {', '.join(names)}", path=where)
+
+
+def _decay(value: object, path: str) -> float:
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else float("nan")
+    except ValueError:
+        number = float("nan")
+    if isinstance(value, bool) or not 0 <= number <= 1:
+        raise InputError(f"{value!r} is not from 0 to 1", path=path)
+    return number
+
+
+# Maui.
+
+
+def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
+    """Return the configuration in a maui.cfg, and its other parameters, which are another's.
+
+    Names are read in capitals or not; a line that ends in a backslash goes on in the next; later lines of
+    the same name add to earlier ones.
+
+    Raises:
+        InputError: a DFS parameter is unknown or its value cannot be used; the path is the line.
+    """
+    policy, interval_s, decay = DelayPolicy.NONE, INTERVAL_S, 0.0
+    limits: dict[tuple[str, str], DelayLimits] = {}
+    others: list[str] = []
+    for path, words in _maui_lines(text):
+        name = words[0].upper()
+        credential = _CREDENTIAL.fullmatch(words[0])
+        if credential is not None:
+            key = (credential[1].lower(), credential[2])
+            named(key[1], path)
+            found = _limits_of_maui(words[1:], path, others)
+            limits[key] = found.over(limits.get(key, DelayLimits()))
+        elif name == "DFSPOLICY":
+            policy = _policy_of_maui(_only_word(words, path), path)
+        elif name == "DFSINTERVAL":
+            interval_s = seconds_of(_only_word(words, path), f"{path}.{name}")
+            if not interval_s:
+                raise InputError("0 is no time above 0", path=f"{path}.{name}")
+        elif name == "DFSDECAY":
+            decay = _decay(_only_word(words, path), f"{path}.{name}")
+        elif name.startswith("DFS"):
+            raise InputError(f"{words[0]!r} is no parameter of dynamic fairness", path=path)
+        else:
+            others.append(words[0])
+    fairness = Fairness(policy=policy, interval_s=interval_s, decay=decay, limits=limits)
+    return fairness, tuple(dict.fromkeys(others))
+
+
+def _maui_lines(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the words of each line, joined where a backslash ends one, without comments and blank lines."""
+    words: list[str] = []
+    begun_at = 0
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        if not words:
+            begun_at = number
+        content = line.partition("#")[0].rstrip()
+        words += content.removesuffix("\\").split()
+        if not content.endswith("\\") and words:
+            yield f"line {begun_at}", words
+            words = []
+
+
+def _only_word(words: list[str], path: str) -> str:
+    values = words[1:] if words[1:2] != ["="] else words[2:]
+    if len(values) != 1:
+        raise InputError(f"{' '.join(values)!r} is not one value", path=f"{path}.{words[0]}")
+    return values[0]
+
+
+def _policy_of_maui(text: str, path: str) -> DelayPolicy:
+    found = _MAUI_POLICIES.get(text.upper())
+    if found is None:
+        raise InputError(f"{text!r} is not one of {', '.join(_MAUI_POLICIES)}", path=f"{path}.DFSPOLICY")
+    return found
+
+
+def _limits_of_maui(words: list[str], path: str, others: list[str]) -> DelayLimits:
+    given: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        where = f"{path}.{name}"
+        match name.upper():
+            case "DFSDYNDELAYPERM":
+                if value not in _PERMISSIONS:
+                    raise InputError(f"{value!r} is neither 0 nor 1", path=where)
+                given["permitted"] = _PERMISSIONS[value]
+            case "DFSTARGETDELAYTIME":
+                given["target_s"] = seconds_of(value, where)
+            case "DFSSINGLEDELAYTIME":
+                given["single_s"] = seconds_of(value, where)
+            case other if other.startswith("DFS") or not equals:
+                raise InputError(f"{word!r} is no parameter of dynamic fairness", path=path)
+            case _:
+                others.append(name)
+    return DelayLimits(**given)

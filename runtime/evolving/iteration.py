@@ -1,0 +1,204 @@
+"""The extended Maui iteration (Prabhakaran, algorithm 2), over any machine that can plan.
+
+A ``Board`` is the machine as it is now: what runs, until when, and what is free then. The iteration plans the
+queue on copies of it, grants requests on it, and starts jobs on it; nodes, cores and gres are the board's
+business. Boards are values here: who grants or starts gets another board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Generic, Protocol, TypeVar
+
+from ...cluster.checks import at_least
+from ...cluster.limits import Owned
+from .fairness import Accounts, Delay, Fairness, charged
+
+
+class Waiting(Protocol):
+    """A queued job."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+
+    @property
+    def owner(self) -> Owned:
+        """Whose it is."""
+
+    @property
+    def drains(self) -> bool:
+        """Whether nothing behind it in the queue starts before it does (ESP's Z)."""
+
+
+class Asking(Protocol):
+    """A request of a running job."""
+
+    @property
+    def owner(self) -> Owned:
+        """Whose job it is."""
+
+
+J = TypeVar("J", bound=Waiting)
+R = TypeVar("R", bound=Asking)
+#: What a board gives a request: how many cores, or where.
+G = TypeVar("G")
+
+
+class Board(Protocol[J, R, G]):
+    """The machine at one moment, and what is planned on it."""
+
+    @property
+    def now_s(self) -> float:
+        """The clock."""
+
+    def copy(self) -> Board[J, R, G]:
+        """Return another one, on which plans can be made."""
+
+    def place(self, job: J, since_s: float, *, only_now: bool = False) -> float:
+        """Plan a job at its earliest start from a time on, beside all that is planned; inf: it never fits.
+
+        With ``only_now`` it is planned where it starts at ``now_s``, else inf is returned.
+        """
+
+    def grants(self, request: R) -> Iterator[tuple[G, Board[J, R, G]]]:
+        """Yield what a request could be given, and the board then: idle resources before any others."""
+
+    def earliest(self, request: R) -> float:
+        """Return when idle resources could be there for a request beside all that is planned; inf: never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depths:
+    """Jobs with a reservation: for backfilling, and whose delay is measured (figure 5)."""
+
+    reservation: int = 5
+    delay: int = 5
+
+    def __post_init__(self) -> None:
+        at_least(self.reservation, 0, "reservation_depth")
+        at_least(self.delay, 0, "reservation_delay_depth")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[R, G]):
+    """What became of a request.
+
+    Attributes:
+        grant: None: it is refused.
+        why: of a refusal.
+        delays: of queued jobs, of the grant or of the one that would have been unfair.
+        earliest_s: of a refusal for want of resources: when they could be there; inf: not known.
+    """
+
+    request: R
+    grant: G | None
+    why: str = ""
+    delays: tuple[Delay, ...] = ()
+    earliest_s: float = inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served(Generic[J, R, G]):
+    """All requests of an iteration, the board and the accounts afterwards."""
+
+    board: Board[J, R, G]
+    accounts: Accounts
+    answers: tuple[Answer[R, G], ...]
+
+
+def planned(board: Board[J, R, G], jobs: Iterable[J], depth: int) -> tuple[Board[J, R, G], dict[str, float]]:
+    """Plan jobs in order until ``depth`` of them start later; return their starts, those now included.
+
+    A job that never fits is passed over.
+    """
+    work, starts, later, since = board.copy(), dict[str, float](), 0, board.now_s
+    for job in jobs:
+        if depth and later >= depth:
+            break
+        start = work.place(job, since, only_now=not depth)
+        if start == inf:
+            if not depth:
+                break
+            continue
+        starts[job.id] = start
+        later += start > board.now_s
+        if job.drains:
+            since = start
+    return work, starts
+
+
+def delays_of(jobs: Iterable[J], before: dict[str, float], after: dict[str, float]) -> tuple[Delay, ...]:
+    """Return how much later each planned job starts."""
+    found = [
+        Delay(job=job.id, owner=job.owner, seconds=after.get(job.id, inf) - before[job.id])
+        for job in jobs
+        if job.id in before
+    ]
+    return tuple(delay for delay in found if delay.seconds > 0)
+
+
+def serve(
+    board: Board[J, R, G],
+    requests: Sequence[R],
+    jobs: Sequence[J],
+    depths: Depths,
+    fairness: Fairness,
+    accounts: Accounts,
+) -> Served[J, R, G]:
+    """Answer dynamic requests, first come first served (lines 10 to 24 of algorithm 2).
+
+    The queue is planned without a start; after each grant it is planned anew. The jobs that start now and the
+    first ``depths.delay`` that start later are measured.
+
+    Args:
+        board: the machine.
+        requests: in order of time.
+        jobs: the queue, highest priority first.
+        depths: see Depths.
+        fairness: the configuration.
+        accounts: of delays so far.
+    """
+    accounts = accounts.rolled(fairness, board.now_s)
+    answers: list[Answer[R, G]] = []
+    # Deeper reservations than those that are measured change nothing here: they come after them.
+    full, starts = planned(board, jobs, depths.delay) if requests else (board, dict[str, float]())
+    measured = [job for job in jobs if job.id in starts]
+    for request in requests:
+        why, delays = "not enough resources are free", tuple[Delay, ...]()
+        for grant, after in board.grants(request):
+            then_full, then = _again(after, measured)
+            delays = delays_of(measured, starts, then)
+            found = charged(accounts, fairness, request.owner, delays)
+            if isinstance(found, Accounts):
+                answers.append(Answer(request=request, grant=grant, delays=delays))
+                board, full, starts, accounts = after, then_full, then, found
+                break
+            why = found
+        else:
+            answers.append(
+                Answer(request=request, grant=None, why=why, delays=delays, earliest_s=full.earliest(request))
+            )
+    return Served(board=board, accounts=accounts, answers=tuple(answers))
+
+
+def _again(board: Board[J, R, G], measured: Sequence[J]) -> tuple[Board[J, R, G], dict[str, float]]:
+    """Plan the same jobs on another board, however many of them start later there."""
+    return planned(board, measured, len(measured) + 1)
+
+
+def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> list[J]:
+    """Return the jobs that start now, in order, backfilled ones last (lines 25 and 26).
+
+    Jobs are planned in order of priority until ``depths.reservation`` of them wait; those behind start where
+    they delay none of these. Behind a waiting job that drains nothing starts.
+    """
+    work, starts = planned(board, jobs, depths.reservation)
+    now = [job for job in jobs if starts.get(job.id) == board.now_s]
+    since = max((starts.get(job.id, inf) for job in jobs if job.drains), default=board.now_s)
+    if since > board.now_s:
+        return now
+    behind = (job for job in jobs if job.id not in starts)
+    return now + [job for job in behind if work.place(job, board.now_s, only_now=True) == board.now_s]

@@ -1,0 +1,1 @@
+"""Workloads of evolving jobs, played under the extended iteration and its rivals (Prabhakaran)."""

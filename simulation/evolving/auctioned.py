@@ -1,0 +1,228 @@
+"""Requests as bids: one program trades a dynamic request against queued jobs (auction/decide.py).
+
+A request bids on nodes near its job's own, above every queued job, as the extended iteration serves requests
+first. What a user may still be put off by is a licence of the engine, in milliseconds: a request takes of it
+what its grant alone would delay that user's jobs. Delays of several grants may add up to more than each
+alone: awards are measured once more, together, before they count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import ceil, floor, inf
+
+import numpy as np
+
+from ...auction.decide import decide
+from ...auction.options import StepOptions
+from ...auction.spot import Spot
+from ...auction.state import Hold, State
+from ...bidgen.columns import Capacity, columns_of
+from ...bidgen.demand import Demand, DemandReader
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.jobs import Job, Request
+from ...cluster.nodes import License, Node, Resources
+from ...cluster.snapshot import Snapshot
+from ...runtime.evolving.counts import CountBoard, CountGrant, CountJob, CountRequest
+from ...runtime.evolving.fairness import Accounts, Delay, DelayPolicy, Fairness, credentials
+from ...runtime.evolving.iteration import Depths, delays_of, planned, serve
+from ...topology.tree import topology_of
+from ..workloads.evolving import EvolvingWorkload
+from .cores import Held
+from .providers import Iteration, Pass, View
+
+#: Jobs of the queue that bid, and the steps of search that a pass takes, as in other simulations.
+_WINDOW, _SEARCH_STEPS = 200, 2
+#: Priority of the first queued job; each later one has one less, requests have more.
+_FIRST = 2**32
+#: A request bids on the nearest nodes that have so many times its cores free.
+_ROOM = 2
+_MS = 1000
+
+
+class Auctioned(Iteration):
+    """One auction a pass over requests and queue.
+
+    Args:
+        workload: whose machine it is.
+        depths: reservations of the step, and jobs whose delays are measured.
+        fairness: the configuration.
+        accounts: at the beginning.
+    """
+
+    def __init__(
+        self, workload: EvolvingWorkload, depths: Depths, fairness: Fairness, accounts: Accounts
+    ) -> None:
+        super().__init__(workload.cores, depths, fairness, accounts)
+        self._snapshot = Snapshot(
+            nodes=tuple(
+                Node(
+                    name=f"n{place}",
+                    total=Resources(cores=workload.cores_per_node),
+                    free=Resources(cores=workload.cores_per_node),
+                )
+                for place in range(workload.nodes)
+            )
+        )
+        self._topology = topology_of(self._snapshot)
+        self._options = StepOptions(
+            window=_WINDOW, reserve=depths.reservation, work_limit=_SEARCH_STEPS, on_timeout="incumbent"
+        )
+
+    def step(self, view: View, *, starts: bool) -> Pass:
+        """Let requests and queue bid, measure what was awarded, and keep what is fair."""
+        self.accounts = self.accounts.rolled(self._fairness, view.now_s)
+        bidding = _first_to_drain(view.queue) if starts else ()
+        if not (view.requests or bidding):
+            return Pass()
+        awarded = self._awarded(view, view.requests, bidding)
+        asked = [request for request in view.requests if _name(request) in awarded]
+        board = CountBoard(self._cores, view.now_s, view.running)
+        served = serve(board, asked, view.queue, self._depths, self._fairness, self.accounts)
+        fair = [answer for answer in served.answers if answer.grant is not None]
+        if len(fair) < len(asked):
+            # Cores of a request that is unfair beside others are the queue's.
+            awarded = self._awarded(view, [answer.request for answer in fair], bidding)
+            fair = [answer for answer in fair if _name(answer.request) in awarded]
+            granted = [answer.request for answer in fair]
+            served = serve(board, granted, view.queue, self._depths, self._fairness, self.accounts)
+        self.accounts = served.accounts
+        return Pass(
+            starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
+            grants=[(answer.request, awarded[_name(answer.request)]) for answer in fair],
+            delays={answer.request.job: answer.delays for answer in served.answers},
+        )
+
+    def _awarded(
+        self, view: View, requests: Sequence[CountRequest], jobs: Sequence[CountJob]
+    ) -> dict[str, Held]:
+        """Return who wins, with its cores by node."""
+        room = sum(view.free)
+        if room < min([one.cores for one in requests] + [one.cores for one in jobs]):
+            return {}
+        budgets, costs = self._budgets(view, requests)
+        snapshot = replace(
+            self._snapshot,
+            licenses={name: License(total=count, free=count) for name, count in budgets.items()},
+        )
+        columns = columns_of(snapshot)
+        columns.free.cores[:] = view.free
+        columns.is_empty[:] = columns.free.cores == columns.total.cores
+        reader = DemandReader(snapshot, columns)
+        demands: list[Demand] = []
+        asked = [
+            _job_of(request, view, costs.get(request.job, {}), _FIRST + len(requests) - place)
+            for place, request in enumerate(requests)
+        ] + [_queued(job, _FIRST - place) for place, job in enumerate(jobs)]
+        for job in asked:
+            found = reader.read(job, len(demands))
+            if isinstance(found, Demand):
+                is_request = len(demands) < len(requests)
+                demands.append(replace(found, reserves=not is_request))
+        state = State(columns=columns, topology=self._topology, now=view.now_s, holds=tuple(_holds(view)))
+        decision = decide(state, demands, self._options)
+        return {
+            start.demand.job.id: dict(
+                zip(start.spot.nodes.tolist(), start.spot.held.cores.tolist(), strict=True)
+            )
+            for start in decision.starts
+        }
+
+    def _budgets(
+        self, view: View, requests: Sequence[CountRequest]
+    ) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+        """Return what is left of each limit that a request would touch, and what each would take, in ms."""
+        fairness = self._fairness
+        budgets: dict[str, int] = {}
+        costs: dict[str, dict[str, int]] = {}
+        if fairness.policy is DelayPolicy.NONE or not requests:
+            return budgets, costs
+        board = CountBoard(self._cores, view.now_s, view.running)
+        _, before = planned(board, view.queue, self._depths.delay)
+        measured = [job for job in view.queue if job.id in before]
+        for request in requests:
+            found: tuple[CountGrant, CountBoard] | None = next(board.grants(request), None)
+            if found is None:
+                continue
+            _, after = planned(found[1], measured, len(measured) + 1)
+            taken = costs.setdefault(request.job, {})
+            for delay in delays_of(measured, before, after):
+                if not (delay.owner.user and delay.owner.user == request.owner.user):
+                    self._add(delay, budgets, taken)
+        return budgets, costs
+
+    def _add(self, delay: Delay, budgets: dict[str, int], taken: dict[str, int]) -> None:
+        for kind, name in credentials(delay.owner):
+            limits, policy = self._fairness.of(kind, name), self._fairness.policy
+            rows = (
+                (
+                    f"delay of {kind} {name}",
+                    limits.target_s if policy.limits_intervals else 0.0,
+                    self.accounts.targets.get((kind, name), 0.0),
+                ),
+                (
+                    f"delay of job {delay.job} by {kind}",
+                    limits.single_s if policy.limits_jobs else 0.0,
+                    self.accounts.singles.get(delay.job, 0.0),
+                ),
+                (f"delay of {kind} {name} is forbidden", 1e-3 if limits.permitted is False else 0.0, 1e-3),
+            )
+            for label, limit, used in rows:
+                if limit:
+                    budgets[label] = max(0, floor(_MS * (limit - used)))
+                    cost = LARGEST_COUNT if delay.seconds == inf else ceil(_MS * delay.seconds)
+                    taken[label] = min(LARGEST_COUNT, taken.get(label, 0) + cost)
+
+
+def _first_to_drain(queue: Sequence[CountJob]) -> Sequence[CountJob]:
+    """Return the queue up to the last job that drains; all of it where none waits."""
+    draining = [place for place, job in enumerate(queue) if job.drains]
+    return queue[: draining[-1] + 1] if draining else queue
+
+
+def _name(request: CountRequest) -> str:
+    return f"{request.job}+{request.cores}"
+
+
+def _queued(job: CountJob, priority: int) -> Job:
+    return Job(
+        id=job.id,
+        priority=priority,
+        request=Request(cores=job.cores),
+        time_limit_s=max(1, ceil(job.walltime_s)),
+        user=job.owner.user,
+    )
+
+
+def _job_of(request: CountRequest, view: View, costs: dict[str, int], priority: int) -> Job:
+    """Return a request as a job on nodes near its own.
+
+    It is short: whether it may delay reservations is for the limits to say, not for the reservations.
+    """
+    own = list(view.held[request.job])
+    order = sorted(range(len(view.free)), key=lambda node: min(abs(node - one) for one in own))
+    room, near = 0, 0
+    while near < len(order) and room < _ROOM * request.cores:
+        room += view.free[order[near]]
+        near += 1
+    return Job(
+        id=_name(request),
+        priority=priority,
+        request=Request(
+            cores=request.cores,
+            excluded_nodes=frozenset(f"n{node}" for node in order[near:]),
+            licenses={name: cost for name, cost in costs.items() if cost > 0},
+        ),
+        time_limit_s=1,
+        user=request.owner.user,
+    )
+
+
+def _holds(view: View) -> Iterator[Hold]:
+    for job in view.running:
+        held = sorted(view.held[job.id].items())
+        cores = np.array([count for _, count in held], np.int64)
+        capacity = Capacity(cores=cores, memory=np.zeros(len(held), np.int64), gres={})
+        nodes = np.array([node for node, _ in held], np.int64)
+        yield Hold(end=job.end_s, spot=Spot(nodes=nodes, held=capacity, placement=None))

@@ -1,0 +1,285 @@
+"""Evolving jobs on the general loop of events: they arrive, start, ask, grow and end."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from ...cluster.errors import AwardError
+from ...runtime.evolving.counts import CountJob, CountRequest, CountRunning, Credentials
+from ...runtime.evolving.fairness import Delay
+from ..events import Event, EventKind, EventQueue, run_events
+from ..workloads.evolving import EvolvingJob, EvolvingWorkload
+from .cores import Held, NodeCores
+from .providers import Pass, Provider, View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granting:
+    """A granted request: when, how many cores, and the delays that were predicted then."""
+
+    time_s: float
+    job: str
+    cores: int
+    delays: tuple[Delay, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Playing:
+    """A job that has started.
+
+    Attributes:
+        job: as the workload has it.
+        start_s, end_s: when it runs; its cores are its own in between.
+        walltime_end_s: until when a scheduler must think it runs.
+        held: by node.
+        static_cores: at its start.
+        grown_s: when it was granted its cores, None: never.
+        asked: how often.
+        core_s: core-seconds up to ``since_s``.
+    """
+
+    job: EvolvingJob
+    start_s: float
+    end_s: float
+    walltime_end_s: float
+    held: Held
+    static_cores: int
+    since_s: float
+    grown_s: float | None = None
+    asked: int = 0
+    core_s: float = 0.0
+
+    @property
+    def cores(self) -> int:
+        """Cores that it holds."""
+        return sum(self.held.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class EvolvingRun:
+    """A finished simulation: every job's record, and every grant."""
+
+    workload: EvolvingWorkload
+    played: dict[str, Playing] = field(default_factory=dict)
+    grants: list[Granting] = field(default_factory=list)
+    requests: int = 0
+    passes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How a workload is played.
+
+    Attributes:
+        serves: requests are heard at all; else the paper's Static.
+        by_table: a job that grew takes the table's time, else what is left is scaled.
+        interval_s: jobs start at multiples of it only, requests are served at once; None: after every event.
+        overhead_s: seconds that every job holds its cores for after its end.
+    """
+
+    serves: bool = True
+    by_table: bool = True
+    interval_s: float | None = None
+    overhead_s: float = 0.0
+
+
+def play_evolving(workload: EvolvingWorkload, provider: Provider, setting: Setting) -> EvolvingRun:
+    """Play a workload to its end.
+
+    Raises:
+        AwardError: a core would be held twice, or a job is lost.
+    """
+    queue = EventQueue()
+    system = _System(workload, provider, setting, queue)
+    for number, job in enumerate(workload.jobs):
+        queue.push(job.arrival_s, EventKind.ARRIVAL, number)
+    run_events(queue, system)
+    return system.close()
+
+
+class _System:
+    """The machine (see ``events.System``)."""
+
+    def __init__(
+        self, workload: EvolvingWorkload, provider: Provider, setting: Setting, queue: EventQueue
+    ) -> None:
+        self.run = EvolvingRun(workload=workload)
+        self._jobs, self._provider, self._setting, self._events = workload.jobs, provider, setting, queue
+        self._number = {job.id: number for number, job in enumerate(workload.jobs)}
+        self._cores = NodeCores(workload.nodes, workload.cores_per_node)
+        # Waiting jobs with what orders them: those that drain first, then by time.
+        self._waiting: list[tuple[bool, int, CountJob]] = []
+        self._arrived = 0
+        self._running: dict[str, Playing] = {}
+        self._ends: dict[str, int] = {}
+        self._asking: list[CountRequest] = []
+        # Requests that wait as jobs, by the job's name.
+        self._parents: dict[str, str] = {}
+        self._planned_pass = self._is_pass = False
+
+    # Events.
+
+    def handle(self, event: Event) -> None:
+        """Take note of one event."""
+        match event.kind:
+            case EventKind.END:
+                self._end(self._jobs[event.job].id, event.time)
+            case EventKind.REQUEST:
+                self._ask(self._jobs[event.job].id, event.time)
+            case EventKind.ARRIVAL:
+                self._arrive(self._jobs[event.job])
+            case EventKind.PASS:
+                self._planned_pass, self._is_pass = False, True
+            case _:
+                raise AwardError(f"{event.kind.name} happens to no evolving job")
+
+    def _arrive(self, job: EvolvingJob) -> None:
+        asked = CountJob(
+            id=job.id,
+            cores=self._provider.cores_of(job),
+            walltime_s=job.static_s + self._setting.overhead_s,
+            owner=Credentials(user=job.user),
+            drains=job.drains,
+        )
+        self._enqueue(asked)
+
+    def _enqueue(self, asked: CountJob) -> None:
+        insort(self._waiting, (not asked.drains, self._arrived, asked), key=lambda one: one[:2])
+        self._arrived += 1
+
+    def _end(self, name: str, now: float) -> None:
+        played = self._running.pop(name)
+        played.core_s += (now - played.since_s) * played.cores
+        self._cores.give(played.held)
+        del self._ends[name]
+        self._waiting = [one for one in self._waiting if self._parents.get(one[2].id) != name]
+        self._asking = [request for request in self._asking if request.job != name]
+
+    def _ask(self, name: str, now: float) -> None:
+        played = self._running.get(name)
+        if played is None or played.grown_s is not None:
+            return
+        played.asked += 1
+        self.run.requests += 1
+        if not self._setting.serves:
+            return
+        owner, cores = Credentials(user=played.job.user), played.job.more_cores
+        if not self._provider.queues_requests:
+            self._asking.append(CountRequest(job=name, cores=cores, owner=owner))
+        elif name not in self._parents.values():
+            merged = CountJob(
+                id=f"{name}+{cores}", cores=cores, walltime_s=played.walltime_end_s - now, owner=owner
+            )
+            self._parents[merged.id] = name
+            self._enqueue(merged)
+
+    # Passes.
+
+    def schedule(self, now: float, queue: EventQueue) -> None:
+        """Serve and start, or only serve between two polls."""
+        interval = self._setting.interval_s
+        starts = interval is None or self._is_pass
+        if starts or self._asking:
+            self._pass(now, starts=starts)
+        self._is_pass = False
+        if interval is not None and self._waiting and not self._planned_pass:
+            turn = ceil(now / interval)
+            time = (turn + (turn * interval <= now)) * interval if starts else max(turn * interval, now)
+            self._planned_pass = True
+            queue.push(time, EventKind.PASS, -1)
+
+    def _pass(self, now: float, *, starts: bool) -> None:
+        self.run.passes += 1
+        self._trim(now)
+        view = View(
+            now_s=now,
+            queue=[one[2] for one in self._waiting],
+            running=[self._seen(played) for played in self._running.values()],
+            requests=tuple(self._asking),
+            free=tuple(self._cores.free),
+            held={name: played.held for name, played in self._running.items()},
+        )
+        found = self._provider.step(view, starts=starts)
+        self._asking.clear()
+        for request, held in found.grants:
+            self._grow(request, held, now, found)
+        for job, held in found.starts:
+            self._begin(job, held, now)
+
+    def _trim(self, now: float) -> None:
+        """Let requests that wait as jobs ask for what is left of their parents' walltime."""
+        for place, (order, number, job) in enumerate(self._waiting):
+            parent = self._parents.get(job.id)
+            if parent is not None:
+                left = max(self._running[parent].walltime_end_s - now, 1.0)
+                other = CountJob(id=job.id, cores=job.cores, walltime_s=left, owner=job.owner)
+                self._waiting[place] = (order, number, other)
+
+    def _seen(self, played: Playing) -> CountRunning:
+        return CountRunning(
+            id=played.job.id,
+            cores=played.cores,
+            end_s=played.walltime_end_s,
+            owner=Credentials(user=played.job.user),
+            rank=played.static_cores,
+        )
+
+    def _begin(self, job: CountJob, held: Held | None, now: float) -> None:
+        self._waiting = [one for one in self._waiting if one[2].id != job.id]
+        parent = self._parents.pop(job.id, None)
+        if parent is not None:
+            request = CountRequest(job=parent, cores=job.cores, owner=job.owner)
+            self._grow(request, held, now, Pass())
+            return
+        if job.id in self.run.played:
+            raise AwardError(f"job {job.id} starts twice, again at {now:g}")
+        number = self._number[job.id]
+        evolving, overhead = self._jobs[number], self._setting.overhead_s
+        if held is None:
+            held = self._cores.take(job.cores)
+        else:
+            self._cores.hold(held)
+        end = now + evolving.static_s + overhead
+        played = Playing(
+            job=evolving,
+            start_s=now,
+            end_s=end,
+            walltime_end_s=end,
+            held=held,
+            static_cores=job.cores,
+            since_s=now,
+        )
+        self._running[job.id] = self.run.played[job.id] = played
+        self._ends[job.id] = self._events.push(end, EventKind.END, number)
+        for seconds in evolving.asks_s:
+            self._events.push(now + seconds, EventKind.REQUEST, number)
+
+    def _grow(self, request: CountRequest, held: Held | None, now: float, found: Pass) -> None:
+        """Give a job its cores, and let it end as early as they make it."""
+        name, played = request.job, self._running[request.job]
+        if played.grown_s is not None:
+            raise AwardError(f"job {name} grows twice, again at {now:g}")
+        if held is None:
+            held = self._cores.take(request.cores, near=played.held)
+        else:
+            self._cores.hold(held)
+        played.core_s += (now - played.since_s) * played.cores
+        played.since_s, played.grown_s = now, now
+        for node, count in held.items():
+            played.held[node] = played.held.get(node, 0) + count
+        run = played.job.run_s(now - played.start_s, by_table=self._setting.by_table)
+        played.end_s = min(played.end_s, played.start_s + run + self._setting.overhead_s)
+        self._events.cancel(self._ends[name])
+        self._ends[name] = self._events.push(played.end_s, EventKind.END, self._number[name])
+        delays = found.delays.get(name, ())
+        self.run.grants.append(Granting(time_s=now, job=name, cores=request.cores, delays=delays))
+
+    def close(self) -> EvolvingRun:
+        """Return the run; nothing may be left."""
+        if self._running or self._waiting or len(self.run.played) != len(self._jobs):
+            missing: Mapping[str, object] = {one[2].id: None for one in self._waiting}
+            raise AwardError(f"jobs are lost: {', '.join(list(missing)[:5])}")
+        return self.run

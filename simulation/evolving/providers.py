@@ -1,0 +1,155 @@
+"""Where the cores of a dynamic request come from: the extended iteration, and the paper's rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from ...runtime.evolving.counts import CountBoard, CountJob, CountRequest, CountRunning
+from ...runtime.evolving.fairness import Accounts, Delay, Fairness
+from ...runtime.evolving.iteration import Depths, serve, started
+from ...simulation.workloads.evolving import EvolvingJob
+from .cores import Held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a provider sees.
+
+    Attributes:
+        now_s: the clock.
+        queue: jobs that wait, first to be started first.
+        running: what runs, as its walltime has it.
+        requests: of running jobs, by time.
+        free: cores on each node.
+        held: what each running job holds.
+    """
+
+    now_s: float
+    queue: Sequence[CountJob]
+    running: Sequence[CountRunning]
+    requests: Sequence[CountRequest]
+    free: Sequence[int]
+    held: dict[str, Held]
+
+
+@dataclass(slots=True, kw_only=True)
+class Pass:
+    """What a provider decides.
+
+    Attributes:
+        starts: jobs that start, with their cores where the provider chose them.
+        grants: requests that are granted, with their cores where the provider chose them.
+        delays: of queued jobs, by granted job.
+    """
+
+    starts: list[tuple[CountJob, Held | None]] = field(default_factory=list)
+    grants: list[tuple[CountRequest, Held | None]] = field(default_factory=list)
+    delays: dict[str, tuple[Delay, ...]] = field(default_factory=dict)
+
+
+class Provider(Protocol):
+    """A policy: which jobs start and which requests are granted.
+
+    Attributes:
+        accounts: of delays.
+        queues_requests: a request waits in the queue as a job of its own (Slurm).
+    """
+
+    accounts: Accounts
+    queues_requests: bool
+
+    def cores_of(self, job: EvolvingJob) -> int:
+        """Return what a job holds when it starts."""
+
+    def step(self, view: View, *, starts: bool) -> Pass:
+        """Decide; without ``starts`` only about requests."""
+
+
+class Iteration:
+    """Algorithm 2: requests from idle cores, as far as they are fair, then the queue.
+
+    Args:
+        cores: of the machine.
+        depths: of reservations.
+        fairness: the configuration.
+        accounts: at the beginning.
+    """
+
+    queues_requests = False
+
+    def __init__(self, cores: int, depths: Depths, fairness: Fairness, accounts: Accounts) -> None:
+        self._cores, self._depths, self._fairness = cores, depths, fairness
+        self.accounts = accounts
+
+    def cores_of(self, job: EvolvingJob) -> int:
+        """Return the cores that it asks for."""
+        return job.cores
+
+    def step(self, view: View, *, starts: bool) -> Pass:
+        """Serve, then start."""
+        board = CountBoard(self._cores, view.now_s, view.running)
+        served = serve(board, view.requests, view.queue, self._depths, self._fairness, self.accounts)
+        self.accounts = served.accounts
+        found = Pass()
+        for answer in served.answers:
+            if answer.grant is not None:
+                found.grants.append((answer.request, None))
+                found.delays[answer.request.job] = answer.delays
+        if starts:
+            found.starts = [(job, None) for job in started(served.board, view.queue, self._depths)]
+        return found
+
+
+class Reserved(Iteration):
+    """A partition kept for dynamic requests: static jobs never hold its cores, requests have no others.
+
+    Jobs of more cores than are left take all that are left.
+    """
+
+    def __init__(
+        self, cores: int, depths: Depths, fairness: Fairness, accounts: Accounts, *, partition: int
+    ) -> None:
+        super().__init__(cores - partition, depths, fairness, accounts)
+        self._partition = partition
+
+    def cores_of(self, job: EvolvingJob) -> int:
+        """Return its cores, at most those outside the partition."""
+        return min(job.cores, self._cores)
+
+    def step(self, view: View, *, starts: bool) -> Pass:
+        """Grant from the partition; start on the rest."""
+        found = Pass()
+        free = self._partition - sum(job.cores - job.rank for job in view.running)
+        for request in view.requests:
+            if request.cores <= free:
+                free -= request.cores
+                found.grants.append((request, None))
+        if starts:
+            static = [replace(job, cores=job.rank) for job in view.running]
+            board = CountBoard(self._cores, view.now_s, static)
+            found.starts = [(job, None) for job in started(board, view.queue, self._depths)]
+        return found
+
+
+class Preallocated(Iteration):
+    """Guaranteed preallocation (CooRMv2): an evolving job holds all it may ask for from its start on."""
+
+    def cores_of(self, job: EvolvingJob) -> int:
+        """Return its cores and those that it may ask for."""
+        return min(job.cores + job.more_cores, self._cores)
+
+    def step(self, view: View, *, starts: bool) -> Pass:
+        """Grant everything: it is held already."""
+        found = Pass(grants=[(request, {}) for request in view.requests])
+        if starts:
+            board = CountBoard(self._cores, view.now_s, view.running)
+            found.starts = [(job, None) for job in started(board, view.queue, self._depths)]
+        return found
+
+
+class Merged(Iteration):
+    """Slurm's way: a request is a job of its own behind all others, merged into the first when it starts."""
+
+    queues_requests = True

@@ -1,0 +1,296 @@
+"""Dynamic ESP: table I, the four configurations of table II, and what no configuration may break."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucsched.cluster.errors import OptionError
+from aucsched.runtime.evolving.fairness import Fairness, same_for_every_user
+from aucsched.simulation.evolving.loop import EvolvingRun, Setting
+from aucsched.simulation.evolving.report import dynamic_figures, evolving_metrics, waits_by_type
+from aucsched.simulation.evolving.run import (
+    PROVIDERS,
+    WORKLOADS,
+    EvolvingOptions,
+    simulate_evolving,
+)
+from aucsched.simulation.workloads.evolving import (
+    DYNAMIC_ESP,
+    QUADFLOW,
+    EvolvingJob,
+    EvolvingWorkload,
+    dynamic_esp,
+    quadflow,
+    quadflow_phases,
+)
+
+STATIC = EvolvingOptions(setting=Setting(serves=False))
+QUICK = [name for name in PROVIDERS if name != "auction"]
+
+
+def _run(seed: int, options: EvolvingOptions) -> EvolvingRun:
+    run = simulate_evolving(dynamic_esp(seed), options).run
+    _check(run)
+    return run
+
+
+def _check(run: EvolvingRun) -> None:
+    """Count cores at every moment, from the records alone."""
+    changes: list[tuple[float, int]] = []
+    for played in run.played.values():
+        assert played.start_s >= played.job.arrival_s
+        extra = played.cores - played.static_cores
+        changes += [(played.start_s, played.static_cores), (played.end_s, -played.cores)]
+        if extra:
+            assert played.grown_s is not None
+            changes.append((played.grown_s, extra))
+    held = 0
+    for _, change in sorted(changes):
+        held += change
+        assert 0 <= held <= run.workload.cores
+
+
+def test_table_1() -> None:
+    cores = [entry.cores for entry in DYNAMIC_ESP]
+    assert cores == [4, 8, 64, 32, 64, 8, 16, 21, 4, 8, 13, 16, 32, 120]
+    assert sum(entry.count for entry in DYNAMIC_ESP) == 230
+    assert sum(entry.count for entry in DYNAMIC_ESP if entry.dynamic_s is not None) == 69
+    for entry in DYNAMIC_ESP:
+        if entry.dynamic_s is not None:
+            assert entry.dynamic_s == int(entry.static_s * entry.cores / (entry.cores + 4))
+
+
+def test_submission() -> None:
+    jobs = dynamic_esp(1).jobs
+    assert [job.arrival_s for job in jobs[:52]] == [*[0.0] * 50, 30.0, 60.0]
+    assert [(job.kind, job.arrival_s) for job in jobs[-3:]][1:] == [("Z", 178 * 30.0 + 1800)] * 2
+    assert dynamic_esp(1) == dynamic_esp(1)
+    assert [job.id for job in dynamic_esp(2).jobs] != [job.id for job in jobs]
+
+
+def test_table_2_over_a_few_orders() -> None:
+    seeds = range(8)
+    static = [_run(seed, STATIC) for seed in seeds]
+    served = [_run(seed, EvolvingOptions()) for seed in seeds]
+    limited = [_run(seed, EvolvingOptions(fairness=same_for_every_user(500))) for seed in seeds]
+
+    def minutes(runs: list[EvolvingRun]) -> float:
+        return mean((evolving_metrics(run)["makespan_s"] or 0.0) / 60 for run in runs)
+
+    assert 228 <= minutes(static) <= 242
+    assert minutes(served) < 0.95 * minutes(static)
+    assert {dynamic_figures(run)["asked"] for run in static} == {69}
+    assert {len(run.grants) for run in static} == {0}
+    assert mean(len(run.grants) for run in served) > mean(len(run.grants) for run in limited) > 15
+
+
+def test_nothing_starts_while_a_whole_machine_job_waits() -> None:
+    run = _run(3, EvolvingOptions())
+    first = [played for played in run.played.values() if played.job.kind == "Z"]
+    last = max(played.start_s for played in first)
+    between = [
+        played
+        for played in run.played.values()
+        if played.job.kind != "Z" and first[0].job.arrival_s <= played.start_s < last
+    ]
+    assert not between
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_run_times_after_a_grant(table: bool) -> None:
+    run = _run(5, EvolvingOptions(setting=Setting(by_table=table, overhead_s=20.0)))
+    assert run.grants
+    for grant in run.grants:
+        played = run.played[grant.job]
+        elapsed = grant.time_s - played.start_s
+        ran = played.end_s - played.start_s - 20
+        assert elapsed in [pytest.approx(one) for one in played.job.asks_s]
+        left = (played.job.static_s - elapsed) * played.static_cores / played.cores
+        expected = played.job.dynamic_s if table else elapsed + left
+        assert ran == pytest.approx(expected)
+
+
+def _largest_delay(run: EvolvingRun, interval_s: float, decay: float) -> float:
+    """Return the most that any user was delayed by in an interval, what the last one left included."""
+    spent: dict[str, dict[int, float]] = {}
+    for grant in run.grants:
+        for delay in grant.delays:
+            if delay.owner.user != run.played[grant.job].job.user:
+                by = spent.setdefault(delay.owner.user, {})
+                number = int(grant.time_s // interval_s)
+                by[number] = by.get(number, 0.0) + delay.seconds
+    most = 0.0
+    for by in spent.values():
+        left = 0.0
+        for number in range(max(by) + 1):
+            left = left * decay + by.get(number, 0.0)
+            most = max(most, left)
+    return most
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("limit", [60, 500])
+def test_no_user_is_delayed_by_more_than_the_limit(limit: float, decay: float) -> None:
+    fairness = same_for_every_user(limit, decay=decay)
+    largest = [
+        _largest_delay(_run(seed, EvolvingOptions(fairness=fairness)), 3600, decay) for seed in range(4)
+    ]
+    assert all(value <= limit * (1 + 1e-9) for value in largest)
+    unlimited = [_largest_delay(_run(seed, EvolvingOptions()), 3600, decay) for seed in range(4)]
+    assert max(unlimited) > limit
+
+
+def test_preallocated_jobs_always_get_their_cores() -> None:
+    run = _run(0, EvolvingOptions(serve_by="preallocation"))
+    assert len(run.grants) == 69
+
+
+def test_a_partition_is_never_held_by_static_jobs() -> None:
+    run = _run(0, EvolvingOptions(serve_by="partition", partition=12))
+    assert max(played.static_cores for played in run.played.values()) == 108
+    changes = sorted(
+        change
+        for played in run.played.values()
+        if played.grown_s is not None
+        for change in ((played.grown_s, 4), (played.end_s, -4))
+    )
+    held, most = 0, 0
+    for _, change in changes:
+        held += change
+        most = max(most, held)
+    assert most == 12
+
+
+def test_a_merged_job_waits_behind_the_queue() -> None:
+    merged, served = _run(0, EvolvingOptions(serve_by="merge")), _run(0, EvolvingOptions())
+    assert merged.grants
+    after = [grant.time_s - merged.played[grant.job].start_s for grant in merged.grants]
+    first = [merged.played[grant.job].job.asks_s[0] for grant in merged.grants]
+    assert any(one > other + 1 for one, other in zip(after, first, strict=True))
+    assert mean(wait["wait_mean_s"] or 0 for wait in waits_by_type(merged).values()) != mean(
+        wait["wait_mean_s"] or 0 for wait in waits_by_type(served).values()
+    )
+
+
+_JOBS = st.lists(
+    st.tuples(st.integers(1, 12), st.integers(1, 50), st.integers(0, 60), st.integers(0, 4), st.booleans()),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    drawn=_JOBS,
+    serve_by=st.sampled_from(QUICK),
+    limit=st.sampled_from([0, 1, 20]),
+    interval=st.sampled_from([None, 7.0]),
+    overhead=st.sampled_from([0.0, 3.0]),
+)
+def test_any_workload_is_played_to_its_end(
+    drawn: list[tuple[int, int, int, int, bool]],
+    serve_by: str,
+    limit: int,
+    interval: float | None,
+    overhead: float,
+) -> None:
+    jobs = tuple(
+        EvolvingJob(
+            id=f"J{number}",
+            kind="J",
+            user=f"u{number % 3}",
+            cores=cores,
+            arrival_s=float(arrival),
+            static_s=float(run),
+            asks_s=(0.2 * run, 0.5 * run) if more else (),
+            more_cores=more,
+            rest=0.5 if more else 1.0,
+            drains=drains,
+        )
+        for number, (cores, run, arrival, more, drains) in enumerate(sorted(drawn, key=lambda one: one[2]))
+    )
+    workload = EvolvingWorkload(name="drawn", nodes=3, cores_per_node=4, jobs=jobs)
+    fairness = same_for_every_user(limit, interval_s=40) if limit else Fairness()
+    options = EvolvingOptions(
+        serve_by=serve_by,
+        partition=4 if serve_by == "partition" else None,
+        fairness=fairness,
+        setting=Setting(interval_s=interval, overhead_s=overhead),
+    )
+    run = simulate_evolving(workload, options).run
+    _check(run)
+    assert len(run.played) == len(jobs)
+    if limit:
+        assert _largest_delay(run, 40, 0.0) <= limit * (1 + 1e-9)
+
+
+def test_an_auction_of_requests_and_queue() -> None:
+    jobs = tuple(
+        EvolvingJob(
+            id=f"{kind}{number}",
+            kind=kind,
+            user=f"user {kind}",
+            cores=cores,
+            arrival_s=float(number),
+            static_s=run,
+            asks_s=(20.0, 40.0) if kind == "E" else (),
+            more_cores=2 if kind == "E" else 0,
+            rest=0.5,
+        )
+        for number, (kind, cores, run) in enumerate(
+            [("E", 4, 100.0), ("R", 4, 60.0), ("E", 2, 100.0), ("R", 8, 50.0)]
+        )
+    )
+    workload = EvolvingWorkload(name="few", nodes=3, cores_per_node=4, jobs=jobs)
+    free = simulate_evolving(workload, EvolvingOptions(serve_by="auction")).run
+    _check(free)
+    assert free.grants
+    for limit in (1, 25):
+        fairness = same_for_every_user(limit, interval_s=1000)
+        run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", fairness=fairness)).run
+        _check(run)
+        assert _largest_delay(run, 1000, 0.0) <= limit
+
+
+def test_quadflow_phases() -> None:
+    plate, cylinder = QUADFLOW
+    for case, saved in ((plate, 0.17), (cylinder, 0.33)):
+        growth = 2.0 if case is plate else 0.84 / (0.84 - saved)
+        phases = quadflow_phases(case, growth)
+        assert len(phases) == case.adaptations + 1
+        static = sum(phase.seconds for phase in phases)
+        dynamic = sum(phase.seconds for phase in phases[:-1]) + phases[-1].on(32, case.threshold)
+        wide = sum(phase.on(32, case.threshold) for phase in phases)
+        assert static == pytest.approx(case.hours * 3600)
+        assert 1 - dynamic / static == pytest.approx(saved, abs=0.005)
+        # Up to the last adaptation 32 processes bring nothing (section IV-A).
+        assert wide == pytest.approx(dynamic)
+
+
+def test_quadflow_runs_ask_only_above_their_threshold() -> None:
+    workload = quadflow(1)
+    assert workload == quadflow(1)
+    runs = [job for job in workload.jobs if job.user == "quadflow"]
+    assert {bool(job.asks_s) for job in runs} == {True, False}
+    served, refused = (
+        simulate_evolving(workload, EvolvingOptions(setting=Setting(serves=serves))).run
+        for serves in (True, False)
+    )
+    assert served.grants
+    assert not refused.grants
+    for grant in served.grants:
+        played = served.played[grant.job]
+        assert played.cores == 32
+        assert played.end_s - played.start_s < played.job.static_s
+
+
+def test_options_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(OptionError, match="partition"):
+        EvolvingOptions(partition=4)
+    with pytest.raises(OptionError, match="nobody"):
+        EvolvingOptions(serve_by="nobody")
+    with pytest.raises(OptionError, match="120 is not from 1 to 119"):
+        simulate_evolving(WORKLOADS["dynamic-esp"](0), EvolvingOptions(serve_by="partition", partition=120))
