@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeAlias
 
 from .checks import all_plain, at_least, counts, named, plain
 from .errors import InputError
+from .given import Names, counted, settle, settle_integers, settle_names, settle_sets, whole
 from .nodes import Resources
 
 #: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
@@ -19,12 +21,17 @@ _PRIORITY_DIGITS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """An inclusive range of counts, ``[minimum, maximum]``; both equal when the request is exact."""
+    """An inclusive range of counts, ``[minimum, maximum]``; both equal when the request is exact.
+
+    >>> Span(minimum=1, maximum=4).is_exact
+    False
+    """
 
     minimum: int
     maximum: int
 
     def __post_init__(self) -> None:
+        settle_integers(self, "minimum", "maximum")
         at_least(self.minimum, 0, "[0]")
         at_least(self.maximum, 1, "[1]")
         if self.maximum < self.minimum:
@@ -41,6 +48,42 @@ class Span:
         return self.minimum == self.maximum
 
 
+#: How a count is given: a number, a pair of the least and the most, or a Span.
+Counts: TypeAlias = SupportsIndex | Sequence[int] | Span
+_PAIR = 2
+
+
+def as_span(value: Any, path: str) -> Span:
+    """Return a count, or a pair of the least and the most, as a Span.
+
+    Raises:
+        InputError: it is neither, or the range is empty.
+
+    >>> as_span(2, "nodes") == Span.exactly(2), as_span((1, 3), "nodes")
+    (True, Span(minimum=1, maximum=3))
+    """
+    if isinstance(value, Span):
+        return value
+    number = whole(value)
+    if isinstance(number, int) and not isinstance(number, bool):
+        at_least(number, 1, path)
+        return Span.exactly(number)
+    if isinstance(value, (tuple, list)) and len(value) == _PAIR:
+        try:
+            return Span(minimum=value[0], maximum=value[1])
+        except InputError as error:
+            raise error.under(path) from error
+    raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)
+
+
+def _spans(values: Any, path: str) -> Mapping[str, Span]:
+    if not isinstance(values, Mapping):
+        raise InputError(f"{values!r} is no mapping of names to counts", path=path)
+    if all(type(value) is Span for value in values.values()):
+        return values
+    return {name: as_span(value, f"{path}.{name}") for name, value in values.items()}
+
+
 class JobType(StrEnum):
     """How a job states its size (Soner, section 4.1)."""
 
@@ -52,6 +95,8 @@ class JobType(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What a job asks for (Soner, table 8.2, and what a real queue adds).
+
+    Counts of nodes and gres are a number, a pair of the least and the most, or a Span.
 
     Attributes:
         cores: all cores together (Slurm's tasks × cpus per task).
@@ -70,6 +115,14 @@ class Request:
         required_nodes: these nodes must be among the job's.
         excluded_nodes: none of these.
         licenses: cluster-wide counts by name.
+
+    Raises:
+        InputError: a value is none, or members contradict each other.
+
+    >>> Request(cores=8, nodes=2, gres_per_node={"gpu": 1}).type
+    <JobType.NODES_AND_CORES: 'nodes and cores'>
+    >>> Request(nodes=(1, 4), cores_per_node=16).fewest_cores
+    16
     """
 
     cores: int | None = None
@@ -89,7 +142,31 @@ class Request:
     excluded_nodes: frozenset[str] = frozenset()
     licenses: Mapping[str, int] = field(default_factory=dict)
 
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913 - one for each member
+            self,
+            *,
+            cores: SupportsIndex | None = None,
+            nodes: Counts | None = None,
+            cores_per_node: SupportsIndex | None = None,
+            min_cores_per_node: SupportsIndex = 1,
+            cores_per_task: SupportsIndex = 1,
+            gres_per_node: Mapping[str, Counts] = ...,
+            gres_total: Mapping[str, Counts] = ...,
+            memory_mib_per_node: SupportsIndex | None = None,
+            memory_mib_per_core: SupportsIndex | None = None,
+            exclusive: bool = False,
+            max_switches: SupportsIndex | None = None,
+            contiguous: bool = False,
+            features: Names = ...,
+            required_nodes: Names = ...,
+            excluded_nodes: Names = ...,
+            licenses: Mapping[str, SupportsIndex] = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        self._settle()
         for name in ("cores", "cores_per_node", "min_cores_per_node", "cores_per_task", "max_switches"):
             at_least(getattr(self, name), 1, name)
         at_least(self.memory_mib_per_node, 0, "memory_mib_per_node")
@@ -100,6 +177,20 @@ class Request:
         self._check_gres()
         self._check_tasks()
         self._check_node_lists()
+
+    def _settle(self) -> None:
+        """Let the members be of their types, however they were given."""
+        settle_integers(self, "cores", "cores_per_node", "min_cores_per_node", "cores_per_task")
+        settle_integers(self, "memory_mib_per_node", "memory_mib_per_core", "max_switches")
+        settle_names(self, "required_nodes")
+        settle_sets(self, "features", "excluded_nodes")
+        settle(
+            self,
+            nodes=None if self.nodes is None else as_span(self.nodes, "nodes"),
+            gres_per_node=_spans(self.gres_per_node, "gres_per_node"),
+            gres_total=_spans(self.gres_total, "gres_total"),
+            licenses=counted(self.licenses, "licenses"),
+        )
 
     def _check_size(self) -> None:
         if self.nodes is not None and self.nodes.minimum < 1:
@@ -195,7 +286,7 @@ class Job:
     """A pending job.
 
     Attributes:
-        priority: an integer or a fraction, exactly as given; 0 is held.
+        priority: an integer or a fraction, exactly as given, a float as it is written; 0 is held.
         submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
         expected_start_time: when another scheduler plans to start it, seconds since the epoch; no award
             depends on it, ``aucsched compare`` shows it.
@@ -204,6 +295,12 @@ class Job:
         speedup: the speedup model of a malleable job, kept as given.
         limits_by_nodes_s: seconds by node count, where they depend on it: the job bids on these counts of its
             range, on each for that long. ``time_limit_s`` is not shorter than any of them.
+
+    Raises:
+        InputError: a value is none, e.g. a priority below 0.
+
+    >>> Job(id="12", priority=0.1, request=Request(cores=4), time_limit_s=3600).priority
+    Fraction(1, 10)
     """
 
     id: str
@@ -225,12 +322,39 @@ class Job:
     speedup: object = None
     limits_by_nodes_s: Mapping[int, float] = field(default_factory=dict)
 
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913 - one for each member
+            self,
+            *,
+            id: str,  # noqa: A002 - the member's name
+            priority: SupportsFloat,
+            request: Request,
+            submit_time: float | None = None,
+            expected_start_time: float | None = None,
+            user: str = "",
+            group: str = "",
+            account: str = "",
+            qos: str = "",
+            partition: str = "",
+            time_limit_s: SupportsIndex | None = None,
+            hold: str | None = None,
+            unsupported: Names = ...,
+            kind: JobKind = ...,
+            min_nodes: SupportsIndex | None = None,
+            max_nodes: SupportsIndex | None = None,
+            speedup: object = None,
+            limits_by_nodes_s: Mapping[int, float] = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_integers(self, "time_limit_s", "min_nodes", "max_nodes")
+        settle_names(self, "unsupported")
+        if not isinstance(self.priority, (int, Fraction)) or isinstance(self.priority, bool):
+            settle(self, priority=_given_priority(self.priority))
         named(self.id, "id")
         for name in ("user", "group", "account", "qos", "partition", "hold"):
             plain(getattr(self, name), name)
-        if not isinstance(self.priority, (int, Fraction)) or isinstance(self.priority, bool):
-            raise InputError(f"{self.priority!r} is not an exact number", path="priority")
         if self.priority < 0:
             raise InputError(f"{float(self.priority):g} is below 0", path="priority")
         at_least(self.time_limit_s, 1, "time_limit_s")
@@ -247,6 +371,18 @@ class Job:
     def limit_on_s(self, nodes: int) -> float | None:
         """Return for how many seconds the job may run on so many nodes; None: without end."""
         return self.limits_by_nodes_s.get(nodes, self.time_limit_s)
+
+
+def _given_priority(value: Any) -> int | Fraction:
+    """Return a number of whatever type exactly as it is written."""
+    number = whole(value)
+    if isinstance(number, bool) or isinstance(value, str) or not isinstance(number, SupportsFloat):
+        raise InputError(f"{value!r} is not a number", path="priority")
+    return (
+        number
+        if isinstance(number, int)
+        else exact_priority(value if isinstance(value, Decimal) else float(value))
+    )
 
 
 def exact_priority(value: Decimal | float | str) -> int | Fraction:
@@ -271,6 +407,9 @@ class RunningJob:
     """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end.
 
     ``user`` to ``partition`` say which limits count it.
+
+    >>> RunningJob(id="11", nodes={"n1": Resources(cores=4)}, end_time=1700000000).end_time
+    1700000000
     """
 
     id: str

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, SupportsIndex
 
 from .checks import all_plain, at_least, counts, named
 from .errors import InputError
+from .given import Names, counted, settle, settle_integers, settle_names, settle_sets
 
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
@@ -40,13 +42,31 @@ class Resources:
 
     ``memory_mib`` None means: not limited (of a node), or not counted (of a job). ``gres`` maps names
     as Slurm writes them, ``gpu`` or ``gpu:a100``, to counts.
+
+    Raises:
+        InputError: a count is below 0, or no integer.
+
+    >>> Resources(cores=8, gres={"gpu": 2}).gres["gpu"]
+    2
     """
 
     cores: int
     memory_mib: int | None = None
     gres: Mapping[str, int] = field(default_factory=dict)
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            cores: SupportsIndex,
+            memory_mib: SupportsIndex | None = None,
+            gres: Mapping[str, SupportsIndex] = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_integers(self, "cores", "memory_mib")
+        settle(self, gres=counted(self.gres, "gres"))
         at_least(self.cores, 0, "cores")
         at_least(self.memory_mib, 0, "memory_mib")
         counts(self.gres, 0, "gres")
@@ -54,11 +74,23 @@ class Resources:
             raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Node:
     """A node: what it has, what of it is free, and what decides which jobs may use it.
 
     The order of a snapshot's nodes is the linear topology: *contiguous* means consecutive in it.
+
+    Attributes:
+        total: what it has. Instead of it may be given ``cores``, ``memory_mib`` (None: not limited) and
+            ``gres``.
+        free: what of it is free, by default everything.
+
+    Raises:
+        InputError: both ways are given, or more is free than there is.
+
+    >>> node = Node(name="n01", cores=8, gres={"gpu": 2})
+    >>> node.total == node.free == Resources(cores=8, gres={"gpu": 2})
+    True
     """
 
     name: str
@@ -68,7 +100,34 @@ class Node:
     features: frozenset[str] = frozenset()
     partitions: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
+    def __init__(  # noqa: PLR0913 - two ways to say what it has
+        self,
+        *,
+        name: str,
+        total: Resources | None = None,
+        free: Resources | None = None,
+        state: NodeState = NodeState.IDLE,
+        features: Names = frozenset(),
+        partitions: Names = (),
+        cores: SupportsIndex | None = None,
+        memory_mib: SupportsIndex | None = None,
+        gres: Mapping[str, SupportsIndex] | None = None,
+    ) -> None:
+        if total is None:
+            if cores is None:
+                raise InputError("a node needs cores, or total", path="cores")
+            total = Resources(cores=cores, memory_mib=memory_mib, gres={} if gres is None else gres)
+        else:
+            for what, value in (("cores", cores), ("memory_mib", memory_mib), ("gres", gres)):
+                if value is not None:
+                    raise InputError("total is given too", path=what)
+        settle(self, name=name, total=total, free=total if free is None else free, state=NodeState(state))
+        settle(self, features=features, partitions=partitions)
+        settle_sets(self, "features")
+        settle_names(self, "partitions")
+        self._check()
+
+    def _check(self) -> None:
         named(self.name, "name")
         all_plain(self.features, "features")
         all_plain(self.partitions, "partitions")
@@ -93,13 +152,22 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """A switch of a tree, as topology.conf has it: a leaf with nodes, or a switch with switches below."""
+    """A switch of a tree, as topology.conf has it: a leaf with nodes, or a switch with switches below.
+
+    >>> Switch(name="leaf1", nodes=["n01", "n02"]).nodes
+    ('n01', 'n02')
+    """
 
     name: str
     nodes: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, name: str, nodes: Names = ..., switches: Names = ...) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_names(self, "nodes", "switches")
         named(self.name, "name")
         if bool(self.nodes) == bool(self.switches):
             raise InputError(f"switch {self.name!r} needs either nodes or switches", path="")
@@ -122,12 +190,21 @@ def part_of_tree(switches: Iterable[Switch], names: Container[str]) -> tuple[Swi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class License:
-    """A cluster-wide count of licences, and how many are free."""
+    """A cluster-wide count of licences, and how many are free.
+
+    >>> License(total=10, free=4).free
+    4
+    """
 
     total: int
     free: int
 
+    if TYPE_CHECKING:
+
+        def __init__(self, *, total: SupportsIndex, free: SupportsIndex) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_integers(self, "total", "free")
         at_least(self.total, 0, "total")
         at_least(self.free, 0, "free")
         if self.free > self.total:
@@ -145,7 +222,11 @@ class PartitionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A partition's limits. ``nodes`` adds to the nodes that name the partition themselves."""
+    """A partition's limits. ``nodes`` adds to the nodes that name the partition themselves.
+
+    >>> Partition(name="short", nodes=["n01"], max_time_limit_s=3600).state
+    <PartitionState.UP: 'up'>
+    """
 
     name: str
     nodes: tuple[str, ...] = ()
@@ -153,7 +234,21 @@ class Partition:
     max_time_limit_s: int | None = None
     state: PartitionState = PartitionState.UP
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            nodes: Names = ...,
+            max_nodes: SupportsIndex | None = None,
+            max_time_limit_s: SupportsIndex | None = None,
+            state: PartitionState = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_names(self, "nodes")
+        settle_integers(self, "max_nodes", "max_time_limit_s")
         named(self.name, "name")
         at_least(self.max_nodes, 1, "max_nodes")
         at_least(self.max_time_limit_s, 1, "max_time_limit_s")
@@ -164,6 +259,9 @@ class Reservation:
     """An advance reservation: from ``start`` to ``end`` only its users' jobs may run on its nodes.
 
     Times are seconds since the epoch. No users: nobody's jobs.
+
+    >>> Reservation(name="course", nodes="n01", start=0, end=3600, users=["ada"]).nodes
+    ('n01',)
     """
 
     name: str
@@ -172,7 +270,14 @@ class Reservation:
     end: float
     users: tuple[str, ...] = ()
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, name: str, nodes: Names, start: float, end: float, users: Names = ...
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_names(self, "nodes", "users")
         named(self.name, "name")
         all_plain(self.users, "users")
         if self.end <= self.start:

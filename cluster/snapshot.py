@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .checks import known, plain
 from .errors import InputError
+from .given import Names, settle_names, settle_rows
 from .jobs import Job, RunningJob
 from .limits import Limit
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
@@ -35,6 +37,11 @@ class Snapshot:
     Raises:
         InputError: names repeat or are unknown, the switches are no tree, a running job does not fit
             or a free figure exceeds what running jobs leave.
+
+    >>> from aucsched import Job, Node, Request
+    >>> nodes = [Node(name=f"n{place}", cores=8) for place in range(4)]
+    >>> len(Snapshot(nodes=nodes, jobs=[Job(id="1", priority=5, request=Request(cores=8))]).nodes)
+    4
     """
 
     nodes: tuple[Node, ...]
@@ -48,7 +55,26 @@ class Snapshot:
     limits: tuple[Limit, ...] = ()
     notes: tuple[str, ...] = ()
 
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913 - one for each member
+            self,
+            *,
+            nodes: Collection[Node],
+            jobs: Collection[Job] = ...,
+            time: float | None = None,
+            switches: Collection[Switch] | None = None,
+            running: Collection[RunningJob] = ...,
+            licenses: Mapping[str, License] = ...,
+            partitions: Collection[Partition] = ...,
+            reservations: Collection[Reservation] = ...,
+            limits: Collection[Limit] = ...,
+            notes: Names = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_rows(self, "nodes", "jobs", "switches", "running", "partitions", "reservations", "limits")
+        settle_names(self, "notes")
         _check_size(len(self.nodes), MAX_NODES, "nodes")
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:

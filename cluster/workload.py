@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from .checks import LARGEST_COUNT, plain
 from .errors import InputError
+from .given import Names, settle_names, settle_rows
 from .jobs import Job
 from .limits import Limit
 from .nodes import License, Node, Partition, Switch
@@ -81,6 +83,11 @@ class ClusterWorkload:
     Raises:
         InputError: jobs are out of order, something is not free, or what a snapshot would refuse.
 
+    >>> from aucsched import ArrivingJob, Job, Node, Request
+    >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
+    >>> jobs = [ArrivingJob(job=one, arrival_s=0, run_time_s=30)]
+    >>> ClusterWorkload(name="tiny", nodes=[Node(name="n1", cores=8)], jobs=jobs).name
+    'tiny'
     """
 
     name: str
@@ -92,7 +99,24 @@ class ClusterWorkload:
     limits: tuple[Limit, ...] = ()
     notes: tuple[str, ...] = ()
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            nodes: Collection[Node],
+            jobs: Collection[ArrivingJob] = ...,
+            switches: Collection[Switch] | None = None,
+            partitions: Collection[Partition] = ...,
+            licenses: Mapping[str, License] = ...,
+            limits: Collection[Limit] = ...,
+            notes: Names = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
+        settle_rows(self, "nodes", "jobs", "switches", "partitions", "limits")
+        settle_names(self, "notes")
         plain(self.name, "name")
         before = 0.0
         for index, arriving in enumerate(self.jobs):

@@ -1,0 +1,152 @@
+"""What people type: plain numbers, pairs, numpy's integers and floats become the types that the rooms use."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aucsched import (
+    ArrivingJob,
+    ClusterWorkload,
+    InputError,
+    Job,
+    License,
+    Node,
+    Request,
+    Reservation,
+    Resources,
+    RunningJob,
+    Snapshot,
+    Span,
+    Switch,
+)
+
+
+def test_counts_and_pairs_become_spans() -> None:
+    request = Request(cores=8, nodes=2, gres_per_node={"gpu": 2}, gres_total={"fpga": (1, 3)})
+    assert request.nodes == Span.exactly(2)
+    assert request.gres_per_node == {"gpu": Span.exactly(2)}
+    assert request.gres_total == {"fpga": Span(minimum=1, maximum=3)}
+    assert Request(cores=8, nodes=[2, 4]).nodes == Span(minimum=2, maximum=4)
+    same = Request(cores=8, nodes=Span.exactly(2), gres_per_node={"gpu": Span.exactly(2)})
+    assert Request(cores=8, nodes=2, gres_per_node={"gpu": 2}) == same
+
+
+def test_numpy_integers_become_integers() -> None:
+    request = Request(cores=np.int64(8), nodes=np.int32(2), licenses={"matlab": np.int16(1)})
+    assert type(request.cores) is int
+    assert type(request.licenses["matlab"]) is int
+    assert request.nodes is not None
+    assert type(request.nodes.minimum) is int
+    amount = Resources(cores=np.uint8(4), memory_mib=np.int64(10), gres={"gpu": np.int64(1)})
+    assert [type(value) for value in (amount.cores, amount.memory_mib, amount.gres["gpu"])] == [int] * 3
+    assert type(License(total=np.int64(3), free=np.int64(2)).free) is int
+    job = Job(id="a", priority=np.int64(7), request=request, time_limit_s=np.int64(60))
+    assert type(job.priority) is int
+    assert type(job.time_limit_s) is int
+
+
+@pytest.mark.parametrize(
+    ("given", "exact"),
+    [(2.0, 2), (0.1, Fraction(1, 10)), (np.float64(2.5), Fraction(5, 2)), (Decimal("1.25"), Fraction(5, 4))],
+)
+def test_priorities_are_exact_as_written(given: Any, exact: int | Fraction) -> None:
+    job = Job(id="a", priority=given, request=Request(cores=1))
+    assert job.priority == exact
+    assert type(job.priority) is type(exact)
+
+
+@pytest.mark.parametrize("priority", [float("nan"), float("inf"), "7", True, None])
+def test_what_is_no_priority_is_refused(priority: Any) -> None:
+    with pytest.raises(InputError, match="priority"):
+        Job(id="a", priority=priority, request=Request(cores=1))
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"cores": 8, "nodes": 2.5}, "nodes: 2.5 is neither a count nor a pair of counts"),
+        ({"cores": 8, "nodes": (2, 3, 4)}, "nodes: (2, 3, 4) is neither a count nor a pair of counts"),
+        ({"cores": 8, "nodes": (4, 2)}, "nodes: the range [4, 2] is empty"),
+        ({"cores": 8, "nodes": True}, "nodes: True is neither a count nor a pair of counts"),
+        ({"cores": 8, "nodes": "2"}, "nodes: '2' is neither a count nor a pair of counts"),
+        ({"cores": 8, "gres_per_node": {"gpu": "2"}}, "gres_per_node.gpu: '2' is neither"),
+        ({"cores": 8, "gres_per_node": {"gpu": 0}}, "gres_per_node.gpu: 0 is below 1"),
+        ({"cores": 8, "gres_per_node": 2}, "gres_per_node: 2 is no mapping"),
+        ({"cores": 8.0}, "cores: 8.0 is not an integer"),
+        ({"cores": np.True_}, "cores: "),
+        ({"cores": "8"}, "cores: '8' is not an integer"),
+        ({"cores": 1, "features": 3}, "features: 3 is no list of names"),
+    ],
+)
+def test_what_is_no_count_is_refused_with_its_path(members: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Request(**members)
+    assert str(refused.value).startswith(message)
+
+
+def test_lists_and_sets_of_names_are_taken_and_one_name_is_one() -> None:
+    request = Request(cores=1, features=["a", "b"], required_nodes="n1", excluded_nodes=["n2"])
+    assert request.features == {"a", "b"}
+    assert request.required_nodes == ("n1",)
+    assert request.excluded_nodes == {"n2"}
+    assert isinstance(hash(Request(cores=1, features=["a"]).features), int)
+
+
+def test_a_node_of_plain_counts_is_all_free() -> None:
+    node = Node(name="n01", cores=8, memory_mib=1000, gres={"gpu": 2}, features=["a100"], partitions="gpu")
+    whole = Resources(cores=8, memory_mib=1000, gres={"gpu": 2})
+    assert node == Node(
+        name="n01", total=whole, free=whole, features=frozenset({"a100"}), partitions=("gpu",)
+    )
+    assert node.free == node.total == whole
+    assert replace(node, name="n02") == Node(name="n02", total=whole, features=["a100"], partitions=["gpu"])
+    assert pickle.loads(pickle.dumps(node)) == node  # noqa: S301 - our own bytes
+    assert replace(node, free=Resources(cores=1)).free.cores == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({}, "cores: a node needs cores, or total"),
+        ({"total": Resources(cores=1), "cores": 2}, "cores: total is given too"),
+        ({"total": Resources(cores=1), "gres": {"gpu": 2}}, "gres: total is given too"),
+        ({"cores": 0}, "cores: 0 is below 1"),
+        ({"cores": 2, "free": Resources(cores=3)}, "free_cores: 3 is above the node's 2"),
+    ],
+)
+def test_a_node_that_contradicts_itself_is_refused(members: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Node(name="n", **members)
+    assert str(refused.value) == message
+
+
+def test_lists_of_nodes_and_jobs_make_a_snapshot() -> None:
+    nodes = [Node(name=f"n{place}", cores=4) for place in range(4)]
+    jobs = [Job(id="a", priority=1.5, request=Request(cores=4, nodes=2))]
+    made = Snapshot(
+        nodes=nodes,
+        jobs=jobs,
+        switches=[
+            Switch(name="s1", nodes=["n0", "n1"]),
+            Switch(name="s2", nodes=["n2", "n3"]),
+            Switch(name="root", switches=["s1", "s2"]),
+        ],
+        running=[RunningJob(id="r", nodes={"n0": Resources(cores=0)})],
+        reservations=[Reservation(name="r", nodes=["n3"], start=0, end=1, users="u")],
+    )
+    assert made.nodes == tuple(nodes)
+    assert made.jobs == tuple(jobs)
+    assert made.switches is not None
+    assert made.switches[0].nodes == ("n0", "n1")
+    assert made.reservations[0].users == ("u",)
+    played = ClusterWorkload(
+        name="w", nodes=nodes, jobs=[ArrivingJob(job=jobs[0], arrival_s=0, run_time_s=1)]
+    )
+    assert isinstance(played.jobs, tuple)
