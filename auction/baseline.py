@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..bidgen.columns import columns_of
+from ..bidgen.demand import Demand
 from ..bidgen.first_fit import FirstFit
 from ..cluster.snapshot import Snapshot
-from ..topology.tree import topology_of
 from .options import StepOptions
 from .queue import queue_of
+from .reserve import Reservations
+from .spot import Start, spot_of_placement
+from .state import state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +24,40 @@ class Baseline:
     priority: Fraction | int
 
 
-def first_fit_by_priority(snapshot: Snapshot, window: int) -> Baseline:
-    """Return what starts when each job of the window, by priority, takes the first nodes that hold it."""
-    columns = columns_of(snapshot)
-    queue = queue_of(snapshot, columns, StepOptions(window=window))
-    placements = FirstFit(columns, topology_of(snapshot)).place_all(queue.window)
-    placed = [placement for placement in placements if placement is not None]
+def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> Baseline:
+    """Return what starts when each job of the window, by priority, takes the first nodes that hold it.
+
+    Args:
+        snapshot: the cluster and its queue.
+        window: jobs of highest priority that are looked at.
+        reserve: the first so many blocked jobs get a reservation, which later jobs do not delay: what a plain
+            backfill starts.
+    """
+    state = state_of(snapshot)
+    queue = queue_of(snapshot, state.columns, StepOptions(window=window))
+    fit = FirstFit(state.columns, state.topology)
+    reservations = Reservations(state, reserve, later_only=True)
+    starts: list[Start] = []
+    for demand in queue.window:
+        placement = fit.place(demand)
+        if placement is not None:
+            starts.append(Start(demand=demand, spot=spot_of_placement(placement, state.columns)))
+        elif reservations.wants_more:
+            _reserve(demand, reservations, starts, fit)
+    names = state.columns.names
     return Baseline(
         started={
-            one.demand.job.id: tuple(columns.names[node] for node in one.nodes.tolist()) for one in placed
+            start.demand.job.id: tuple(names[node] for node in start.spot.nodes.tolist()) for start in starts
         },
-        priority=sum((one.demand.job.priority for one in placed), start=Fraction(0)),
+        priority=sum((start.demand.job.priority for start in starts), start=Fraction(0)),
     )
+
+
+def _reserve(demand: Demand, reservations: Reservations, starts: list[Start], fit: FirstFit) -> None:
+    """Keep nodes for a blocked job: what has started and outlasts its start stands beside it."""
+    before = len(reservations.guards)
+    reservations.reserve(demand, starts)
+    for guard in reservations.guards[before:]:
+        for start in starts:
+            guard.take(start.demand.job, start.spot.nodes, start.spot.held)
+        fit.keep(guard)

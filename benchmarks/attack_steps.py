@@ -110,7 +110,7 @@ def judge(document: Mapping[str, Any], options: Mapping[str, Any], outcome: Outc
     snapshot = parse_snapshot(msgspec.json.encode(document))
     try:
         with measured() as cost:
-            result = schedule(snapshot, **options).to_document()
+            result = schedule(snapshot, **options).to_dict()
     except OptionError as error:
         outcome.fail("options", summary(error))
         return
@@ -210,7 +210,7 @@ def _judge_proof(
     other = "exact" if options.get("strategy") != "exact" else "anytime"
     limits = {"time_limit_s": 2.0, "work_limit": None, "strategy": other, "on_timeout": None}
     try:
-        found = schedule(snapshot, **{**options, **limits}).to_document()
+        found = schedule(snapshot, **{**options, **limits}).to_dict()
     except (InputError, OptionError) as error:
         outcome.fail("stopped", f"under {other}: {summary(error)}")
         return

@@ -92,6 +92,10 @@ class FirstFit:
             found[place] = self.place(demands[place])
         return found
 
+    def keep(self, guard: Guard) -> None:
+        """Place no job from now on that would delay one more reservation."""
+        self._guards.append(guard.copy())
+
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
         if not self._pools.hold(demand.job):

@@ -6,7 +6,8 @@
     ├── InputError      a snapshot, a Slurm file or a value of the API is wrong (the command exits 2)
     ├── OptionError     an option's value cannot be used (the command exits 2)
     ├── SolverError     the solver failed or reported an error (the command exits 1)
-    └── AwardError      an award broke a rule: a bug of ours, never an output (the command exits 1)
+    ├── PolicyError     somebody's own policy raised an error (the command exits 1)
+    └── AwardError      an award broke a rule: a bug of ours, or of a policy, never an output (exit 1)
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ _LONGEST_PART = 1000
 
 
 class AucschedError(Exception):
-    """The root of every error raised on purpose."""
+    """The root of every error raised on purpose.
+
+    >>> issubclass(InputError, AucschedError)
+    True
+    """
 
 
 class InputError(AucschedError):
@@ -28,6 +33,9 @@ class InputError(AucschedError):
         message: what is wrong, with the value, e.g. ``-1 is below 1``.
         path: the value's place inside its file, e.g. ``jobs[3].gres_per_node.gpu``.
         file: the file's name as the user gave it; empty for values of the Python API.
+
+    >>> print(InputError("-1 is below 1", path="jobs[3].cores", file="now.json"))
+    now.json: jobs[3].cores: -1 is below 1
     """
 
     def __init__(self, message: str, *, path: str = "", file: str = "") -> None:
@@ -58,11 +66,35 @@ def _cut(part: str) -> str:
 
 
 class OptionError(AucschedError):
-    """An option's value cannot be used; the message names the option and the value."""
+    """An option's value cannot be used; the message names the option and the value.
+
+    >>> print(OptionError("window: 0 is below 1"))
+    window: 0 is below 1
+    """
 
 
 class SolverError(AucschedError):
-    """The solver failed, refused the model or was given an option it does not know."""
+    """The solver failed, refused the model or was given an option it does not know.
+
+    >>> isinstance(SolverError("HiGHS refused the model"), AucschedError)
+    True
+    """
+
+
+class PolicyError(AucschedError):
+    """Somebody's own policy raised an error, which is this one's cause.
+
+    Args:
+        policy: its name.
+        what: was being done.
+        error: what it raised.
+
+    >>> print(PolicyError("mine:Policy", "its step at 5 s", ValueError("no")))
+    policy mine:Policy: its step at 5 s: ValueError: no
+    """
+
+    def __init__(self, policy: str, what: str, error: Exception) -> None:
+        super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}"))
 
 
 class AwardError(AucschedError):
@@ -71,6 +103,9 @@ class AwardError(AucschedError):
     Args:
         message: what is broken.
         job: whose award it is, where one job's alone breaks a rule.
+
+    >>> AwardError("3 cores of 2", job="7").job
+    '7'
     """
 
     def __init__(self, message: str, *, job: str | None = None) -> None:

@@ -85,7 +85,11 @@ def _spans(values: Any, path: str) -> Mapping[str, Span]:
 
 
 class JobType(StrEnum):
-    """How a job states its size (Soner, section 4.1)."""
+    """How a job states its size (Soner, section 4.1).
+
+    >>> JobType.CORES.value
+    'cores'
+    """
 
     CORES = "cores"
     NODES_AND_CORES = "nodes and cores"
@@ -273,7 +277,11 @@ class Request:
 
 
 class JobKind(StrEnum):
-    """What may change about a job's size (kept for the runtime scheduler)."""
+    """What may change about a job's size (kept for the runtime scheduler).
+
+    >>> JobKind("rigid")
+    <JobKind.RIGID: 'rigid'>
+    """
 
     RIGID = "rigid"
     MOLDABLE = "moldable"

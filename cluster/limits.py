@@ -51,6 +51,10 @@ class JobSet:
     """The jobs of one of some users, groups, accounts, QOS and partitions: all that are given must match.
 
     A member without names takes every job. A job that names several partitions is in the set of each.
+
+    >>> from aucsched import Job, Request
+    >>> JobSet(account=("physics",)).holds(Job(id="1", priority=1, request=Request(cores=1)))
+    False
     """
 
     user: tuple[str, ...] = ()
@@ -84,6 +88,9 @@ class Limit:
             ``gres/NAME:TYPE``). Core-seconds are those still to come: of a running job its cores times the
             seconds to its estimated end; what has been used is for the writer to take off.
         per: None: the set together; a member of JOB_MEMBERS: so much for the jobs of each.
+
+    >>> Limit(name="physics", jobs=JobSet(account=("physics",)), most={"cores": 512}).most["cores"]
+    512
     """
 
     name: str

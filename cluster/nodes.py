@@ -16,7 +16,11 @@ MAX_GRES = 256
 
 
 class NodeState(StrEnum):
-    """Slurm's node states; only ``idle`` and ``mixed`` take jobs."""
+    """Slurm's node states; only ``idle`` and ``mixed`` take jobs.
+
+    >>> NodeState.MIXED.takes_jobs, NodeState.DOWN.takes_jobs
+    (True, False)
+    """
 
     IDLE = "idle"
     MIXED = "mixed"
@@ -212,7 +216,11 @@ class License:
 
 
 class PartitionState(StrEnum):
-    """Slurm's partition states; only ``up`` starts jobs."""
+    """Slurm's partition states; only ``up`` starts jobs.
+
+    >>> PartitionState("up")
+    <PartitionState.UP: 'up'>
+    """
 
     UP = "up"
     DOWN = "down"

@@ -11,12 +11,17 @@ from typing import Any
 import msgspec
 
 from .nodes import Resources
+from .tabular import Tabular
 
 FORMAT = "aucsched-schedule/1"
 
 
 class Reason(StrEnum):
-    """Why a job did not start."""
+    """Why a job did not start.
+
+    >>> Reason("outbid")
+    <Reason.OUTBID: 'outbid'>
+    """
 
     OUTBID = "outbid"
     NO_FIT = "no_fit"
@@ -32,7 +37,11 @@ class Reason(StrEnum):
 
 
 class BidClass(StrEnum):
-    """A bid's class (Soner, section 4.1): A contiguous and aligned, B contiguous, C joined nodesets."""
+    """A bid's class (Soner, section 4.1): A contiguous and aligned, B contiguous, C joined nodesets.
+
+    >>> BidClass("A")
+    <BidClass.A: 'A'>
+    """
 
     A = "A"
     B = "B"
@@ -40,7 +49,11 @@ class BidClass(StrEnum):
 
 
 class Status(StrEnum):
-    """How far the solve came: proved, an award without proof, or no award."""
+    """How far the solve came: proved, an award without proof, or no award.
+
+    >>> Status.OPTIMAL.value
+    'optimal'
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -64,7 +77,12 @@ class BidSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Award:
-    """A job that starts, with what it holds on each node, in the snapshot's node order."""
+    """A job that starts, with what it holds on each node, in the snapshot's node order.
+
+    >>> summary = BidSummary(bid_class=BidClass.A, level=0, preference=None)
+    >>> Award(job="7", nodes={"n1": Resources(cores=4)}, bid=summary).nodes["n1"].cores
+    4
+    """
 
     job: str
     nodes: Mapping[str, Resources]
@@ -73,7 +91,11 @@ class Award:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A job that does not start, the reason, and a sentence with the particulars."""
+    """A job that does not start, the reason, and a sentence with the particulars.
+
+    >>> Refusal(job="7", reason=Reason.HELD, detail="Dependency").reason.value
+    'held'
+    """
 
     job: str
     reason: Reason
@@ -126,11 +148,18 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class Schedule(Tabular):
     """The answer to a snapshot: every one of its jobs stands in exactly one of the two lists.
 
     ``window`` is that of the award; ``next_window`` how many jobs the next step should look at: half as many
     after a limit without a proof, twice as many after a proof, never more than asked for.
+
+    >>> import aucsched
+    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6, nodes=2))
+    >>> nodes = [aucsched.Node(name=name, cores=4) for name in ("a", "b")]
+    >>> found = aucsched.schedule(aucsched.Snapshot(nodes=nodes, jobs=[job]))
+    >>> found.columns["nodes"], found.columns["cores"]
+    (['a,b'], [6])
     """
 
     model: str
@@ -144,7 +173,7 @@ class Schedule:
     sizes: Sizes
     seconds: Seconds
 
-    def to_document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the schedule file's content as plain dicts, lists, numbers and text."""
         return {
             "format": FORMAT,
@@ -178,9 +207,31 @@ class Schedule:
             "seconds": {name: round(getattr(self.seconds, name), 6) for name in Seconds.__slots__},
         }
 
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row a job, those that start first: what it holds where, or why it waits."""
+        started, pending = self.started, self.pending
+        none: list[Any] = [None] * len(pending)
+        return {
+            "job": [*(one.job for one in started), *(one.job for one in pending)],
+            "starts": [True] * len(started) + [False] * len(pending),
+            "cores": [*(sum(use.cores for use in one.nodes.values()) for one in started), *none],
+            "node_count": [*(len(one.nodes) for one in started), *none],
+            "nodes": [*(",".join(one.nodes) for one in started), *none],
+            "bid_class": [*(one.bid.bid_class.value for one in started), *none],
+            "level": [*(one.bid.level for one in started), *none],
+            "reason": [None] * len(started) + [one.reason.value for one in pending],
+            "detail": [None] * len(started) + [one.detail for one in pending],
+        }
+
+    def title(self) -> str:
+        """Return the award in one line."""
+        starts, waits = len(self.started), len(self.pending)
+        return f"{self.model}: {starts} of {starts + waits} jobs start, {self.status.value}"
+
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""
-        return document_text(self.to_document())
+        return document_text(self.to_dict())
 
 
 def document_text(document: Mapping[str, Any]) -> str:

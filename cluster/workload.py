@@ -39,6 +39,9 @@ class ArrivingJob:
             the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
             ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.
 
+    >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
+    >>> ArrivingJob(job=one, arrival_s=0, run_time_s=30).run_time_with(1, 1)
+    30
     """
 
     job: Job

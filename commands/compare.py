@@ -29,12 +29,12 @@ def compare(snapshot: str, within_s: int, form: str, output: str, **options: Any
     """
     from ..auction.baseline import first_fit_by_priority
     from ..auction.explain.comparison import compare as compared
-    from ..auction.explain.comparison import comparison_document
     from ..auction.render.comparison import render_comparison
     from ..auction.step import run_step
     from ..cluster.errors import InputError
     from ..formats.native.read import load_snapshot
-    from .auction_options import step_options, write_json, write_rich
+    from ..formats.native.write import write_text
+    from .auction_options import step_options, write_rich
 
     checked = step_options(options)
     loaded = load_snapshot(snapshot)
@@ -42,8 +42,8 @@ def compare(snapshot: str, within_s: int, form: str, output: str, **options: Any
         result = run_step(loaded, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
-    found = compared(loaded, result, first_fit_by_priority(loaded, checked.window), within_s)
+    found = compared(loaded, result, first_fit_by_priority(loaded, checked.window, checked.reserve), within_s)
     if form == "json":
-        write_json(output, comparison_document(found))
+        write_text(output, found.to_json())
         return
     write_rich(output, lambda console: render_comparison(found, console))

@@ -12,11 +12,13 @@ from .auction_options import auction_options, output_options, snapshot_argument
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..auction.explain.explain import Explanation
+    from ..auction.explain.overview import Overview
     from ..auction.options import StepOptions
     from ..cluster.snapshot import Snapshot
 
-    #: The answer as a document and as it is printed.
-    _Answer = tuple[Callable[[], dict[str, Any]], Callable[[Console], None]]
+    #: The answer, and what prints it.
+    _Answer = tuple[Explanation | Overview, Callable[[Console], None]]
 
 
 @click.command()
@@ -33,34 +35,32 @@ def explain(snapshot: str, job: str | None, form: str, output: str, **options: A
     """
     from ..cluster.errors import InputError
     from ..formats.native.read import load_snapshot
-    from .auction_options import step_options, write_json, write_rich
+    from ..formats.native.write import write_text
+    from .auction_options import step_options, write_rich
 
     checked = step_options(options)
     loaded = load_snapshot(snapshot)
     try:
-        document, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked)
+        found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
     if form == "json":
-        write_json(output, document())
+        write_text(output, found.to_json())
         return
     write_rich(output, render)
 
 
 def _job(snapshot: Snapshot, job: str, options: StepOptions) -> _Answer:
     from ..auction.explain.explain import explain as explained
-    from ..auction.render.explain import explanation_document, render_explanation
+    from ..auction.render.explain import render_explanation
 
     found = explained(snapshot, job, options)
-    return (
-        lambda: explanation_document(found),
-        lambda console: render_explanation(found, snapshot.time, console),
-    )
+    return found, lambda console: render_explanation(found, snapshot.time, console)
 
 
 def _prices(snapshot: Snapshot, options: StepOptions) -> _Answer:
     from ..auction.explain.overview import overview
-    from ..auction.render.overview import overview_document, render_overview
+    from ..auction.render.overview import render_overview
 
     found = overview(snapshot, options)
-    return lambda: overview_document(found), lambda console: render_overview(found, console)
+    return found, lambda console: render_overview(found, console)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
+from ..simulation.logs.told import READ_BY, is_read
 from .evolving_options import EVOLVING
 from .malleable_options import MALLEABLE_POLICIES
 from .node_options import NODE_ONLY_POLICIES
@@ -35,9 +37,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Told(NamedTuple):
-    """An option of one policy: the member of PolicyOptions that it sets, and how click reads it."""
+    """An option of one policy (told.py): the member of PolicyOptions that it sets, and how click reads it."""
 
-    policy: str
     member: str
     option: Callable[[Any], Any]
 
@@ -45,13 +46,11 @@ class _Told(NamedTuple):
 _TOLD = (
     _Told(
         "reservations",
-        "reservations",
         click.option(
             "--reservations", type=click.IntRange(1), help="How many, for policy reservations; default 4."
         ),
     ),
     _Told(
-        "lookahead",
         "lookahead_depth",
         click.option(
             "--lookahead-depth",
@@ -60,7 +59,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "lookahead",
         "lookahead_ties",
         click.option(
             "--lookahead-ties",
@@ -70,7 +68,6 @@ _TOLD = (
     ),
     _Told(
         "slack",
-        "slack",
         click.option(
             "--slack",
             type=click.FloatRange(0),
@@ -79,7 +76,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "selective",
         "expansion_factor",
         click.option(
             "--expansion-factor",
@@ -89,7 +85,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "partitioned",
         "class_limits_s",
         click.option(
             "--class-limits",
@@ -99,7 +94,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "adaptive",
         "candidates",
         click.option(
             "--candidates",
@@ -108,7 +102,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "adaptive",
         "adapt_every",
         click.option(
             "--adapt-every",
@@ -118,7 +111,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "adaptive",
         "adapt_window",
         click.option(
             "--adapt-window",
@@ -128,7 +120,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "speculative",
         "speculation",
         click.option(
             "--speculation",
@@ -138,7 +129,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "speculative",
         "stops",
         click.option(
             "--stops",
@@ -147,7 +137,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "planning",
         "advance",
         click.option(
             "--advance",
@@ -157,7 +146,6 @@ _TOLD = (
         ),
     ),
     _Told(
-        "planning",
         "replan",
         click.option(
             "--replan",
@@ -168,14 +156,61 @@ _TOLD = (
 )
 
 
+class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clicks have any
+    """One of our policies, somebody's own, or several with commas between."""
+
+    name = "policy"
+    choices = (*POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES, EVOLVING)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """Return how the option's values are shown in ``--help``."""
+        return f"[{'|'.join(self.choices)}|MODULE:CLASS]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text where it names policies."""
+        names = value.split(",")
+        for name in names:
+            if name not in self.choices and not _is_own(name):
+                self.fail(f"{name!r} is no policy{suggestion(name, self.choices)}", param, ctx)
+        if len(set(names)) < len(names):
+            self.fail(f"{value}: one is named twice", param, ctx)
+        return value
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the policies that begin so, behind those that are named already."""
+        before, comma, last = incomplete.rpartition(",")
+        return [CompletionItem(f"{before}{comma}{name}") for name in self.choices if name.startswith(last)]
+
+
+def _is_own(name: str) -> bool:
+    from ..simulation.own import is_own
+
+    return is_own(name)
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """Return ``: did you mean …?`` where something is much like what was given, else the list of all."""
+    from difflib import get_close_matches
+
+    names = tuple(known)
+    close = get_close_matches(given, names, n=3, cutoff=0.5)
+    return f": did you mean {' or '.join(close)}?" if close else f" of {', '.join(names)}"
+
+
 def policy_options(command: F) -> F:
     """Give a command the options of every policy and order."""
     decorators = [
         click.option(
             "--policy",
-            type=click.Choice([*POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES, EVOLVING]),
+            type=PolicyNames(),
             default="easy",
             show_default=True,
+            help="One or several (POLICY,POLICY: one table); or your own: MODULE:CLASS, FILE.py:CLASS.",
         ),
         click.option(
             "--order",
@@ -209,8 +244,9 @@ def check_policy_options(options: dict[str, Any]) -> None:
 
 def _policies_told(told: _Told, options: dict[str, Any]) -> tuple[str, ...]:
     """Return the policies that an option is for; a candidate of ``adaptive`` is told what is for it."""
-    is_candidate = told.policy in _names(options["candidates"] or "")
-    return (told.policy, "adaptive") if is_candidate else (told.policy,)
+    policy = READ_BY[told.member]
+    is_candidate = policy in _names(options["candidates"] or "")
+    return (policy, "adaptive") if is_candidate else (policy,)
 
 
 def _refuse_ignored(options: dict[str, Any], member: str, needed: str, values: tuple[str, ...]) -> None:
@@ -249,8 +285,8 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     if options["multifactor"] is not None:
         told["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
     choice = PolicyOptions(**told)
-    policies = {options["policy"], *(choice.candidates if options["policy"] == "adaptive" else ())}
-    settings = {one.member: getattr(choice, one.member) for one in _TOLD if one.policy in policies}
+    policy = options["policy"]
+    settings = {name: getattr(choice, name) for name in READ_BY if is_read(name, policy, choice.candidates)}
     if "advance" in settings:
         settings["advance"] = [asdict(one) for one in choice.advance]
     if options["order"] == "multifactor":

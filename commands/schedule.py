@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.schedule import Reason, Schedule
-from ..cluster.snapshot import Snapshot
 from .auction_options import auction_options, snapshot_argument
+
+if TYPE_CHECKING:
+    from ..cluster.schedule import Schedule
+    from ..cluster.snapshot import Snapshot
 
 
 def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
@@ -48,6 +50,7 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
     from ..auction.render.picture import draw_machine
     from ..auction.step import run_step
     from ..cluster.errors import InputError
+    from ..cluster.schedule import Reason
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
@@ -78,5 +81,5 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
         from ..auction.baseline import first_fit_by_priority
         from ..auction.render.text import render
 
-        baseline = first_fit_by_priority(loaded, checked.window)
+        baseline = first_fit_by_priority(loaded, checked.window, checked.reserve)
         write_rich(output, lambda console: render(loaded, result, baseline, console))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,27 +121,17 @@ def _processors(options: dict[str, Any]) -> int | None:
 
 
 def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Result:
-    from ..simulation.logs.checked import simulate_checked
-    from ..simulation.logs.counts import simulate_counts
-    from ..simulation.logs.policies import make_policy
-    from ..simulation.result import Result
-    from ..simulation.stepping import StoppedRun, stopped_by
+    from ..simulation.logs.play import play_log
 
-    kernel = simulate_checked if options["check"] else simulate_counts
-    stopped: list[StoppedRun] = []
     with progress_over(len(jobs)) as progress:
-        began = time.perf_counter()
-        policy = make_policy(options["policy"], jobs.requests, order=options["order"], options=choice)
-        starts = kernel(jobs, policy, progress, stopped)
-        seconds = time.perf_counter() - began
-    return Result(
-        workload=jobs,
-        policy=options["policy"],
-        order=options["order"],
-        starts=tuple(starts),
-        seconds=seconds,
-        stopped=None if stopped_by(policy) is None else tuple(stopped),
-    )
+        return play_log(
+            jobs,
+            options["policy"],
+            order=options["order"],
+            options=choice,
+            checked=options["check"],
+            progress=progress,
+        )
 
 
 def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:

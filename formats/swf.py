@@ -60,11 +60,15 @@ class Field(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwfLog:
-    """A log as it stands in its file: nothing dropped, nothing sorted.
+    r"""A log as it stands in its file: nothing dropped, nothing sorted.
 
     Attributes:
         comments: the comment lines in file order, without the leading ``;``.
         table: one row a job, 18 columns (see ``Field``), float64; −1 is not known.
+
+    >>> log = parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+    >>> log.header_count("MaxProcs"), log.column(Field.RUN).tolist()
+    (4, [10.0])
     """
 
     comments: tuple[str, ...]
@@ -99,10 +103,15 @@ class SwfLog:
 
 
 def read_swf(path: str | Path) -> SwfLog:
-    """Read a log, plain or gzip (told by its content); ``-`` reads standard input.
+    r"""Read a log, plain or gzip (told by its content); ``-`` reads standard input.
 
     Raises:
         InputError: the file cannot be read, is cut short or is no SWF; names the file and the line.
+
+    >>> from pathlib import Path
+    >>> _ = Path("days.swf").write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+    >>> read_swf("days.swf").header("MaxProcs")
+    '4'
     """
     return read_document(path, parse_swf)
 
@@ -117,10 +126,13 @@ def unpack_swf(content: bytes) -> SwfLog:
 
 
 def parse_swf(content: bytes) -> SwfLog:
-    """Return the log in a file's content; ends of lines may be LF, CRLF or CR.
+    r"""Return the log in a file's content; ends of lines may be LF, CRLF or CR.
 
     Raises:
         InputError: a row has another number of fields than the first, or a field is no number.
+
+    >>> len(parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n").table)
+    1
     """
     comments: list[str] = []
     values = array("d")

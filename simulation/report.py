@@ -128,22 +128,36 @@ def shown(value: float | None) -> str:
     return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 
-def jobs_csv(result: Result) -> str:
-    """Return one row a job in order of submission; no start, end or wait where a job never started.
+def job_columns(result: Result) -> dict[str, list[Any]]:
+    """Return a row for each job in order of submission, by column; None where a job never started.
 
-    ``nodes`` is a hostlist, empty where the machine counts processors only.
+    ``nodes`` is empty: the machine counts processors only.
     """
     workload, requests = result.workload, result.workload.requests
-    lines = [JOB_COLUMNS]
-    for job, start in enumerate(result.starts):
-        submit, run = requests.submit[job], workload.run[job]
-        begun = ["", "", ""] if start == NEVER else map(number_text, (start, start + run, start - submit))
-        start_s, end_s, wait_s = begun
-        lines.append(
-            f"{workload.ids[job]},{number_text(submit)},{start_s},{end_s},{requests.size[job]},,"
-            f"{wait_s},{number_text(run)},{number_text(requests.estimate[job])},{requests.user[job]}"
-        )
-    return "\n".join(lines) + "\n"
+    starts = [None if start == NEVER else float(start) for start in result.starts]
+    runs, submits = workload.run, requests.submit
+    return {
+        "id": list(workload.ids),
+        "submit_s": [float(submit) for submit in submits],
+        "start_s": starts,
+        "end_s": [None if start is None else start + run for start, run in zip(starts, runs, strict=True)],
+        "cores": list(requests.size),
+        "nodes": [""] * len(starts),
+        "wait_s": [None if one is None else one - sub for one, sub in zip(starts, submits, strict=True)],
+        "run_s": [float(run) for run in runs],
+        "estimate_s": [float(estimate) for estimate in requests.estimate],
+        "user": list(requests.user),
+    }
+
+
+def jobs_csv(result: Result) -> str:
+    """Return the jobs as CSV (``job_columns``)."""
+    rows = zip(*job_columns(result).values(), strict=True)
+    return "\n".join([JOB_COLUMNS, *(",".join(map(_cell, row)) for row in rows)]) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else number_text(value) if isinstance(value, float) else str(value)
 
 
 def batsim_csv(result: Result) -> str:

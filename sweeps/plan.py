@@ -134,7 +134,16 @@ def make_plan(
         InputError: the file cannot be read or is none of the kinds.
         OptionError: a value cannot be used, or options cannot go together.
     """
-    subject = read_subject(path)
+    try:
+        return plan_over(read_subject(path), axes, repeat=repeat, seed=seed)
+    except InputError as error:
+        raise error.in_file("standard input" if path == "-" else path) from error
+
+
+def plan_over(
+    subject: Subject, axes: Mapping[str, Sequence[Value]], *, repeat: int = 1, seed: int | None = None
+) -> Plan:
+    """Return the plan of a sweep over what has been read; as ``make_plan``."""
     kind = KINDS[subject.kind]
     kind.refuse_others(axes)
     ordered = tuple((name, tuple(axes[name])) for name in AXES if name in axes)
@@ -143,10 +152,7 @@ def make_plan(
         size *= len(values)
     if size > _MOST_RUNS:
         raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
-    try:
-        runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)
-    except InputError as error:
-        raise error.in_file("standard input" if path == "-" else path) from error
+    runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)
     return Plan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
 
 

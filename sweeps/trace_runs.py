@@ -8,12 +8,10 @@ from typing import Any
 
 from ..commands.log_options import check_policy_options, read_policy_options
 from ..formats.swf import SwfLog, unpack_swf
-from ..simulation.logs.counts import simulate_counts
+from ..simulation.logs.play import play_log
 from ..simulation.logs.policies import PolicyOptions, make_policy
 from ..simulation.metrics import metrics
 from ..simulation.requests import Requests, machine_size, workload_from_swf
-from ..simulation.result import Result
-from ..simulation.stepping import StoppedRun, stopped_by
 from .axes import Row, Value
 from .kinds import Kind
 
@@ -57,17 +55,7 @@ def _run(log: SwfLog, options: Row) -> Row:
     told = _told(options)
     choice, _ = read_policy_options(told)
     jobs = workload_from_swf(log, processors=int(str(options["processors"])))
-    policy = make_policy(told["policy"], jobs.requests, order=told["order"], options=choice)
-    stopped: list[StoppedRun] = []
-    starts = simulate_counts(jobs, policy, None, stopped)
-    result = Result(
-        workload=jobs,
-        policy=told["policy"],
-        order=told["order"],
-        starts=tuple(starts),
-        seconds=0.0,
-        stopped=None if stopped_by(policy) is None else tuple(stopped),
-    )
+    result = play_log(jobs, told["policy"], order=told["order"], options=choice)
     return {
         "status": "done",
         "jobs": len(jobs),

@@ -9,7 +9,8 @@ from typing import Any
 from ...bidgen.guard import Guard
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.snapshot import Snapshot
-from .words import counted, duration
+from ...cluster.text import counted
+from .words import duration
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

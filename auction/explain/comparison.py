@@ -10,6 +10,7 @@ from typing import Any
 from ...cluster.jobs import Job
 from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
+from ...cluster.tabular import Tabular
 from ..baseline import Baseline
 from ..queue import in_order
 
@@ -40,13 +41,18 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Tabular):
     """A queue under three schedulers.
 
     Attributes:
         lines: all pending jobs, highest priority first.
         within_s: Slurm's plan counts the jobs that it starts within so many seconds.
         slurm: None where no job of the snapshot has an expected start time.
+
+    >>> import aucsched
+    >>> found = aucsched.compare(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]))
+    >>> found.title()
+    'the auction starts 0 jobs worth 0, first-fit 0 worth 0'
     """
 
     lines: tuple[Line, ...]
@@ -54,6 +60,43 @@ class Comparison:
     auction: Total
     first_fit: Total
     slurm: Total | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison file's content (``aucsched-comparison/1``)."""
+        return {
+            "format": FORMAT,
+            "within_s": self.within_s,
+            "totals": {
+                "auction": _total_document(self.auction),
+                "first_fit": _total_document(self.first_fit),
+                "slurm": None if self.slurm is None else _total_document(self.slurm),
+            },
+            "jobs": [
+                dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)
+            ],
+        }
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each pending job, highest priority first: who starts it now, and when Slurm plans to."""
+        lines = self.lines
+        return {
+            "job": [line.job.id for line in lines],
+            "priority": [float(line.job.priority) for line in lines],
+            "cores": [least_cores(line.job) for line in lines],
+            "auction": [line.auction for line in lines],
+            "first_fit": [line.first_fit for line in lines],
+            "slurm": [line.planned for line in lines],
+            "slurm_wait_s": [line.planned_wait_s for line in lines],
+        }
+
+    def title(self) -> str:
+        """Return the totals in one line."""
+        ours, theirs = self.auction, self.first_fit
+        return (
+            f"the auction starts {ours.jobs} jobs worth {float(ours.priority):.9g}, "
+            f"first-fit {theirs.jobs} worth {float(theirs.priority):.9g}"
+        )
 
 
 def compare(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, within_s: int) -> Comparison:
@@ -99,31 +142,6 @@ def least_cores(job: Job) -> int:
         return request.cores
     nodes = request.node_counts
     return (request.cores_per_node or 0) * (1 if nodes is None else nodes.minimum)
-
-
-def comparison_document(found: Comparison) -> dict[str, Any]:
-    """Return a comparison as plain dicts, lists, numbers and text (``aucsched-comparison/1``)."""
-    return {
-        "format": FORMAT,
-        "within_s": found.within_s,
-        "totals": {
-            "auction": _total_document(found.auction),
-            "first_fit": _total_document(found.first_fit),
-            "slurm": None if found.slurm is None else _total_document(found.slurm),
-        },
-        "jobs": [
-            {
-                "job": line.job.id,
-                "priority": float(line.job.priority),
-                "cores": least_cores(line.job),
-                "auction": line.auction,
-                "first_fit": line.first_fit,
-                "slurm": line.planned,
-                "slurm_wait_s": line.planned_wait_s,
-            }
-            for line in found.lines
-        ],
-    }
 
 
 def _total_document(total: Total) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.schedule import Award, Reason, Refusal
 from ...cluster.snapshot import Snapshot
+from ...cluster.tabular import Tabular
 from ..forecast import ShadowStart, shadow_time
 from ..options import StepOptions
 from ..step import Step, take_step
 from .bids import BidView, JobBids
 from .changes import Change, Room, smallest_changes
+from .documents import explanation_document
 from .prices import Market, Quote, market_of
 
 #: Such jobs wait whatever they ask for.
@@ -38,7 +41,7 @@ class NodeGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Tabular):
     """Everything that is known about one job of a snapshot's queue.
 
     Attributes:
@@ -54,6 +57,12 @@ class Explanation:
         groups: the machine's nodes, sorted out by what they are to the job; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
+
+    >>> import aucsched
+    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6))
+    >>> found = aucsched.explain(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job]), "7")
+    >>> found.changes[0].words
+    ('4 cores instead of 6',)
     """
 
     job: Job
@@ -71,6 +80,31 @@ class Explanation:
     groups: tuple[NodeGroup, ...]
     alone: ShadowStart | None
     after_award: ShadowStart | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation file's content (``aucsched-explanation/1``)."""
+        return explanation_document(self)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each of the job's bids, in the order they were made."""
+        return {
+            "class": [bid.bid_class.value for bid in self.bids],
+            "nodes": [",".join(bid.nodes) for bid in self.bids],
+            "cores": [bid.cores for bid in self.bids],
+            "level": [bid.level for bid in self.bids],
+            "preference": [bid.preference for bid in self.bids],
+            "worth": [bid.worth for bid in self.bids],
+            "price": [bid.price for bid in self.bids],
+            "won": [bid.won for bid in self.bids],
+            "lacks": ["; ".join(lack.what for lack in bid.lacks) for bid in self.bids],
+        }
+
+    def title(self) -> str:
+        """Return what becomes of the job in one line."""
+        if self.refusal is None:
+            return f"job {self.job.id} starts"
+        return f"job {self.job.id} waits: {self.refusal.reason.value}, {self.refusal.detail}"
 
 
 def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,10 @@ from ...bidgen.families.memory import MEMORY
 from ...bidgen.families.registry import amounts_of, is_on_nodes
 from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
+from ...cluster.tabular import Tabular
 from ..options import StepOptions
 from ..step import Step, take_step
+from .documents import overview_document
 from .prices import MIB_IN_GIB, Amounts, Market, Quote, market_of
 
 
@@ -43,7 +46,7 @@ class JobPrice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(Tabular):
     """Prices of a step's auction, in units of what is maximised.
 
     Attributes:
@@ -55,6 +58,12 @@ class Overview:
         rooms: by the job that a reservation is for: what a job that would outlast its start pays besides.
         jobs: of the window, highest priority first.
         objective: what is maximised: the option's, or ``worth`` where a balance is kept.
+
+    >>> import aucsched
+    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
+    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job])
+    >>> aucsched.explain(snapshot).columns["job"]
+    ['7']
     """
 
     model: str
@@ -68,6 +77,27 @@ class Overview:
     pools: Mapping[Resource, float]
     rooms: Mapping[str, tuple[PriceGroup, ...]]
     jobs: tuple[JobPrice, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prices file's content (``aucsched-prices/1``)."""
+        return overview_document(self)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job of the window, highest priority first."""
+        quotes = [one.quote for one in self.jobs]
+        return {
+            "job": [one.job.id for one in self.jobs],
+            "priority": [float(one.job.priority) for one in self.jobs],
+            "starts": [one.starts for one in self.jobs],
+            "worth": [None if one is None else one.worth for one in quotes],
+            "price": [None if one is None else one.price for one in quotes],
+            "nodes": [None if one is None else ",".join(one.nodes) for one in quotes],
+        }
+
+    def title(self) -> str:
+        """Return the award in one line."""
+        return f"{self.started} jobs start, worth {self.worth:.6g}, bound {self.bound:.6g}"
 
 
 def overview(snapshot: Snapshot, options: StepOptions) -> Overview:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...cluster.jobs import Job, Span
+from ...cluster.text import counted
 from ...formats.hostlist import join
 
 #: More names than these are counted, not listed.
@@ -44,11 +45,6 @@ def percent(share: float) -> str:
 def asked(job: Job) -> list[str]:
     """Return every part of a job's request in words."""
     return [*_size(job), *_amounts(job), *_places(job)]
-
-
-def counted(count: int, thing: str) -> str:
-    """Return a count and what is counted: ``1 node``, ``2 nodes``."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _range(span: Span, thing: str) -> str:

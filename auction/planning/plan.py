@@ -19,6 +19,8 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...cluster.schedule import Reason, Refusal, amount_document, document_text
 from ...cluster.snapshot import Snapshot
+from ...cluster.tabular import Tabular
+from ...cluster.text import counted
 from ...topology.tree import topology_of
 from ..forecast import Forecast
 from ..options import StepOptions
@@ -48,7 +50,7 @@ class PlannedJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Tabular):
     """The schedule of a snapshot: every pending job stands in exactly one of the two lists.
 
     Attributes:
@@ -57,6 +59,12 @@ class Plan:
         unplanned: jobs that can never start as things are, and why.
         overdue: running jobs past their end, taken to end in a second.
         endless: running jobs without an end: what they hold is never given back.
+
+    >>> import aucsched
+    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
+    >>> found = aucsched.plan(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job]))
+    >>> found.title()
+    '1 job planned, 1 of them now; 0 are not'
     """
 
     time: float
@@ -65,7 +73,7 @@ class Plan:
     overdue: tuple[str, ...]
     endless: tuple[str, ...]
 
-    def to_document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the plan file's content as plain dicts, lists, numbers and text."""
         return {
             "format": FORMAT,
@@ -86,9 +94,29 @@ class Plan:
             "endless": list(self.endless),
         }
 
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each planned job, in queue order; times as in ``PlannedJob``."""
+        return {
+            "job": [one.job for one in self.planned],
+            "start": [one.start for one in self.planned],
+            "end": [one.end for one in self.planned],
+            "wait_s": [one.start - self.time for one in self.planned],
+            "cores": [sum(use.cores for use in one.nodes.values()) for one in self.planned],
+            "node_count": [len(one.nodes) for one in self.planned],
+            "nodes": [",".join(one.nodes) for one in self.planned],
+        }
+
+    def title(self) -> str:
+        """Return the plan in one line."""
+        now = sum(one.start == self.time for one in self.planned)
+        return (
+            f"{counted(len(self.planned), 'job')} planned, {now} of them now; {len(self.unplanned)} are not"
+        )
+
     def to_json(self) -> str:
         """Return the plan file's text (format ``aucsched-plan/1``): the same plan gives the same bytes."""
-        return document_text(self.to_document())
+        return document_text(self.to_dict())
 
 
 def make_plan(
@@ -103,6 +131,15 @@ def make_plan(
 
     Raises:
         InputError: running jobs' ends or reservations have nothing to be compared with.
+
+    >>> import aucsched
+    >>> jobs = [
+    ...     aucsched.Job(id=name, priority=9 - place, request=aucsched.Request(cores=4), time_limit_s=60)
+    ...     for place, name in enumerate("ab")
+    ... ]
+    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=jobs)
+    >>> aucsched.plan(snapshot).columns["wait_s"]
+    [0.0, 60.0]
     """
     _check_time(snapshot)
     now = snapshot.time or 0.0

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...cluster.text import counted
 from ...formats.hostlist import join
 from ..explain.bids import BidView, Lack
 from ..explain.changes import Change
 from ..explain.explain import Explanation, NodeGroup
 from ..explain.prices import Quote
-from ..explain.words import asked, counted, duration, figure, listed, number, percent, shortened
+from ..explain.words import asked, duration, figure, listed, number, percent, shortened
 from ..forecast import ShadowStart
 from ..model import MODELS_BY_NAME
-from .overview import quote_document
-
-FORMAT = "aucsched-explanation/1"
 
 #: More bids than these are counted, not listed; and so many changes are told.
 _BIDS, _CHANGES = 12, 3
@@ -177,79 +174,3 @@ def _group_table(groups: Sequence[NodeGroup]) -> Table:
     for group in groups:
         table.add_row(group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by))
     return table
-
-
-def explanation_document(found: Explanation) -> dict[str, Any]:
-    """Return an explanation as plain dicts, lists, numbers and text (``aucsched-explanation/1``)."""
-    award, refusal = found.award, found.refusal
-    return {
-        "format": FORMAT,
-        "model": found.model,
-        "job": found.job.id,
-        "priority": float(found.job.priority),
-        "place": found.place,
-        "queued": found.queued,
-        "asked": asked(found.job),
-        "starts": None
-        if award is None
-        else {
-            "nodes": join(award.nodes),
-            "bid": {
-                "class": award.bid.bid_class.value,
-                "level": award.bid.level,
-                "preference": award.bid.preference,
-            },
-        },
-        "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
-        "latest_start": {"alone": _when(found.alone), "after_award": _when(found.after_award)},
-        "reserved": _when(found.reserved),
-        "expected_start_time": found.job.expected_start_time,
-        "award": {"worth": found.award_worth, "bound": found.bound},
-        "price": None if found.quote is None else quote_document(found.quote),
-        "changes": None if found.changes is None else [_change_document(one) for one in found.changes],
-        "bids": [_bid_document(bid) for bid in found.bids],
-        "nodes": [
-            {
-                "what": group.what,
-                "count": len(group.nodes),
-                "nodes": join(group.nodes),
-                "held_by": list(group.held_by),
-            }
-            for group in found.groups
-        ],
-    }
-
-
-def _when(start: ShadowStart | None) -> dict[str, Any] | None:
-    if start is None:
-        return None
-    return {"time": start.time, "at_once": start.at_once, "nodes": join(start.nodes)}
-
-
-def _change_document(change: Change) -> dict[str, Any]:
-    return {
-        "instead": list(change.words),
-        "given_up": round(change.given_up, 6),
-        "asks": asked(change.job),
-        "nodes": join(change.nodes),
-        "count": len(change.nodes),
-    }
-
-
-def _bid_document(bid: BidView) -> dict[str, Any]:
-    return {
-        "class": bid.bid_class.value,
-        "nodes": join(bid.nodes),
-        "count": len(bid.nodes),
-        "cores": bid.cores,
-        "gres": dict(bid.gres),
-        "level": bid.level,
-        "preference": bid.preference,
-        "worth": bid.worth,
-        "price": bid.price,
-        "won": bid.won,
-        "lacks": [
-            {"what": lack.what, "nodes": join(lack.nodes), "held_by": list(lack.held_by)}
-            for lack in bid.lacks
-        ],
-    }

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...bidgen.families.registry import POOLED, title_of
+from ...bidgen.families.registry import title_of
 from ...cluster.jobs import Job
-from ...formats.hostlist import join
-from ..explain.overview import JobPrice, Overview, PriceGroup
+from ...cluster.text import counted
+from ..explain.overview import Overview, PriceGroup
 from ..explain.prices import Quote
-from ..explain.words import counted, figure, number, shortened
-
-FORMAT = "aucsched-prices/1"
+from ..explain.words import figure, number, shortened
 
 #: More groups and jobs than these are counted, not listed.
 _ROWS = 30
@@ -114,53 +111,3 @@ def _job_table(waiting: Sequence[tuple[Job, Quote]]) -> Table:
     if len(waiting) > _ROWS:
         table.add_row("…", "", "", "", f"{len(waiting) - _ROWS} more")
     return table
-
-
-def overview_document(found: Overview) -> dict[str, Any]:
-    """Return the prices as plain dicts, lists, numbers and text (``aucsched-prices/1``)."""
-    return {
-        "format": FORMAT,
-        "model": found.model,
-        "objective": found.objective,
-        "award": {
-            "jobs": found.started,
-            "worth": found.worth,
-            "price": found.pay,
-            "bound": found.bound,
-        },
-        "nodes": [_group_document(group) for group in found.groups],
-        "unwanted": {"count": len(found.unwanted), "nodes": join(found.unwanted)},
-        **{family.name: _of_family(family.name, found) for family in POOLED},
-        "reservations": [
-            {"job": job, "nodes": [_group_document(group) for group in groups]}
-            for job, groups in found.rooms.items()
-        ],
-        "jobs": [_job_document(one) for one in found.jobs],
-    }
-
-
-def _of_family(family: str, found: Overview) -> dict[str, float]:
-    return {resource.name: price for resource, price in found.pools.items() if resource.family == family}
-
-
-def _group_document(group: PriceGroup) -> dict[str, Any]:
-    return {
-        "prices": dict(group.prices),
-        "free": {"least": group.least, "most": group.most},
-        "count": len(group.nodes),
-        "nodes": join(group.nodes),
-    }
-
-
-def _job_document(one: JobPrice) -> dict[str, Any]:
-    return {
-        "job": one.job.id,
-        "priority": float(one.job.priority),
-        "starts": one.starts,
-        "price": None if one.quote is None else quote_document(one.quote),
-    }
-
-
-def quote_document(quote: Quote) -> dict[str, Any]:
-    """Return what a job pays, or would have paid, as plain numbers and text."""
-    return {"worth": quote.worth, "price": quote.price, "gain": quote.gain, "nodes": join(quote.nodes)}

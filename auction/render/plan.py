@@ -11,7 +11,8 @@ from rich.text import Text
 
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from ..explain.words import counted, duration, listed, number, shortened
+from ...cluster.text import counted
+from ..explain.words import duration, listed, number, shortened
 from ..planning.plan import Plan
 
 

@@ -32,13 +32,26 @@ def load_snapshot(path: str | Path) -> Snapshot:
 
     Raises:
         InputError: the file cannot be read or is no valid snapshot; names file, path and value.
+
+    >>> import aucsched
+    >>> aucsched.save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+    >>> load_snapshot("now.json").nodes[0].total.cores
+    8
     """
     return read_document(path, parse_snapshot)
 
 
 @one_file()
 def parse_snapshot(text: bytes) -> Snapshot:
-    """Return the snapshot in a snapshot file's text; errors name the path and the value."""
+    """Return the snapshot in a snapshot file's text; errors name the path and the value.
+
+    Raises:
+        InputError: it is no valid snapshot.
+
+    >>> text = b'{"format": "aucsched-snapshot/1", "nodes": [{"name": "n[1-2]", "cores": 8}], "jobs": []}'
+    >>> [node.name for node in parse_snapshot(text).nodes]
+    ['n1', 'n2']
+    """
     document = decode(text, wire.SnapshotWire)
     if document.format != wire.FORMAT:
         raise InputError(f"{document.format!r} is not {wire.FORMAT!r}", path="format")

@@ -38,13 +38,28 @@ def load_workload(path: str | Path) -> ClusterWorkload:
 
     Raises:
         InputError: the file cannot be read or is no valid workload; names file, path and value.
+
+    >>> import aucsched
+    >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
+    >>> aucsched.save_workload(made, "tiny.json")
+    >>> load_workload("tiny.json") == made
+    True
     """
     return read_document(path, parse_workload)
 
 
 @one_file()
 def parse_workload(text: bytes) -> ClusterWorkload:
-    """Return the workload in a workload file's text; errors name the path and the value."""
+    """Return the workload in a workload file's text; errors name the path and the value.
+
+    Raises:
+        InputError: it is no valid workload.
+
+    >>> nodes = '"nodes": [{"name": "n", "cores": 8}], "jobs": []'
+    >>> text = f'{{"format": "aucsched-workload/1", "name": "w", {nodes}}}'
+    >>> parse_workload(text.encode()).name
+    'w'
+    """
     document = decode(text, workload_wire.WorkloadWire)
     if document.format != workload_wire.FORMAT:
         raise InputError(f"{document.format!r} is not {workload_wire.FORMAT!r}", path="format")
@@ -89,7 +104,15 @@ def _job(entry: workload_wire.JobWire) -> ArrivingJob:
 
 
 def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
-    """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output."""
+    """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output.
+
+    Raises:
+        InputError: the file cannot be written; nothing is left behind.
+
+    >>> import aucsched
+    >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
+    >>> save_workload(made, "tiny.json")
+    """
     write_text(path, workload_to_json(workload))
 
 

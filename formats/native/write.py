@@ -51,7 +51,14 @@ def csv_field(text: str) -> str:
 
 
 def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
-    """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output."""
+    """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output.
+
+    Raises:
+        InputError: the file cannot be written; nothing is left behind.
+
+    >>> import aucsched
+    >>> save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+    """
     write_text(path, snapshot_to_json(snapshot))
 
 

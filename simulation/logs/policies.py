@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...cluster.errors import OptionError
+from ..own import is_own, own_policy
 from ..requests import Requests
 from ..stepping import Policy, stopped_by, wakes_of
 from .adaptive import Adaptive, Factory
@@ -21,6 +22,7 @@ from .easy import Easy
 from .fcfs import Fcfs
 from .lookahead import Lookahead
 from .orderings import MULTIFACTOR, STATIC_KEYS, Multifactor, MultifactorWeights, Resort
+from .own import OwnOnLog
 from .partitioned import CLASS_LIMITS_S, Partitioned
 from .planning import Planning
 from .renumbered import Renumbered, taken
@@ -109,18 +111,17 @@ ORDERS: tuple[str, ...] = (*STATIC_KEYS, MULTIFACTOR)
 def make_policy(
     name: str, requests: Requests, *, order: str = "fcfs", options: PolicyOptions | None = None
 ) -> Policy:
-    """Return a new policy by its name, its queue in the given order.
+    """Return a new policy by its name, ours or somebody's own, its queue in the given order.
 
     Raises:
         OptionError: no such policy or order.
+        PolicyError: somebody's own cannot be made.
 
     """
-    if name not in POLICIES:
-        raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}")
     if order not in ORDERS:
         raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}")
     options = options or PolicyOptions()
-    factory = POLICIES[name]
+    factory = _factory(name)
     if order == MULTIFACTOR:
         priorities = Multifactor(requests, options.multifactor)
         return _Prioritised(factory(requests, priorities.sort, options), priorities)
@@ -128,6 +129,15 @@ def make_policy(
         return factory(requests, None, options)
     job_at = queue_order(requests, order)
     return Renumbered(factory(taken(requests, job_at), None, options), job_at)
+
+
+def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], Policy]:
+    if name in POLICIES:
+        return POLICIES[name]
+    if is_own(name):
+        own = own_policy(name)
+        return lambda requests, resort, _: OwnOnLog(name, own, requests, resort)
+    raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}")
 
 
 def _candidates(options: PolicyOptions) -> dict[str, Factory]:

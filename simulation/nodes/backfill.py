@@ -53,7 +53,7 @@ class Backfill:
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Make one pass."""
-        state = _Pass(self._machine, now)
+        state = Pass(self._machine, now)
         waiting = queue.first(len(queue) if self._depth is None else self._depth)
         made = 0
         backfills = self._backfills(now)
@@ -82,7 +82,7 @@ class Backfill:
         self._turn = turn
         return turn > before
 
-    def _starts(self, demand: Demand, state: _Pass) -> bool:
+    def _starts(self, demand: Demand, state: Pass) -> bool:
         view = state.view(demand)
         if not state.has_pools(demand) or not view.could_hold(demand):
             return False
@@ -92,7 +92,7 @@ class Backfill:
         state.take(demand, spot)
         return True
 
-    def _reserve(self, demand: Demand, state: _Pass) -> None:
+    def _reserve(self, demand: Demand, state: Pass) -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
 
         def fits(columns: Columns) -> Spot | None:
@@ -107,14 +107,14 @@ class Backfill:
             state.reserve(guard_for(demand.job, state.now, time, spot, future.free_at(time), {}), spot)
 
 
-class _Pass:
+class Pass:
     """What is free while a pass starts jobs, with and without what reservations keep clear."""
 
     def __init__(self, machine: Machine, now: float) -> None:
         self.now = now
         self.started: list[Start] = []
         self._machine = machine
-        self._free = machine.columns.free.copy()
+        self.free = machine.columns.free.copy()
         self._pools = machine.columns.pools.copy()
         self._guards: list[Guard] = []
         self._kept: list[Spot] = []
@@ -131,13 +131,23 @@ class _Pass:
     def view(self, demand: Demand) -> View:
         """Return what a job may take: beside reservations it would run into, only their room."""
         if self._views is None:
-            self._views = GuardedViews(self._machine.columns, self._free, self._guards)
+            self._views = GuardedViews(self._machine.columns, self.free, self._guards)
         return self._views.of(demand)
+
+    def fits(self, spot: Spot) -> bool:
+        """Return whether so much is free there."""
+        free, held, nodes = self.free, spot.held, spot.nodes
+        limited = self._machine.limited[nodes]
+        return (
+            bool((held.cores <= free.cores[nodes]).all())
+            and not bool(((held.memory > free.memory[nodes]) & limited).any())
+            and all(bool((counts <= free.gres[kind][nodes]).all()) for kind, counts in held.gres.items())
+        )
 
     def take(self, demand: Demand, spot: Spot) -> None:
         """Start a job."""
         limited = self._machine.limited
-        add_spot(self._free, spot, -1, limited)
+        add_spot(self.free, spot, -1, limited)
         for guard in self._guards:
             guard.take(demand.job, spot.nodes, spot.held)
         self._pools.take(demand.job, use_of(spot))

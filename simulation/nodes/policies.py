@@ -15,11 +15,13 @@ from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
 from ...cluster.option_table import SIMULATE, read_by
 from ...cluster.workload import ClusterWorkload
+from ..own import is_own, own_policy
 from .auction import Auction
 from .backfill import Backfill
 from .failures import MAX_REQUEUES, Failures, drawn_times, known_times
 from .kernel import NodePolicy, simulate_nodes
 from .machine import Machine
+from .own import OwnOnNodes
 from .planned import PlannedBackfill
 from .queue import MultifactorQueue, NodeQueue
 from .result import NodeResult, node_result
@@ -41,7 +43,7 @@ class NodeOptions:
     """How a node-level simulation is to run; None where the policy's own default stands.
 
     Attributes:
-        policy: a name in ``NODE_POLICIES``.
+        policy: a name in ``NODE_POLICIES``, or of somebody's own policy.
         order: ``fcfs``, the workload's priorities as given, or ``multifactor`` (SPEC 1.11).
         interval_s: seconds between passes; None: after every event.
         selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
@@ -86,7 +88,7 @@ class NodeOptions:
     max_requeues: int | None = None
 
     def __post_init__(self) -> None:
-        if self.policy not in NODE_POLICIES:
+        if self.policy not in NODE_POLICIES and not is_own(self.policy):
             raise OptionError(f"--policy {self.policy} counts processors; a machine of nodes has {_LISTED}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
@@ -211,6 +213,11 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
 _LISTED = ", ".join(NODE_POLICIES)
 
 
+def _own(options: NodeOptions, machine: Machine) -> NodePolicy:
+    selector = SELECTIONS["first"](machine.columns, machine.topology)
+    return OwnOnNodes(options.policy, own_policy(options.policy), machine, selector)
+
+
 def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
     if not options.nodes_fail:
         return None
@@ -235,7 +242,7 @@ def play(
     began = time.perf_counter()
     machine = Machine(workload)
     queue = MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
-    policy = NODE_POLICIES[options.policy](options, machine)
+    policy = NODE_POLICIES.get(options.policy, _own)(options, machine)
     record = simulate_nodes(
         workload,
         machine,

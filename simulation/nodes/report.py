@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import starmap
 from typing import Any
 
+from ...bidgen.columns import Capacity
+from ...cluster.tabular import rows_of
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
 from ...formats.native.write import csv_field
@@ -81,46 +84,80 @@ def _listed(result: NodeResult, reasons: Mapping[int, str], what: str) -> list[s
     return lines
 
 
+def node_job_columns(result: NodeResult) -> dict[str, list[Any]]:
+    """Return a row for each job in order of arrival, by column; None where a job never started.
+
+    Times count from the first arrival of a job that ran to its end; ``nodes`` is a hostlist.
+    """
+    names: dict[str, list[Any]] = {}
+    places = {one.demand.index: place for place, one in enumerate(result.played)}
+    for number, arriving in enumerate(result.cluster.jobs):
+        place = places.get(number)
+        row = _absent(result, arriving) if place is None else _present(result, place)
+        for name, value in row.items():
+            names.setdefault(name, []).append(value)
+    return names
+
+
+def _absent(result: NodeResult, arriving: ArrivingJob) -> dict[str, Any]:
+    job = arriving.job
+    return {
+        "id": job.id,
+        "submit_s": arriving.arrival_s - result.first_s,
+        **dict.fromkeys(("start_s", "end_s", "cores", "nodes", "wait_s")),
+        "run_s": arriving.run_time_s,
+        "estimate_s": job.time_limit_s,
+        "user": job.user,
+        "account": job.account,
+        **dict.fromkeys(("gpus", "level", "span", "fragmentation")),
+    }
+
+
+def _present(result: NodeResult, place: int) -> dict[str, Any]:
+    one, submit, start = result.played[place], float(result.submit[place]), float(result.starts[place])
+    job = one.demand.job
+    return {
+        "id": job.id,
+        "submit_s": submit,
+        "start_s": start,
+        "end_s": start + one.run_s,
+        "cores": int(one.spot.held.cores.sum()),
+        "nodes": ",".join(fold([result.columns.names[node] for node in one.spot.nodes.tolist()])),
+        "wait_s": start - submit,
+        "run_s": one.run_s,
+        "estimate_s": job.time_limit_s,
+        "user": job.user,
+        "account": job.account,
+        "gpus": _gpus(one.spot.held),
+        "level": None if result.topology.is_linear else int(result.level[place]),
+        "span": int(result.span[place]),
+        "fragmentation": int(result.blocks[place]),
+    }
+
+
+def _gpus(held: Capacity) -> int:
+    return sum(int(counts.sum()) for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
+
+
 def node_jobs_csv(result: NodeResult) -> str:
-    """Return one row a job in order of arrival; no start, end or wait where a job never started.
+    """Return the jobs as CSV (``node_job_columns`` without accounts).
 
     Beside the columns of the counts-only machine: GPUs held, level (empty without switches), span and runs
-    of consecutive nodes; where nodes fail, how often the job was stopped. Times count from the first arrival
-    of a job that ran to its end.
+    of consecutive nodes; where nodes fail, how often the job was stopped.
     """
-    stops = Counter(one.job for one in result.record.stopped)
+    columns = node_job_columns(result)
+    columns.pop("account", None)
+    if result.nodes_fail:
+        stops = Counter(one.job for one in result.record.stopped)
+        columns["stops"] = [stops[number] for number in range(len(result.cluster.jobs))]
     lines = [f"{JOB_COLUMNS},gpus,level,span,fragmentation{',stops' if result.nodes_fail else ''}"]
-    rows = {one.demand.index: _row(result, place) for place, one in enumerate(result.played)}
-    for number, arriving in enumerate(result.cluster.jobs):
-        row = rows[number] if number in rows else _row_of_none(result, arriving)
-        lines.append(f"{row},{stops[number]}" if result.nodes_fail else row)
+    lines += [",".join(starmap(_cell, row.items())) for row in rows_of(columns)]
     return "\n".join(lines) + "\n"
 
 
-def _row_of_none(result: NodeResult, arriving: ArrivingJob) -> str:
-    """Return the row of a job that did not run to its end."""
-    limit = arriving.job.time_limit_s
-    cells = [csv_field(arriving.job.id), number_text(arriving.arrival_s - result.first_s), *([""] * 5)]
-    cells += [number_text(arriving.run_time_s), "" if limit is None else str(limit)]
-    return ",".join([*cells, csv_field(arriving.job.user), "", "", "", ""])
-
-
-def _row(result: NodeResult, place: int) -> str:
-    one, submit, start = result.played[place], result.submit[place], result.starts[place]
-    job, held = one.demand.job, one.spot.held
-    names = ",".join(fold([result.columns.names[node] for node in one.spot.nodes.tolist()]))
-    gpus = sum(int(counts.sum()) for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
-    level = "" if result.topology.is_linear else str(result.level[place])
-    return ",".join(
-        [
-            csv_field(job.id),
-            *(number_text(value) for value in (float(submit), start, start + one.run_s)),
-            str(int(held.cores.sum())),
-            f'"{names}"',
-            number_text(start - float(submit)),
-            number_text(one.run_s),
-            "" if job.time_limit_s is None else str(job.time_limit_s),
-            csv_field(job.user),
-            f"{gpus},{level},{result.span[place]},{result.blocks[place]}",
-        ]
-    )
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return number_text(value)
+    return f'"{value}"' if name == "nodes" else csv_field(str(value))

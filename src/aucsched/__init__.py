@@ -10,57 +10,87 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api.auctions import compare, explain
+    from .api.simulations import Simulation, simulate
+    from .api.slurm import snapshot_from_slurm
+    from .auction.explain.comparison import Comparison
+    from .auction.explain.explain import Explanation
+    from .auction.explain.overview import Overview
+    from .auction.planning.plan import Plan
     from .auction.step import schedule
-    from .cluster.errors import AucschedError, AwardError, InputError, OptionError, SolverError
+    from .cluster.errors import AucschedError, AwardError, InputError, OptionError, PolicyError, SolverError
     from .cluster.jobs import Job, JobKind, JobType, Request, RunningJob, Span
-    from .cluster.nodes import License, Node, NodeState, Partition, Reservation, Resources, Switch
+    from .cluster.limits import JobSet, Limit
+    from .cluster.nodes import License, Node, NodeState, Partition, PartitionState, Reservation, Resources, Switch
     from .cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, Status
     from .cluster.snapshot import Snapshot
     from .cluster.workload import ArrivingJob, ClusterWorkload
-    from .formats.native.read import load_snapshot
-    from .formats.native.workload import load_workload, save_workload
+    from .formats.native.read import load_snapshot, parse_snapshot
+    from .formats.native.workload import load_workload, parse_workload, save_workload
     from .formats.native.write import save_snapshot
+    from .formats.swf import SwfLog, parse_swf
+    from .simulation.own import ActiveJob, MachineView, Policy, QueuedJob
+    from .sweeps.call import Sweep, sweep
+    from .formats.swf import read_swf as load_swf
+    from .auction.planning.plan import make_plan as plan
 
 _PLACES = {
-    "auction.step": ("schedule",),
-    "cluster.errors": ("AucschedError", "AwardError", "InputError", "OptionError", "SolverError"),
-    "cluster.jobs": ("Job", "JobKind", "JobType", "Request", "RunningJob", "Span"),
-    "cluster.nodes": (
-        "License",
-        "Node",
-        "NodeState",
-        "Partition",
-        "Reservation",
-        "Resources",
-        "Switch",
-    ),
-    "cluster.schedule": ("Award", "BidClass", "Reason", "Refusal", "Schedule", "Status"),
-    "cluster.snapshot": ("Snapshot",),
-    "cluster.workload": ("ArrivingJob", "ClusterWorkload"),
-    "formats.native.read": ("load_snapshot",),
-    "formats.native.workload": ("load_workload", "save_workload"),
-    "formats.native.write": ("save_snapshot",),
+    "api.auctions": ('compare', 'explain',),
+    "api.simulations": ('Simulation', 'simulate',),
+    "api.slurm": ('snapshot_from_slurm',),
+    "auction.explain.comparison": ('Comparison',),
+    "auction.explain.explain": ('Explanation',),
+    "auction.explain.overview": ('Overview',),
+    "auction.planning.plan": ('Plan',),
+    "auction.step": ('schedule',),
+    "cluster.errors": ('AucschedError', 'AwardError', 'InputError', 'OptionError', 'PolicyError', 'SolverError',),
+    "cluster.jobs": ('Job', 'JobKind', 'JobType', 'Request', 'RunningJob', 'Span',),
+    "cluster.limits": ('JobSet', 'Limit',),
+    "cluster.nodes": ('License', 'Node', 'NodeState', 'Partition', 'PartitionState', 'Reservation', 'Resources', 'Switch',),
+    "cluster.schedule": ('Award', 'BidClass', 'Reason', 'Refusal', 'Schedule', 'Status',),
+    "cluster.snapshot": ('Snapshot',),
+    "cluster.workload": ('ArrivingJob', 'ClusterWorkload',),
+    "formats.native.read": ('load_snapshot', 'parse_snapshot',),
+    "formats.native.workload": ('load_workload', 'parse_workload', 'save_workload',),
+    "formats.native.write": ('save_snapshot',),
+    "formats.swf": ('SwfLog', 'parse_swf',),
+    "simulation.own": ('ActiveJob', 'MachineView', 'Policy', 'QueuedJob',),
+    "sweeps.call": ('Sweep', 'sweep',),
 }
-_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+#: Names that a room calls otherwise.
+_RENAMED = {"load_swf": ("formats.swf", "read_swf"), "plan": ("auction.planning.plan", "make_plan")}
+_SOURCE_OF = {name: (module, name) for module, names in _PLACES.items() for name in names} | _RENAMED
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ActiveJob",
     "ArrivingJob",
     "AucschedError",
     "Award",
     "AwardError",
     "BidClass",
     "ClusterWorkload",
+    "Comparison",
+    "Explanation",
     "InputError",
     "Job",
     "JobKind",
+    "JobSet",
     "JobType",
     "License",
+    "Limit",
+    "MachineView",
     "Node",
     "NodeState",
     "OptionError",
+    "Overview",
     "Partition",
+    "PartitionState",
+    "Plan",
+    "Policy",
+    "PolicyError",
+    "QueuedJob",
     "Reason",
     "Refusal",
     "Request",
@@ -68,24 +98,38 @@ __all__ = [
     "Resources",
     "RunningJob",
     "Schedule",
+    "Simulation",
     "Snapshot",
     "SolverError",
     "Span",
     "Status",
+    "Sweep",
+    "SwfLog",
     "Switch",
     "__version__",
+    "compare",
+    "explain",
     "load_snapshot",
+    "load_swf",
     "load_workload",
+    "parse_snapshot",
+    "parse_swf",
+    "parse_workload",
+    "plan",
     "save_snapshot",
     "save_workload",
     "schedule",
+    "simulate",
+    "snapshot_from_slurm",
+    "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name not in _SOURCE_OF:
         raise AttributeError(f"module 'aucsched' has no attribute {name!r}")
-    value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+    module, known_there = _SOURCE_OF[name]
+    value = getattr(import_module(f".{module}", __name__), known_there)
     globals()[name] = value
     return value
 

@@ -89,7 +89,7 @@ def _with_jobs(cluster: Snapshot, jobs: list[Any]) -> Snapshot:
 
 
 def _without_seconds(result: Schedule) -> dict[str, Any]:
-    document = result.to_document()
+    document = result.to_dict()
     del document["seconds"]
     for one in document["window"]["attempts"]:
         del one["seconds"]
@@ -272,7 +272,7 @@ def test_a_timeout_halves_the_window_while_there_is_time() -> None:
     # Optimal is said of the window that was asked for only, and the next step looks at half of it.
     assert result.status == "feasible"
     assert result.next_window == 50
-    assert result.to_document()["window"]["next"] == 50
+    assert result.to_dict()["window"]["next"] == 50
 
 
 def test_a_work_limit_halves_the_window_until_a_proof() -> None:

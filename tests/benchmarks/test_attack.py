@@ -144,7 +144,7 @@ def test_the_checker_agrees_with_schedules_of_random_snapshots() -> None:
         except Exception:  # noqa: BLE001, S112 - what stops a step is the attack's business
             continue
         started += len(result.started)
-        assert not list(problems(members, result.to_document(), 100, "priority"))
+        assert not list(problems(members, result.to_dict(), 100, "priority"))
     assert started > 20
 
 

@@ -16,7 +16,7 @@ from support.run import aucsched
 
 from aucsched import Snapshot, load_snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
-from aucsched.auction.explain.comparison import Comparison, Total, compare, comparison_document, least_cores
+from aucsched.auction.explain.comparison import Comparison, Total, compare, least_cores
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
 from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
@@ -81,7 +81,7 @@ def test_totals_are_those_of_the_schedules(seed: int) -> None:
     assert found.auction.priority == result.objective.priority
     assert found.first_fit.jobs == len(baseline.started)
     assert found.first_fit.priority == baseline.priority
-    json.dumps(comparison_document(found))
+    json.dumps(found.to_dict())
 
 
 def test_the_command_prints_tables_and_json() -> None:

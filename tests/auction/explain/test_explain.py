@@ -17,7 +17,6 @@ from aucsched import InputError, Snapshot, schedule
 from aucsched.auction.explain.explain import Explanation, explain
 from aucsched.auction.explain.words import asked, duration
 from aucsched.auction.options import MODELS, StepOptions
-from aucsched.auction.render.explain import explanation_document
 from aucsched.cluster.schedule import Reason
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
@@ -204,7 +203,7 @@ def test_an_explanation_agrees_with_the_schedule(seed: int, model: str) -> None:
             assert all(bid.lacks for bid in found.bids), "what fits beside the award would have started"
         names = [name for group in found.groups for name in group.nodes]
         assert set(names) <= {node.name for node in cluster.nodes}
-        json.dumps(explanation_document(found))
+        json.dumps(found.to_dict())
 
 
 def test_every_part_of_a_request_is_said() -> None:

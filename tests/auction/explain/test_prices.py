@@ -20,8 +20,6 @@ from aucsched.auction.explain.explain import Explanation, explain
 from aucsched.auction.explain.overview import overview
 from aucsched.auction.explain.prices import Market, market_of
 from aucsched.auction.options import MODELS, StepOptions
-from aucsched.auction.render.explain import explanation_document
-from aucsched.auction.render.overview import overview_document
 from aucsched.auction.step import take_step
 from aucsched.bidgen.families.claims import Resource
 from aucsched.cluster.schedule import Award
@@ -227,9 +225,9 @@ def test_jobs_that_no_change_concerns_have_neither_price_nor_change() -> None:
 def test_a_queue_without_jobs_has_no_prices() -> None:
     empty = overview(one_node(), StepOptions())
     assert (empty.groups, empty.unwanted, empty.jobs, empty.worth) == ((), ("n1",), (), 0.0)
-    held = explanation_document(told(one_node({"cores": 1, "hold": "user"}), "J1"))
+    held = told(one_node({"cores": 1, "hold": "user"}), "J1").to_dict()
     assert held["award"] == {"worth": None, "bound": None}
-    json.dumps(overview_document(empty))
+    json.dumps(empty.to_dict())
 
 
 def test_the_command_says_prices_and_changes() -> None:

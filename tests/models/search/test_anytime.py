@@ -102,7 +102,7 @@ def crowded(jobs: int = 50) -> Snapshot:
 
 
 def without_seconds(result: Schedule) -> dict[str, Any]:
-    document = result.to_document()
+    document = result.to_dict()
     del document["seconds"]
     for one in document["window"]["attempts"]:
         del one["seconds"]

@@ -1,0 +1,84 @@
+"""One auction looked at from Python: ``explain`` and ``compare``."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from ..auction.baseline import first_fit_by_priority
+from ..auction.explain.comparison import Comparison
+from ..auction.explain.comparison import compare as compared
+from ..auction.explain.explain import Explanation
+from ..auction.explain.explain import explain as explained
+from ..auction.explain.overview import Overview, overview
+from ..auction.options import StepOptions, options_with_preset
+from ..auction.step import run_step
+from ..cluster.snapshot import Snapshot
+
+
+@overload
+def explain(snapshot: Snapshot, job: str, **options: Any) -> Explanation: ...
+
+
+@overload
+def explain(snapshot: Snapshot, job: None = None, **options: Any) -> Overview: ...
+
+
+def explain(snapshot: Snapshot, job: str | None = None, **options: Any) -> Explanation | Overview:
+    """Run the auction and say why a job starts or waits; without a job, what nodes cost.
+
+    Args:
+        snapshot: the cluster and its queue.
+        job: id of a pending job; None: the prices of the whole auction.
+        options: as ``schedule`` takes them.
+
+    Returns:
+        The job's bids, what each costs and lacks, who holds that, and the smallest change of its request
+        that would start it; or prices in units of what is maximised. Times in seconds since the epoch.
+
+    Raises:
+        InputError: no pending job has that id.
+        OptionError: an option's value cannot be used.
+
+    >>> import aucsched
+    >>> asks = aucsched.Request(cores=8)
+    >>> jobs = [aucsched.Job(id=name, priority=9 - place, request=asks) for place, name in enumerate("ab")]
+    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
+    >>> explain(snapshot, "b").refusal.reason
+    <Reason.OUTBID: 'outbid'>
+    >>> explain(snapshot).columns["starts"]
+    [True, False]
+    """
+    checked = _checked(options)
+    return overview(snapshot, checked) if job is None else explained(snapshot, job, checked)
+
+
+def compare(snapshot: Snapshot, *, within_s: int = 60, **options: Any) -> Comparison:
+    """Set the auction beside first-fit by priority and beside Slurm's own plan.
+
+    Both get the same: with ``reserve`` first-fit, too, keeps nodes for the first blocked jobs.
+
+    Args:
+        snapshot: the cluster and its queue.
+        within_s: Slurm's plan counts the jobs that it starts within so many seconds.
+        options: as ``schedule`` takes them.
+
+    Raises:
+        OptionError: an option's value cannot be used.
+
+    >>> import aucsched
+    >>> wide = aucsched.Job(id="a", priority=3, request=aucsched.Request(cores=5))
+    >>> others = [aucsched.Job(id=name, priority=2, request=aucsched.Request(cores=4)) for name in "bc"]
+    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=[wide, *others])
+    >>> found = compare(snapshot)
+    >>> found.auction.priority, found.first_fit.priority
+    (Fraction(4, 1), Fraction(3, 1))
+    """
+    checked = _checked(options)
+    result = run_step(snapshot, checked)
+    baseline = first_fit_by_priority(snapshot, checked.window, checked.reserve)
+    return compared(snapshot, result, baseline, within_s)
+
+
+def _checked(options: dict[str, Any]) -> StepOptions:
+    preset = options.pop("preset", None)
+    return options_with_preset(preset, {name: value for name, value in options.items() if value is not None})

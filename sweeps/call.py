@@ -1,0 +1,159 @@
+"""``aucsched.sweep``: every combination of options over one input, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..cluster.errors import OptionError
+from ..cluster.snapshot import Snapshot
+from ..cluster.tabular import Tabular, rows_of
+from ..cluster.workload import ClusterWorkload
+from ..formats.native.workload import workload_to_json
+from ..formats.native.write import snapshot_to_json
+from ..formats.swf import SwfLog, swf_text
+from ..simulation.own import Factory, name_of
+from .axes import AXES, Row, Value
+from .drive import sweep as drive
+from .plan import KINDS, Plan, Subject, make_plan, plan_over
+from .run import FAILED, run_row
+from .table import columns_of, write_table
+from .workers import run_locally
+
+FORMAT = "aucsched-sweep-table/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep(Tabular):
+    """A finished sweep: a row for each run, in the grid's order.
+
+    Attributes:
+        plan: the grid and its runs.
+        rows: by column; what a run is told, its result, its seconds, and the versions that made it.
+
+    >>> import aucsched
+    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)])
+    >>> found = aucsched.sweep(snapshot, window=[10, 20])
+    >>> found.columns["window"], found.columns["status"]
+    ([10, 20], ['optimal', 'optimal'])
+    """
+
+    plan: Plan
+    rows: tuple[Row, ...]
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each run: the columns of the sweep's CSV and Parquet files, None where one is missing."""
+        return {name: [row.get(name) for row in self.rows] for name in columns_of(self.rows)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows as plain values."""
+        return {"format": FORMAT, "rows": rows_of(self.columns)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the table, ``.csv`` or ``.parquet``.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_table(Path(path), self.rows)
+
+    def title(self) -> str:
+        """Return the sweep in one line."""
+        failed = sum(row["status"] == FAILED for row in self.rows)
+        return f"{len(self.rows)} runs over {self.plan.subject.name}, {failed} of them failed"
+
+
+def sweep(
+    source: Snapshot | ClusterWorkload | SwfLog | str | Path,
+    *,
+    repeat: int = 1,
+    seed: int | None = None,
+    workers: int = 1,
+    output: str | Path | None = None,
+    progress: Callable[[int], None] | None = None,
+    **axes: Any,
+) -> Sweep:
+    r"""Run every combination of options over a snapshot, a log or a workload of nodes.
+
+    Args:
+        source: what ``load_snapshot``, ``load_workload`` or ``load_swf`` returns, or a file of either.
+        repeat: runs at each point, each with a seed of its own where there is one.
+        seed: of the first.
+        workers: processes; 1: this one.
+        output: table to write (``.csv``, ``.parquet``); the same call goes on with it after a stop.
+        progress: called with the number of rows there are.
+        axes: a value or a list of values by option, with the names of ``aucsched sweep --help`` and
+            underscores: ``window=[25, 50]``, ``policy=["easy", MyPolicy]``.
+
+    Raises:
+        InputError: the source cannot be read.
+        OptionError: no such option, or values that cannot go together.
+
+    >>> import aucsched
+    >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
+    >>> found = sweep(log, policy=["fcfs", "easy"])
+    >>> found.columns["policy"], found.columns["wait_mean_s"]
+    (['fcfs', 'easy'], [4.5, 4.5])
+    """
+    values = {name: _values(name, value) for name, value in axes.items()}
+    if isinstance(source, (str, Path)):
+        plan = make_plan(str(source), values, repeat=repeat, seed=seed)
+    else:
+        plan = plan_over(_subject(source), values, repeat=repeat, seed=seed)
+    if output is not None:
+
+        def run(subject: Subject, runs: Any) -> Any:
+            return run_locally(subject, runs, workers)
+
+        rows = drive(plan, [Path(output)], run, progress=progress)
+    else:
+        rows = list(_rows(plan, workers, progress))
+    return Sweep(plan=plan, rows=tuple(rows))
+
+
+def _values(name: str, given: Any) -> tuple[Value, ...]:
+    if name not in AXES:
+        raise OptionError(f"{name}: a sweep has no such option")
+    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    return tuple(_value(name, one) for one in several)
+
+
+def _value(name: str, one: Any) -> Value:
+    if name == "policy":
+        return name_of(_policy(one))
+    if isinstance(one, bool):
+        return "on" if one else "off"
+    return AXES[name].values(str(one))[0]
+
+
+def _policy(one: Any) -> str | Factory:
+    policy: str | Factory = one
+    return policy
+
+
+def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:
+    if isinstance(source, Snapshot):
+        return Subject(name="snapshot", kind="snapshot", content=snapshot_to_json(source).encode())
+    if isinstance(source, ClusterWorkload):
+        return Subject(name=source.name, kind="workload", content=workload_to_json(source).encode())
+    return Subject(name="log", kind="trace", content=swf_text(source).encode())
+
+
+def _rows(plan: Plan, workers: int, progress: Callable[[int], None] | None) -> Iterable[Row]:
+    """Yield the rows in the grid's order, without any file."""
+    named: Mapping[str, Value] = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
+    if workers > 1:
+        found = sorted(
+            run_locally(plan.subject, list(plan.runs), workers), key=lambda row: int(str(row["run"]))
+        )
+        for row in found:
+            yield {"run": row["run"], **named, **row}
+        return
+    loaded = KINDS[plan.subject.kind].load(plan.subject.content)
+    for done, run in enumerate(plan.runs, 1):
+        yield {"run": run.number, **named, **run_row(plan.subject.kind, loaded, run)}
+        if progress is not None:
+            progress(done)

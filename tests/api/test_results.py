@@ -1,0 +1,170 @@
+"""What comes out of the Python API: plain values, JSON, columns that table libraries take, notebooks."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import aucsched
+from aucsched.cli import run
+from aucsched.cluster.tabular import Tabular, html_table
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FULL, OVERTAKEN, DAYS = (
+    EXAMPLES / name for name in ("emulated-1408-full.json", "overtaken.json", "days.swf")
+)
+#: So that the test and the command give the same.
+LIMIT: dict[str, Any] = {"work_limit": 2}
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Tabular]:
+    snapshot = aucsched.load_snapshot(FULL)
+    return {
+        "schedule": aucsched.schedule(snapshot, work_limit=2),
+        "explain": aucsched.explain(snapshot, "64", **LIMIT),
+        "prices": aucsched.explain(snapshot, **LIMIT),
+        "compare": aucsched.compare(snapshot, **LIMIT),
+        "plan": aucsched.plan(snapshot, jobs=5),
+        "log": aucsched.simulate(DAYS),
+        "nodes": aucsched.simulate(OVERTAKEN, "aucsched3"),
+        "sweep": aucsched.sweep(OVERTAKEN, policy=["fcfs", "easy"]),
+    }
+
+
+def test_columns_are_equally_long_and_table_libraries_take_them(results: dict[str, Tabular]) -> None:
+    for name, result in results.items():
+        columns = result.columns
+        (length,) = {len(column) for column in columns.values()}
+        assert length > 0, name
+        assert pd.DataFrame(columns).shape == (length, len(columns)), name
+        frame = pl.DataFrame(columns, strict=False)
+        assert frame.shape == (length, len(columns)), name
+        assert frame.to_dict(as_series=False).keys() == columns.keys(), name
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
+        self.open.append(tag)
+        self.rows += tag == "tr"
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_json_is_the_dict_and_notebooks_get_a_table(results: dict[str, Tabular]) -> None:
+    for name, result in results.items():
+        assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict())), name
+        assert "\n" not in result.title(), name
+        page = _Tags()
+        page.feed(result._repr_html_())
+        assert page.open == []
+        assert page.rows == min(len(next(iter(result.columns.values()))), 40) + 1, name
+
+
+def _same(document: Any) -> Any:
+    """Return a document without what the clock says."""
+    if isinstance(document, dict):
+        return {name: _same(value) for name, value in document.items() if not name.startswith("seconds")}
+    return [_same(one) for one in document] if isinstance(document, list) else document
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("schedule", ["schedule", FULL, "--work-limit", "2"]),
+        ("explain", ["explain", FULL, "64", "--work-limit", "2"]),
+        ("prices", ["explain", FULL, "--work-limit", "2"]),
+        ("compare", ["compare", FULL, "--work-limit", "2"]),
+        ("plan", ["plan", FULL, "--jobs", "5"]),
+        ("log", ["simulate", DAYS]),
+        ("nodes", ["simulate", OVERTAKEN, "--policy", "aucsched3"]),
+    ],
+)
+def test_the_command_says_the_same(
+    name: str, arguments: list[Any], results: dict[str, Tabular], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([str(one) for one in arguments] + ["--format", "json"]) == 0
+    assert _same(json.loads(capsys.readouterr().out)) == _same(json.loads(results[name].to_json()))
+
+
+def test_a_sweep_s_rows_are_the_command_s(tmp_path: Path, results: dict[str, Tabular]) -> None:
+    table = tmp_path / "sweep.csv"
+    assert run(["sweep", str(OVERTAKEN), "--policy", "fcfs,easy", "-o", str(table), "--workers", "1"]) == 0
+    theirs, ours = pd.read_csv(table), pd.DataFrame(results["sweep"].columns)
+    assert list(theirs) == list(ours)
+    stable = [name for name in ours if not name.startswith("seconds")]
+    full = ours[stable].dropna(axis="columns", how="all")
+    assert len(full.columns) > 20
+    pd.testing.assert_frame_equal(theirs[list(full)], full, check_dtype=False)
+
+
+def test_a_sweep_goes_on_from_its_file_and_takes_objects(tmp_path: Path) -> None:
+    snapshot = aucsched.load_snapshot(FULL)
+    first = aucsched.sweep(snapshot, window=[5, 10], work_limit=1, output=tmp_path / "s.csv")
+    again = aucsched.sweep(snapshot, window=[5, 10], work_limit=1, output=tmp_path / "s.csv")
+    assert again.columns["seconds.run"] == first.columns["seconds.run"]
+    first.save(tmp_path / "t.parquet")
+    assert pl.read_parquet(tmp_path / "t.parquet")["window"].to_list() == [5, 10]
+    log = aucsched.load_swf(DAYS)
+    assert aucsched.sweep(log, policy="easy").columns["wait_mean_s"] == [
+        aucsched.simulate(log).metrics["wait_mean_s"]
+    ]
+
+
+def test_a_table_escapes_what_files_hold() -> None:
+    text = html_table({"<b>": ["<script>alert(1)</script>", "\u202eabc", None]})
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+    assert "\u202e" not in text
+    assert "<td></td>" in text
+
+
+def test_a_snapshot_from_saved_answers_is_the_command_s(tmp_path: Path) -> None:
+    source = EXAMPLES / "source"
+    files: dict[str, Any] = {
+        "jobs": source / "squeue.json.gz",
+        "nodes": source / "sinfo.json.gz",
+        "topology": source / "topology.conf",
+        "job_detail": source / "scontrol_job_d.txt.gz",
+    }
+    made = aucsched.snapshot_from_slurm(**files)
+    options = [text for name, path in files.items() for text in (f"--{name.replace('_', '-')}", str(path))]
+    assert run(["snapshot", "slurm", *options, "-o", str(tmp_path / "now.json")]) == 0
+    assert aucsched.load_snapshot(tmp_path / "now.json") == made
+    assert len(made.nodes) == 1408
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: aucsched.simulate(DAYS, "nonsense"), "policy 'nonsense' is none of"),
+        (lambda: aucsched.simulate(DAYS, slack=1), "slack: policy easy with order fcfs does not read it"),
+        (lambda: aucsched.simulate(DAYS, queue_weights={1: 2}), "queue_weights: order"),
+        (lambda: aucsched.simulate(OVERTAKEN, processors=4), "processors and checked are for logs"),
+        (lambda: aucsched.sweep(DAYS, windows=[1]), "windows: a sweep has no such option"),
+        (lambda: aucsched.explain(aucsched.load_snapshot(FULL), window=0), "window: 0 is below 1"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(aucsched.OptionError, match=message):
+        call()
+
+
+def test_what_a_policy_reads_reaches_it() -> None:
+    narrow = aucsched.simulate(DAYS, "slack", slack=0.0).columns["start_s"]
+    wide = aucsched.simulate(DAYS, "slack", slack=5.0).columns["start_s"]
+    assert narrow != wide
+    weighted = aucsched.simulate(DAYS, order="weight", queue_weights={1: 5.0}, checked=True)
+    assert weighted.settings == {}
