@@ -152,13 +152,13 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     from ..simulation.nodes.report import to_node_document, to_node_text
     from ..simulation.report import to_json
 
-    chosen = _chosen(options)
+    chosen = chosen_options(options)
     if path == "-" == options["failures"]:
         raise OptionError("--failures - and the workload would both read standard input")
     check_drawing("--gantt", options["gantt"])
     check_drawing("--plot", options["plot"])
     workload = load_workload(path)
-    chosen = _with_failures(chosen, workload, options["failures"])
+    chosen = with_failures(chosen, workload, options["failures"])
     with progress_over(len(workload.jobs)) as progress:
         result = play(workload, chosen, progress)
     _write(result, options)
@@ -169,7 +169,8 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
         write_text(options["output"], to_node_text(result, workload.name or shown(path)))
 
 
-def _chosen(options: dict[str, Any]) -> NodeOptions:
+def chosen_options(options: dict[str, Any]) -> NodeOptions:
+    """Return the options of a machine of nodes; one that would be ignored is refused."""
     from ..simulation.nodes.policies import NodeOptions
     from .log_options import check_policy_options
 
@@ -188,7 +189,14 @@ def _chosen(options: dict[str, Any]) -> NodeOptions:
     return NodeOptions(policy=options["policy"], order=options["order"], **given)
 
 
-def _with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | None) -> NodeOptions:
+def read_by_nodes() -> dict[str, tuple[str, ...]]:
+    """Return which policies read an option, where not all do."""
+    from ..simulation.nodes.policies import READ_BY
+
+    return dict(READ_BY)
+
+
+def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | None) -> NodeOptions:
     """Return the options with the failures of a file, checked against the machine."""
     if path is None:
         return chosen

@@ -68,6 +68,10 @@ def simulate(workload: str, **options: Any) -> None:
     A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
     input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed draws.
     """
+    policies = options["policy"].split(",")
+    if len(policies) > 1:
+        _simulate_several(workload, policies, options)
+        return
     if options["policy"] == EVOLVING:
         simulate_evolving_workload(workload, options, _DEFAULTS)
         return
@@ -96,6 +100,18 @@ def simulate(workload: str, **options: Any) -> None:
 
     name = shown(workload)
     text = to_json(to_document(result, settings)) if options["form"] == "json" else to_text(result, name)
+    write_text(options["output"], text)
+
+
+def _simulate_several(workload: str, policies: list[str], options: dict[str, Any]) -> None:
+    """Run every policy over one input and print one table."""
+    from ..formats.native.write import write_text
+    from ..simulation.report import to_json
+    from .simulate_several import document_of, simulate_several, text_of
+
+    refuse_evolving(workload, options)
+    runs = simulate_several(workload, policies, options, _processors(options))
+    text = to_json(document_of(runs)) if options["form"] == "json" else text_of(runs)
     write_text(options["output"], text)
 
 

@@ -92,7 +92,7 @@ class NodeOptions:
             raise OptionError(f"--policy {self.policy} counts processors; a machine of nodes has {_LISTED}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
-        for name, policies in _READ_BY.items():
+        for name, policies in READ_BY.items():
             if getattr(self, name) is not None and self.policy not in policies:
                 raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
         self._check_values()
@@ -153,7 +153,8 @@ def _flag(name: str) -> str:
     return f"--{name.removesuffix('_s').replace('_', '-')}"
 
 
-_READ_BY: dict[str, tuple[str, ...]] = {
+#: Option -> the policies that read it, where not all do.
+READ_BY: dict[str, tuple[str, ...]] = {
     "selection": _QUEUES,
     **{one.name: AUCTIONS if one.auctions_with_bids else MODELS for one in read_by(SIMULATE)},
     "window": (*_SLURM, *MODELS),

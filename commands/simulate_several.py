@@ -1,0 +1,158 @@
+"""``aucsched simulate --policy A,B,C``: one input under several policies, one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..cluster.errors import OptionError
+from ..cluster.text import counted
+from .evolving_options import EVOLVING
+from .malleable_options import MALLEABLE_POLICIES, refuse_malleable
+from .node_options import check_log_options, chosen_options, is_native, read_by_nodes, with_failures
+from .outputs import progress_over, read_jobs, read_log, shown
+
+if TYPE_CHECKING:
+    from ..api.simulations import Simulation
+
+FORMAT = "aucsched-simulations/1"
+#: Files that hold one run.
+_OF_ONE_RUN = ("jobs_out", "batsim_out", "swf_out", "gantt", "plot")
+
+
+def simulate_several(
+    workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
+) -> list[Simulation]:
+    """Return a run for each policy; an option that one of them reads is for that one.
+
+    Raises:
+        OptionError: no policy reads an option, or a policy or an output is for a single run.
+    """
+    for name in policies:
+        if name == EVOLVING or name in MALLEABLE_POLICIES:
+            raise OptionError(f"--policy {name} stands alone: its jobs change while they run")
+    for name in _OF_ONE_RUN:
+        if options[name] is not None:
+            raise OptionError(f"--{name.replace('_', '-')} is of one run: name one policy")
+    refuse_malleable(options)
+    if is_native(workload):
+        return _on_nodes(workload, policies, options)
+    check_log_options({**options, "policy": policies[0]})
+    return _on_log(workload, policies, options, processors)
+
+
+def _on_log(
+    workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
+) -> list[Simulation]:
+    from ..api.simulations import Simulation
+    from ..simulation.logs.play import play_log
+    from ..simulation.logs.told import READ_BY, is_read
+    from .log_options import check_policy_options, read_policy_options
+
+    candidates = tuple((options["candidates"] or "").split(","))
+    narrowed = _narrowed(
+        options,
+        policies,
+        {member: [one for one in policies if is_read(member, one, candidates)] for member in READ_BY},
+    )
+    told = []
+    for one in narrowed:
+        check_log_options(one)
+        check_policy_options(one)
+        told.append(read_policy_options(one))
+    jobs = read_jobs(workload, read_log(workload), processors, options["queue_weights"])
+    runs: list[Simulation] = []
+    for one, (choice, settings) in zip(narrowed, told, strict=True):
+        with progress_over(len(jobs), one["policy"]) as progress:
+            result = play_log(
+                jobs,
+                one["policy"],
+                order=one["order"],
+                options=choice,
+                checked=one["check"],
+                progress=progress,
+            )
+        runs.append(Simulation(result=result, settings=settings, name=shown(workload)))
+    return runs
+
+
+def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
+    from ..api.simulations import Simulation
+    from ..formats.native.workload import load_workload
+    from ..simulation.nodes.policies import play
+
+    readers = read_by_nodes()
+    readers["reservations"] = ("reservations",)
+    narrowed = _narrowed(
+        options, policies, {name: [one for one in policies if one in read] for name, read in readers.items()}
+    )
+    chosen = [chosen_options(one) for one in narrowed]
+    loaded = load_workload(workload)
+    chosen = [with_failures(one, loaded, options["failures"]) for one in chosen]
+    runs = []
+    for one in chosen:
+        with progress_over(len(loaded.jobs), one.policy) as progress:
+            result = play(loaded, one, progress)
+        runs.append(Simulation(result=result, settings=one.settings(), name=loaded.name or shown(workload)))
+    return runs
+
+
+def _narrowed(
+    options: dict[str, Any], policies: Sequence[str], readers: Mapping[str, Iterable[str]]
+) -> list[dict[str, Any]]:
+    """Return the options as each policy alone would be given them."""
+    found = [{**options, "policy": policy} for policy in policies]
+    for name, reading in readers.items():
+        told = tuple(reading)
+        if options[name] in {None, ()}:
+            continue
+        if not told:
+            flag = f"--{name.removesuffix('_s').replace('_', '-')}"
+            raise OptionError(f"{flag}: none of {', '.join(policies)} reads it")
+        for one in found:
+            if one["policy"] not in told:
+                one[name] = () if isinstance(options[name], tuple) else None
+    return found
+
+
+def document_of(runs: Sequence[Simulation]) -> dict[str, Any]:
+    """Return the runs as one document."""
+    return {"format": FORMAT, "runs": [run.to_dict() for run in runs]}
+
+
+#: Columns of the table: what people read, how wide, metric, what it is multiplied by, digits after the point.
+_COLUMNS = (
+    ("mean wait", 11, "wait_mean_s", 1.0, 0),
+    ("longest", 10, "wait_max_s", 1.0, 0),
+    ("slowdown", 10, "bounded_slowdown_mean", 1.0, 1),
+    ("CPU %", 7, "cpu_utilization", 100.0, 1),
+    ("GPU %", 7, "gpu_utilization", 100.0, 1),
+    ("hours", 8, "makespan_s", 1 / 3600, 1),
+)
+
+
+def text_of(runs: Sequence[Simulation]) -> str:
+    """Return one table: a line a policy; waits in seconds, bounded slowdown, the makespan in hours."""
+    first = runs[0]
+    requests = first.result.workload.requests
+    order = "" if first.result.order == "fcfs" else f", {first.result.order} order"
+    columns = [one for one in _COLUMNS if any(run.metrics.get(one[2]) is not None for run in runs)]
+    wide = max(6, *(len(run.policy) for run in runs))
+    of = f"{counted(len(first.result.workload), 'job')}, {counted(requests.processors, 'processor')}"
+    lines = [
+        f"{first.name}{order}: {of}",
+        "waits in seconds",
+        "",
+        f"{'policy':<{wide}}" + "".join(f"{label:>{width}}" for label, width, *_ in columns),
+    ]
+    for run in runs:
+        cells = (
+            f"{_figure(run.metrics.get(metric), factor, digits):>{width}}"
+            for _, width, metric, factor, digits in columns
+        )
+        lines.append(f"{run.policy:<{wide}}{''.join(cells)}")
+    return "\n".join(lines) + "\n"
+
+
+def _figure(value: float | None, factor: float, digits: int) -> str:
+    return "-" if value is None else f"{value * factor:.{digits}f}"

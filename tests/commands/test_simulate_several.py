@@ -1,0 +1,69 @@
+"""`aucsched simulate --policy A,B,C`: what each policy alone would give, in one table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.run import refused
+
+from aucsched.cli import run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DAYS, OVERTAKEN = str(EXAMPLES / "days.swf"), str(EXAMPLES / "overtaken.json")
+
+
+def _document(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert run(["simulate", *arguments, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def _without_seconds(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "seconds"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "policies", "common", "own"),
+    [
+        (DAYS, ("fcfs", "easy", "slack"), ["--order", "sjf"], {"slack": ["--slack", "2"]}),
+        (OVERTAKEN, ("easy", "aucsched3"), [], {"aucsched3": ["--window", "5"]}),
+        (OVERTAKEN, ("fcfs", "reservations"), [], {"reservations": ["--reservations", "2"]}),
+    ],
+)
+def test_each_run_is_the_policy_s_own(
+    workload: str,
+    policies: tuple[str, ...],
+    common: list[str],
+    own: dict[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = [text for options in own.values() for text in options]
+    together = _document(capsys, workload, "--policy", ",".join(policies), *common, *told)
+    assert together["format"] == "aucsched-simulations/1"
+    alone = [_document(capsys, workload, "--policy", name, *common, *own.get(name, [])) for name in policies]
+    assert [_without_seconds(one) for one in together["runs"]] == [_without_seconds(one) for one in alone]
+
+
+def test_the_table_has_a_line_a_policy_and_fits_60_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", DAYS, "--policy", "fcfs,easy,conservative"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[-3:]] == ["fcfs", "easy", "conservative"]
+    assert max(map(len, lines)) <= 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((DAYS, "--policy", "fcfs,easy", "--slack", "1"), "--slack: none of fcfs, easy reads it"),
+        ((DAYS, "--policy", "fcfs,easy", "--gantt", "g.png"), "--gantt is of one run: name one policy"),
+        ((DAYS, "--policy", "fcfs,ischeduler"), "--policy ischeduler stands alone"),
+        ((DAYS, "--policy", "fcfs,fcfs"), "one is named twice"),
+        ((DAYS, "--policy", "fcfs,"), "'' is no policy"),
+        ((DAYS, "--policy", "easy,aucsched3"), "aucsched3 needs a workload of nodes"),
+        ((OVERTAKEN, "--policy", "easy,lookahead"), "lookahead counts processors"),
+    ],
+)
+def test_what_cannot_be_said_together_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused("simulate", *arguments)
