@@ -68,7 +68,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "reservation_depth": click.option(
         "--reservation-depth",
         type=click.IntRange(0, 10**6),
-        help="Policy evolving: reserve for so many waiting jobs; default 5.",
+        help="Policy evolving: reserve for so many waiting jobs; default 5, an auction 1.",
     ),
     "reservation_delay_depth": click.option(
         "--reservation-delay-depth",
@@ -169,16 +169,19 @@ def _check(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> N
 def _chosen(options: dict[str, Any]) -> EvolvingOptions:
     from ..runtime.evolving.iteration import Depths
     from ..simulation.evolving.loop import Setting
-    from ..simulation.evolving.run import EvolvingOptions
+    from ..simulation.evolving.run import EvolvingOptions, default_depths
 
-    def depth(name: str) -> int:
-        return 5 if options[name] is None else int(options[name])
-
+    serve_by = options["serve_by"] or "iteration"
+    default = default_depths(serve_by)
+    given = (options["reservation_depth"], options["reservation_delay_depth"])
     return EvolvingOptions(
-        serve_by=options["serve_by"] or "iteration",
+        serve_by=serve_by,
         partition=options["dynamic_partition"],
         fairness=read_fairness(options["fairness"], options["fairness_decay"]),
-        depths=Depths(reservation=depth("reservation_depth"), delay=depth("reservation_delay_depth")),
+        depths=Depths(
+            reservation=default.reservation if given[0] is None else given[0],
+            delay=default.delay if given[1] is None else given[1],
+        ),
         setting=Setting(
             serves=options["requests"] != "refuse",
             by_table=options["det"] != "remaining",
@@ -200,6 +203,6 @@ def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> di
         "det": options["det"] or "table",
         "interval_s": setting.interval_s,
         "job_overhead_s": setting.overhead_s,
-        "reservation_depth": chosen.depths.reservation,
-        "reservation_delay_depth": chosen.depths.delay,
+        "reservation_depth": chosen.chosen_depths.reservation,
+        "reservation_delay_depth": chosen.chosen_depths.delay,
     }

@@ -141,9 +141,9 @@ def make_plan(
     >>> aucsched.plan(snapshot).columns["wait_s"]
     [0.0, 60.0]
     """
-    _check_time(snapshot)
+    check_time(snapshot)
     now = snapshot.time or 0.0
-    planner = _Planner(_with_ends_to_come(snapshot, now))
+    planner = Planner(snapshot)
     size = len(snapshot.jobs) if jobs is None else jobs
     queue = queue_of(snapshot, planner.columns, StepOptions(window=max(size, 1)))
     planned: dict[str, PlannedJob] = {}
@@ -165,11 +165,17 @@ def make_plan(
     )
 
 
-def _check_time(snapshot: Snapshot) -> None:
+def check_time(snapshot: Snapshot) -> None:
+    """Raise InputError where ends or reservations have no time to be compared with."""
     if snapshot.time is not None:
         return
     if snapshot.reservations or any(job.end_time is not None for job in snapshot.running):
         raise InputError("a plan compares ends and reservations with it: it is missing", path="time")
+
+
+def _duration(demand: Demand) -> float:
+    """Return for how long a job is planned, in seconds; infinite without a time limit."""
+    return inf if demand.job.time_limit_s is None else float(demand.job.time_limit_s)
 
 
 def _with_ends_to_come(snapshot: Snapshot, now: float) -> Snapshot:
@@ -186,10 +192,15 @@ def _never(job: str) -> Refusal:
     return Refusal(job=job, reason=Reason.NO_FIT, detail=detail)
 
 
-class _Planner:
-    """Plans jobs one after another on what those before them leave."""
+class Planner:
+    """Plans jobs one after another on what those before them leave.
+
+    Args:
+        snapshot: the cluster; running jobs past their end are taken to end in a moment.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
+        snapshot = _with_ends_to_come(snapshot, snapshot.time or 0.0)
         self._snapshot = replace(snapshot, jobs=(), running=())
         self._topology = topology_of(snapshot)
         self.columns = columns_of(snapshot)
@@ -200,31 +211,70 @@ class _Planner:
 
     def plan(self, demand: Demand) -> PlannedJob | None:
         """Return the job at its earliest start, which is taken; None when it can never start."""
-        job = demand.job
-        alike = repr((job.request, job.partition, job.user, job.time_limit_s, self.columns.pools.alike(job)))
-        duration = inf if job.time_limit_s is None else float(job.time_limit_s)
-        since = self._earliest.get(alike, -inf)
-        start, spot = next(self._starts(demand, duration, since), (inf, None))
-        self._earliest[alike] = start
-        if spot is None:
+        found = self.place(demand)
+        if found is None:
             return None
-        end = start + duration
-        self._timeline.take(spot, job, start, end)
+        start, spot = found
+        end = start + _duration(demand)
         return PlannedJob(
-            job=job.id,
+            job=demand.job.id,
             start=start,
             end=end if isfinite(end) else None,
             nodes=resources_of(demand, spot, self.columns.names),
         )
 
-    def _starts(self, demand: Demand, duration: float, since: float) -> Iterator[tuple[float, Spot]]:
-        """Yield the moments at which a job fits, and where, from a time on."""
+    def place(self, demand: Demand, *, only_now: bool = False) -> tuple[float, Spot] | None:
+        """Return a job's earliest start and where, which is taken; None when it can never start.
+
+        With ``only_now``: None where that is later.
+        """
+        job = demand.job
+        alike = repr((job.request, job.partition, job.user, job.time_limit_s, self.columns.pools.alike(job)))
+        since, duration = self._earliest.get(alike, -inf), _duration(demand)
+        if only_now and since > self.now:
+            return None
+        start, spot = next(self._starts(demand, duration, since, only_now=only_now), (inf, None))
+        if spot is None:
+            self._earliest[alike] = inf if not only_now else since
+            return None
+        self._earliest[alike] = start
+        self._timeline.take(spot, job, start, start + duration)
+        return start, spot
+
+    def fits_at(self, demand: Demand, start: float, duration: float) -> bool:
+        """Return whether a job that runs for so long could start at one of ``moments``."""
+        return any(time == start for time, _ in self._starts(demand, duration, start, only=start))
+
+    @property
+    def now(self) -> float:
+        """The first moment."""
+        return float(self._timeline.times[0])
+
+    @property
+    def moments(self) -> list[float]:
+        """Times at which anything changes, the first is now."""
+        found: list[float] = self._timeline.times.tolist()
+        return found
+
+    def _starts(
+        self,
+        demand: Demand,
+        duration: float,
+        since: float,
+        *,
+        only_now: bool = False,
+        only: float | None = None,
+    ) -> Iterator[tuple[float, Spot]]:
+        """Yield the moments at which a job fits, and where, from a time on, or at one time only."""
+        only = self.now if only_now else only
         anywhere = self._read(demand, replace(self.columns, takes_jobs=self.columns.total.cores > 0), None)
         if anywhere is None or since == inf:
             return
         for moment in self._timeline.possible(anywhere, duration, since).tolist():
             columns = self._timeline.columns(moment, duration)
             time = float(self._timeline.times[moment])
+            if only is not None and time > only:
+                return
             now = self._read(demand, columns, time)
             if now is None or not self._timeline.may_hold(now, columns, self._topology.leaf):
                 continue

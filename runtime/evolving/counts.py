@@ -161,7 +161,7 @@ class CountBoard:
         return place
 
     def grants(self, request: CountRequest) -> Iterator[tuple[CountGrant, CountBoard]]:
-        """Yield the grant from idle cores; else from preemptible jobs, then by shrinking as well."""
+        """Yield the grant from idle cores; else from preemptible jobs, from malleable ones, from both."""
         if request.job not in self._running:
             return
         need = request.cores - self.free
@@ -169,21 +169,28 @@ class CountBoard:
             grant = CountGrant(cores=request.cores)
             yield grant, self._granted(request, grant)
             return
+        for preempts, shrinks in ((True, False), (False, True), (True, True)):
+            found = self._taken(request, need, preempts=preempts, shrinks=shrinks)
+            if found is not None:
+                yield found, self._granted(request, found)
+
+    def _taken(self, request: CountRequest, need: int, *, preempts: bool, shrinks: bool) -> CountGrant | None:
+        """Return what others give for a request, None where it is not enough."""
         stopped: list[str] = []
         for job in sorted(self._running.values(), key=lambda job: (-job.rank, job.id)):
-            if need > 0 and job.preemptible and job.id != request.job:
+            if preempts and need > 0 and job.preemptible and job.id != request.job:
                 stopped.append(job.id)
                 need -= job.cores
         shrunk: list[tuple[str, int]] = []
         for job in self._running.values():
-            if need > 0 and job.least is not None and job.id not in stopped and job.id != request.job:
-                give = min(need, job.cores - job.least)
-                if give > 0:
-                    shrunk.append((job.id, give))
-                    need -= give
-        if need <= 0:
-            grant = CountGrant(cores=request.cores, preempted=tuple(stopped), shrunk=tuple(shrunk))
-            yield grant, self._granted(request, grant)
+            can_give = shrinks and job.least is not None and job.id not in {*stopped, request.job}
+            give = min(need, job.cores - (job.least or 0)) if can_give else 0
+            if give > 0:
+                shrunk.append((job.id, give))
+                need -= give
+        if need > 0:
+            return None
+        return CountGrant(cores=request.cores, preempted=tuple(stopped), shrunk=tuple(shrunk))
 
     def _granted(self, request: CountRequest, grant: CountGrant) -> CountBoard:
         by, given = self._running, dict(grant.shrunk)

@@ -189,8 +189,8 @@ def _again(board: Board[J, R, G], measured: Sequence[J]) -> tuple[Board[J, R, G]
     return planned(board, measured, len(measured) + 1)
 
 
-def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> list[J]:
-    """Return the jobs that start now, in order, backfilled ones last (lines 25 and 26).
+def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> tuple[list[J], Board[J, R, G]]:
+    """Return the jobs that start now, backfilled ones last, and the board with all plans (lines 25 and 26).
 
     Jobs are planned in order of priority until ``depths.reservation`` of them wait; those behind start where
     they delay none of these. Behind a waiting job that drains nothing starts.
@@ -199,6 +199,7 @@ def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> list[J]
     now = [job for job in jobs if starts.get(job.id) == board.now_s]
     since = max((starts.get(job.id, inf) for job in jobs if job.drains), default=board.now_s)
     if since > board.now_s:
-        return now
+        return now, work
     behind = (job for job in jobs if job.id not in starts)
-    return now + [job for job in behind if work.place(job, board.now_s, only_now=True) == board.now_s]
+    now += [job for job in behind if work.place(job, board.now_s, only_now=True) == board.now_s]
+    return now, work

@@ -32,8 +32,8 @@ from ..workloads.evolving import EvolvingWorkload
 from .cores import Held
 from .providers import Iteration, Pass, View
 
-#: Jobs of the queue that bid, and the steps of search that a pass takes, as in other simulations.
-_WINDOW, _SEARCH_STEPS = 200, 2
+#: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
+_WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
 #: A request bids on the nearest nodes that have so many times its cores free.
@@ -67,7 +67,11 @@ class Auctioned(Iteration):
         )
         self._topology = topology_of(self._snapshot)
         self._options = StepOptions(
-            window=_WINDOW, reserve=depths.reservation, work_limit=_SEARCH_STEPS, on_timeout="incumbent"
+            window=_WINDOW,
+            max_bids_per_job=_BIDS,
+            reserve=depths.reservation,
+            work_limit=_SEARCH_STEPS,
+            on_timeout="incumbent",
         )
 
     def step(self, view: View, *, starts: bool) -> Pass:
@@ -121,7 +125,7 @@ class Auctioned(Iteration):
                 is_request = len(demands) < len(requests)
                 demands.append(replace(found, reserves=not is_request))
         state = State(columns=columns, topology=self._topology, now=view.now_s, holds=tuple(_holds(view)))
-        decision = decide(state, demands, self._options)
+        decision = decide(state, demands, self._options, all_bid_up_to=0)
         return {
             start.demand.job.id: dict(
                 zip(start.spot.nodes.tolist(), start.spot.held.cores.tolist(), strict=True)

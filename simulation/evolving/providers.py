@@ -98,7 +98,7 @@ class Iteration:
                 found.grants.append((answer.request, None))
                 found.delays[answer.request.job] = answer.delays
         if starts:
-            found.starts = [(job, None) for job in started(served.board, view.queue, self._depths)]
+            found.starts = [(job, None) for job in started(served.board, view.queue, self._depths)[0]]
         return found
 
 
@@ -129,7 +129,7 @@ class Reserved(Iteration):
         if starts:
             static = [replace(job, cores=job.rank) for job in view.running]
             board = CountBoard(self._cores, view.now_s, static)
-            found.starts = [(job, None) for job in started(board, view.queue, self._depths)]
+            found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]
         return found
 
 
@@ -145,7 +145,7 @@ class Preallocated(Iteration):
         found = Pass(grants=[(request, {}) for request in view.requests])
         if starts:
             board = CountBoard(self._cores, view.now_s, view.running)
-            found.starts = [(job, None) for job in started(board, view.queue, self._depths)]
+            found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]
         return found
 
 

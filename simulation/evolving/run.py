@@ -27,13 +27,14 @@ class EvolvingOptions:
     Attributes:
         serve_by: a name of PROVIDERS.
         partition: cores kept for requests, of ``partition`` only.
-        fairness, depths, setting: see each.
+        fairness, setting: see each.
+        depths: None: the paper's five and five; of an auction's reservations one, as in other simulations.
     """
 
     serve_by: str = "iteration"
     partition: int | None = None
     fairness: Fairness = field(default_factory=Fairness)
-    depths: Depths = field(default_factory=Depths)
+    depths: Depths | None = None
     setting: Setting = field(default_factory=Setting)
 
     def __post_init__(self) -> None:
@@ -41,6 +42,11 @@ class EvolvingOptions:
             raise OptionError(f"serve_by: {self.serve_by!r} is not one of {', '.join(PROVIDERS)}")
         if self.partition is not None and self.serve_by != "partition":
             raise OptionError(f"--dynamic-partition needs --serve-by partition, not {self.serve_by}")
+
+    @property
+    def chosen_depths(self) -> Depths:
+        """The depths, the default resolved."""
+        return self.depths or default_depths(self.serve_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,23 +59,30 @@ class Played:
     seconds: float
 
 
+def default_depths(serve_by: str) -> Depths:
+    """Return the depths where none are given."""
+    return Depths(reservation=1) if serve_by == "auction" else Depths()
+
+
 def _reserved(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
     partition = PARTITION if options.partition is None else options.partition
     if not 0 < partition < workload.cores:
         raise OptionError(f"--dynamic-partition {partition} is not from 1 to {workload.cores - 1}")
     fairness = options.fairness
-    return Reserved(workload.cores, options.depths, fairness, begun(fairness, 0.0), partition=partition)
+    return Reserved(
+        workload.cores, options.chosen_depths, fairness, begun(fairness, 0.0), partition=partition
+    )
 
 
 def _iterating(kind: type[Iteration]) -> Callable[[EvolvingWorkload, EvolvingOptions], Provider]:
     def made(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-        return kind(workload.cores, options.depths, options.fairness, begun(options.fairness, 0.0))
+        return kind(workload.cores, options.chosen_depths, options.fairness, begun(options.fairness, 0.0))
 
     return made
 
 
 def _auctioned(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-    return Auctioned(workload, options.depths, options.fairness, begun(options.fairness, 0.0))
+    return Auctioned(workload, options.chosen_depths, options.fairness, begun(options.fairness, 0.0))
 
 
 #: Who serves requests, by name.

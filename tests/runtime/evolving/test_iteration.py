@@ -46,7 +46,7 @@ def test_figure_1_job_c_is_delayed_by_four_hours() -> None:
     assert answer.grant == CountGrant(cores=2)
     assert [(delay.job, delay.seconds) for delay in answer.delays] == [("C", 4 * HOUR)]
     assert planned(served.board, [C], 5)[1] == {"C": 8 * HOUR}
-    assert started(served.board, [C], DEPTHS) == []
+    assert started(served.board, [C], DEPTHS)[0] == []
 
 
 def test_figure_1_is_refused_where_c_may_be_delayed_by_less() -> None:
@@ -125,8 +125,8 @@ def test_idle_before_preemptible_before_malleable() -> None:
 def test_nothing_starts_behind_a_job_that_drains() -> None:
     whole = CountJob(id="Z", cores=6, walltime_s=100.0, drains=True)
     small = CountJob(id="S", cores=1, walltime_s=1.0)
-    assert started(_figure_1(), [whole, small], DEPTHS) == []
-    assert started(_figure_1(), [small, whole], DEPTHS) == [small]
+    assert started(_figure_1(), [whole, small], DEPTHS)[0] == []
+    assert started(_figure_1(), [small, whole], DEPTHS)[0] == [small]
     # A running job still grows.
     none = Fairness()
     assert serve(_figure_1(), [ASKS], [whole, small], DEPTHS, none, begun(none, 0.0)).answers[0].grant
@@ -135,8 +135,8 @@ def test_nothing_starts_behind_a_job_that_drains() -> None:
 def test_backfilled_jobs_delay_no_reservation() -> None:
     long = CountJob(id="L", cores=2, walltime_s=5 * HOUR)
     short = CountJob(id="S", cores=2, walltime_s=4 * HOUR)
-    assert started(_figure_1(), [C, long, short], Depths(reservation=1)) == [short]
-    assert started(_figure_1(), [C, long, short], Depths(reservation=0)) == [long]
+    assert started(_figure_1(), [C, long, short], Depths(reservation=1))[0] == [short]
+    assert started(_figure_1(), [C, long, short], Depths(reservation=0))[0] == [long]
 
 
 def _simple_earliest(cores: int, busy: list[tuple[float, float, int]], need: int, walltime: float) -> float:
