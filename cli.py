@@ -36,6 +36,11 @@ COMMANDS = {
         "plan",
         "Plan a snapshot: when and where each of its jobs will start.",
     ),
+    "evolve": (
+        "commands.evolve",
+        "evolve",
+        "Serve running jobs' requests for more beside a snapshot's queue.",
+    ),
     "negotiate": (
         "commands.negotiate",
         "negotiate",

@@ -250,7 +250,7 @@ def _job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str
         cores_per_node=ask.cores_per_node,
         excluded_nodes=own | excluded,
     )
-    taken = {one.id for one in (*snapshot.jobs, *snapshot.running)}
+    taken = {one.id for one in snapshot.jobs} | {one.id for one in snapshot.running}
     name = f"{job.id}+"
     while name in taken:
         name += "+"

@@ -1,0 +1,101 @@
+"""``aucsched evolve``: one extended iteration over a snapshot and the requests of its running jobs."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .auction_options import output_options, snapshot_argument
+from .evolving_options import FAIRNESS_HELP, read_fairness
+from .outputs import OUTPUT
+
+if TYPE_CHECKING:
+    from ..runtime.evolving.evolve import Evolution
+
+
+@click.command()
+@snapshot_argument
+@click.option(
+    "--requests",
+    type=click.Path(allow_dash=True),
+    help="File of what running jobs ask for and give back (aucsched-requests/1); default: nothing.",
+)
+@click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
+@click.option(
+    "--fairness-decay",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With target: what an interval leaves to the next of a user's delay; default 0.",
+)
+@click.option("--accounts", type=OUTPUT, help="Delays so far: read, and written again; none yet: begun.")
+@click.option("--reservation-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")
+@output_options
+def evolve(snapshot: str, requests: str | None, form: str, output: str, **options: Any) -> None:
+    """Serve the requests of SNAPSHOT's running jobs (a file, or - for standard input), then start its queue.
+
+    Requests are served first come, first served: from what is idle, else by stopping preemptible jobs, else
+    by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
+    """
+    from ..cluster.errors import InputError, OptionError
+    from ..formats.native.read import load_snapshot
+    from ..formats.native.write import save_snapshot, write_text
+    from ..runtime.evolving.accounts_file import load_accounts, save_accounts
+    from ..runtime.evolving.evolve import evolve as evolved
+    from ..runtime.evolving.fairness import begun
+    from ..runtime.evolving.iteration import Depths
+    from ..runtime.evolving.requests import Requests, load_requests
+    from .auction_options import write_json
+
+    if requests == "-" == snapshot:
+        raise OptionError("--requests - and the snapshot would both read standard input")
+    limits = read_fairness(options["fairness"], options["fairness_decay"])
+    loaded = load_snapshot(snapshot)
+    asked = Requests() if requests is None else load_requests(requests, loaded)
+    accounts, snapshot_out = options["accounts"], options["snapshot_out"]
+    kept = None if accounts is None else load_accounts(accounts)
+    try:
+        found = evolved(
+            loaded,
+            asked,
+            fairness=limits,
+            accounts=kept or begun(limits, loaded.time or 0.0),
+            depths=Depths(reservation=options["reservation_depth"], delay=options["reservation_delay_depth"]),
+        )
+    except InputError as error:
+        raise error.in_file(snapshot) from error
+    if accounts is not None:
+        # Before anybody hears of a grant: what it costs others must not be forgotten.
+        save_accounts(found.accounts, accounts)
+    if snapshot_out is not None:
+        save_snapshot(found.snapshot, snapshot_out)
+    if form == "json":
+        write_json(output, found.to_document())
+    else:
+        write_text(output, _text(found))
+
+
+def _text(found: Evolution) -> str:
+    from ..formats.hostlist import join
+
+    lines = []
+    for answer in found.answers:
+        name, grant = answer.request.job.id, answer.grant
+        if grant is None:
+            when = "" if answer.earliest_s == inf else f"; could be there at {answer.earliest_s:g}"
+            lines.append(f"refused  {name}: {answer.why}{when}")
+            continue
+        by = [f"{join([node])}:{use.cores}" for node, use in grant.nodes.items()]
+        lines.append(f"granted  {name}: {' '.join(by)}")
+        lines += [f"         stops {stopped}" for stopped in grant.preempted]
+        lines += [f"         {other} gives {join(nodes)}" for other, nodes in grant.shrunk.items()]
+        lines += [
+            f"         delays {delay.job} by " + ("ever" if delay.seconds == inf else f"{delay.seconds:g} s")
+            for delay in answer.delays
+        ]
+    lines += [f"starts   {job.id}: {join(job.nodes)}" for job in found.started]
+    lines.append(f"{len(found.snapshot.jobs)} jobs wait")
+    return "\n".join(lines) + "\n"
