@@ -73,6 +73,11 @@ COMMANDS = {
         "sweep",
         "Run every combination of options, in parallel; goes on where stopped.",
     ),
+    "winners": (
+        "commands.winners",
+        "winners",
+        "Say which bids of a file win, how far that is proved, and what items cost.",
+    ),
     "workload": ("commands.workload", "workload", "Look at a log; make the papers' workloads."),
 }
 

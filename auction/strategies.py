@@ -14,12 +14,12 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.schedule import Sizes
-from ..models.search.anytime import Limits, solve_anytime
+from ..models.search.anytime import Limits
 from ..models.search.packing import Packing, packing_of
-from ..models.search.quick import solve_quick
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
 from ..models.solve.solver import IntegerProgram, SolverStatus
+from ..models.winners.determine import determine
 from ..topology.tree import Topology
 from .export import export
 from .ledger import FreeState, greedy
@@ -29,8 +29,6 @@ from .stated import Answer, Stated, Weight
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
 _STATED_S = 4e-6
-#: Fixed orders of the jobs that ``greedy`` tries.
-_ORDERS = 3
 #: Among bids equally preferred ``greedy`` takes the one with the narrower span, as a share of all nodes:
 #: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
 _NARROW = 1e-4
@@ -164,10 +162,10 @@ def greedy_award(
     packing = packing_of(table, cluster.columns, cluster.guards)
     built = options.clock()
     _export_bids(table, cluster, options)
-    integers, _ = integer_weights(weights)
     tied = preference - _NARROW * _spans(table) / len(cluster.columns.names)
-    is_balanced = cluster.placer is not None
-    chosen = first if is_balanced else solve_quick(packing, integers, tied, first, _ORDERS, options.seed)
+    chosen = first
+    if cluster.placer is None:
+        chosen = determine(packing, weights, tied, first, _limits(options, None), "greedy").award
     return Solved(
         answer=Answer(table=table, chosen=chosen, preference=shown),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
@@ -191,20 +189,29 @@ def anytime(
     table, guards = bids.table, cluster.guards
     _export_bids(table, cluster, options)
     preference, shown = preferences(table, cluster, options)
-    integers, unit = integer_weights(weights)
     packing = packing_of(table, cluster.columns, guards)
     built = options.clock()
-    limits = Limits(deadline=deadline, steps=options.work_limit, seed=options.seed, clock=options.clock)
-    found = solve_anytime(packing, integers, preference, first, limits, _model_over(table, cluster, options))
+    found = determine(
+        packing,
+        weights,
+        preference,
+        first,
+        _limits(options, deadline),
+        state=_model_over(table, cluster, options),
+    )
     return Solved(
         answer=Answer(table=table, chosen=found.award, preference=shown),
         status=found.status,
         proved=found.proved,
-        bound=None if found.bound is None else found.bound * unit,
+        bound=found.bound,
         preferred=float(shown[found.award].sum()),
         sizes=_packed_sizes(bids, packing),
         built=built,
     )
+
+
+def _limits(options: StepOptions, deadline: float | None) -> Limits:
+    return Limits(deadline=deadline, steps=options.work_limit, seed=options.seed, clock=options.clock)
 
 
 def _model_over(

@@ -12,8 +12,9 @@ from typing import Any
 from .errors import OptionError
 
 #: Who reads an option: commands that take one step over a snapshot, simulations, sweeps over either, and
-#: negotiations, for each Map.
+#: negotiations, for each Map, and winner determination over any bids.
 STEP, SIMULATE, SWEEP, NEGOTIATE = "schedule, explain, compare", "simulate", "sweep", "negotiate, ibsched"
+WINNERS = "winners"
 _ALL = (STEP, SIMULATE, SWEEP)
 
 #: What a window, a cap or a count of steps may be at most: beyond it is a slip of the keyboard.
@@ -138,8 +139,8 @@ OPTIONS: tuple[Option, ...] = (
         choices=("exact", "anytime", "greedy"),
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
         "greedy with --balance",
-        other_defaults={NEGOTIATE: "greedy, with a limit anytime"},
-        readers=(*_ALL, NEGOTIATE),
+        other_defaults={NEGOTIATE: "greedy, with a limit anytime", WINNERS: "anytime"},
+        readers=(*_ALL, NEGOTIATE, WINNERS),
         auctions_with_bids=True,
     ),
     Option(
@@ -151,13 +152,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="time_limit_s",
-        help="Of the whole step: bids, programs, search and solves.",
+        help="Of the whole step: bids, programs, search and solves; reading the input does not count.",
         low=0,
         is_whole=False,
         unit="SECONDS",
         default=3.0,
         other_defaults={NEGOTIATE: "none, work counts"},
-        readers=(STEP, SWEEP, NEGOTIATE),
+        readers=(STEP, SWEEP, NEGOTIATE, WINNERS),
     ),
     _count(
         "work_limit",
@@ -166,7 +167,7 @@ OPTIONS: tuple[Option, ...] = (
         low=0,
         default="none, the time limit counts",
         other_defaults={SIMULATE: 2, NEGOTIATE: "2 where a Map is searched"},
-        readers=(*_ALL, NEGOTIATE),
+        readers=(*_ALL, NEGOTIATE, WINNERS),
     ),
     _count(
         "part_nodes",
@@ -208,7 +209,21 @@ OPTIONS: tuple[Option, ...] = (
         default="corrected",
         readers=(STEP, SWEEP),
     ),
-    _count("seed", "Of the search and of HiGHS.", low=0, high=LARGEST_SEED, default=0),
+    _count(
+        "seed",
+        "Of the search and of HiGHS.",
+        low=0,
+        high=LARGEST_SEED,
+        default=0,
+        readers=(*_ALL, WINNERS),
+    ),
+    Option(
+        name="round",
+        help="Round values to integers, halves to even.",
+        is_switch=True,
+        default="on for CATS's files, off for JSON",
+        readers=(WINNERS,),
+    ),
 )
 OPTIONS_BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..cluster.option_table import NEGOTIATE, OPTIONS, SIMULATE, STEP, SWEEP, Option
+from ..cluster.option_table import NEGOTIATE, OPTIONS, SIMULATE, STEP, SWEEP, WINNERS, Option
 
 _HEAD = """\
 # Options of an auction
@@ -45,7 +45,7 @@ def _defaults(option: Option) -> str:
 
 
 def _readers(option: Option) -> str:
-    names = [reader for reader in (STEP, SIMULATE, SWEEP, NEGOTIATE) if reader in option.readers]
+    names = [reader for reader in (STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS) if reader in option.readers]
     without = " (not ipsched)" if option.auctions_with_bids and SIMULATE in option.readers else ""
     return ", ".join(names) + without
 

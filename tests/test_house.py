@@ -35,6 +35,7 @@ def test_public_names_are_what_all_says() -> None:
         "AucschedError",
         "Award",
         "AwardError",
+        "BidArrays",
         "BidClass",
         "ClusterWorkload",
         "Comparison",
@@ -72,6 +73,7 @@ def test_public_names_are_what_all_says() -> None:
         "Sweep",
         "SwfLog",
         "Switch",
+        "Winners",
         "__version__",
         "compare",
         "explain",
@@ -88,6 +90,7 @@ def test_public_names_are_what_all_says() -> None:
         "simulate",
         "snapshot_from_slurm",
         "sweep",
+        "winners",
     }
     with pytest.raises(AttributeError):
         aucsched.no_such_name  # noqa: B018

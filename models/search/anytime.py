@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import floor, isfinite
 
 import numpy as np
@@ -47,7 +48,9 @@ _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_ENTRIES = 12, 3000, 10_000
 _MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
 #: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
 _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
-#: Bids that HiGHS is given whole: after the first step; at steps that are powers of two from the first on.
+#: Bids that HiGHS is given whole: before any step; after the first step; at steps that are powers of two from
+#: the first on.
+_TINY = 64
 _WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
 #: A gap below which HiGHS is given any program whole.
 _NEARLY_PROVED = 1e-4
@@ -92,13 +95,22 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Found:
-    """The award (bids, ascending), how far it is proved, the bound on its integer weights, the steps made."""
+    """What a search found.
+
+    Attributes:
+        award: bids, ascending.
+        status: optimal only where preference is proved too; ``proved``: the sum of weights is.
+        bound: on the sum of integer weights; None: none is known.
+        steps: that were made.
+        price: of each row of the packing at the bound, in units of weight, shape (rows,).
+    """
 
     award: IntArray
     status: SolverStatus
     proved: bool
     bound: int | None
     steps: int
+    price: FloatArray
 
 
 def solve_anytime(
@@ -139,8 +151,9 @@ class _Contest:
         self._limits = limits
         self._searching = limits.shortened(_FOR_PROGRAM)
         self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
-        self._is_stated = False
-        self._largest = float(max(weights, default=1)) or 1.0
+        # Only a model of the papers has to be stated whatever is proved.
+        self._is_stated = state is None
+        self._largest = max(weights, default=1) or 1
         value = np.array([weight / self._largest for weight in weights]) * _SCALE
         self._worth = Worth(weights=weights, value=value, preference=preference)
         self._longest_s, self._moved_s = 0.0, 0.0
@@ -148,7 +161,7 @@ class _Contest:
         self.award = start
         self.best = self._worth.of(start)
         self.bound: int | None = None
-        self._is_liked_best = not len(packing)
+        self._is_liked_best = not preference.any()
         self._alive: BoolArray = np.ones(len(packing), np.bool_)
         self._relaxation: Relaxation | None = None
         prices = find_prices(packing, value, float(value[start].sum()), _ROUNDS, self._over(_FOR_PRICES))
@@ -166,6 +179,8 @@ class _Contest:
         """Make steps until the limits or a proof end it."""
         steps = _ENDLESS if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
+        if steps and len(self._packing) <= _TINY and not self._is_finished(0):
+            self._solve_whole(_FIRST_WHOLE)
         # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
         while number < steps and not self._is_finished(since):
             before = self.best
@@ -183,6 +198,7 @@ class _Contest:
             proved=self._proved,
             bound=self.bound,
             steps=number,
+            price=self._price * (self._largest / _SCALE),
         )
 
     @property
@@ -280,7 +296,7 @@ class _Contest:
         """Return a bound in integer weights, rounded down but for what floats may have lost."""
         if not isfinite(bound):
             return None
-        return floor(bound / _SCALE * self._largest * (1 + 1e-9) + 1e-6)
+        return floor(Fraction(bound * (1 + 1e-9) / _SCALE) * self._largest + Fraction(1, 10**6))
 
     def _relax(self, entries: int) -> None:
         """Solve the linear relaxation where there is time for it."""
@@ -312,13 +328,14 @@ class _Contest:
         """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
         alive = np.union1d(np.flatnonzero(self._alive), self.award)
         gap = 1.0 if self.bound is None else (self.bound - self.best[0]) / max(self.best[0], 1)
-        if (len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED) or self._is_liked_best:
+        is_settled = self._proved and self._is_liked_best
+        if (len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED) or is_settled:
             return
         share = 1.0 if self._searching.is_over() else _FOR_WHOLE
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)
         # Bids that were left out are in no better award: what is proved without them is proved.
         self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
-        self._is_liked_best = solution.status is SolverStatus.OPTIMAL
+        self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, the award at hand as its start, and take what it finds."""

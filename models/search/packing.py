@@ -28,6 +28,7 @@ class Packing:
         first: first bid of each job that has one, shape (bidding jobs,).
         indptr, row, amount: what bid ``i`` takes of which capacity, shape (bids + 1,), (entries,).
         capacity: of each row, shape (rows,).
+        origin: which of the capacities that it was made from each row is, shape (rows,).
     """
 
     job: IntArray
@@ -36,6 +37,7 @@ class Packing:
     row: IntArray
     amount: IntArray
     capacity: IntArray
+    origin: IntArray
 
     def __len__(self) -> int:
         return len(self.job)
@@ -182,7 +184,8 @@ def _stacked(table: BidTable, claims: Iterable[Claim]) -> _Rows:
         amounts.append(claim.amount[wanted])
         capacities.append(claim.capacity)
         offset += len(claim.capacity)
-    return _Rows(*(np.concatenate(arrays) for arrays in (rows, bids, amounts, capacities)))
+    row, column, amount, capacity = map(np.concatenate, (rows, bids, amounts, capacities))
+    return _Rows(row, column, amount, capacity, np.arange(offset))
 
 
 def _packed(job: IntArray, rows: _Rows) -> Packing:
@@ -194,6 +197,7 @@ def _packed(job: IntArray, rows: _Rows) -> Packing:
         row=rows.row[order],
         amount=rows.amount[order],
         capacity=rows.capacity,
+        origin=rows.origin,
     )
 
 
@@ -203,6 +207,7 @@ class _Rows:
     column: IntArray
     amount: IntArray
     capacity: IntArray
+    origin: IntArray
 
 
 def _reduced(row: IntArray, column: IntArray, amount: IntArray, capacity: IntArray, job: IntArray) -> _Rows:
@@ -216,7 +221,7 @@ def _reduced(row: IntArray, column: IntArray, amount: IntArray, capacity: IntArr
     stays = binds & (same == np.arange(len(capacity)))
     number = np.cumsum(stays) - 1
     keep = stays[row]
-    return _Rows(number[row[keep]], column[keep], amount[keep], least[stays])
+    return _Rows(number[row[keep]], column[keep], amount[keep], least[stays], np.flatnonzero(stays))
 
 
 def _could_bind(row: IntArray, job: IntArray, amount: IntArray, capacity: IntArray) -> BoolArray:

@@ -95,6 +95,8 @@ def solve_lexicographic(
     if exact_sum(weights, best) != reached:
         # The digits did not add up within the solver's tolerances: an award, but no proof.
         return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, None, proved=False)
+    if not preference.any():
+        return _solution(SolverStatus.OPTIMAL, best, reached, proved=True)
     report = solve(
         current.maximising(_padded(preference, current.columns)),
         _options(settings, deadline, _PREFERENCE_GAP, has_digits=bool(exact.digits)),

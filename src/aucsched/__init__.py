@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .sweeps.call import Sweep, sweep
     from .formats.swf import read_swf as load_swf
     from .auction.planning.plan import make_plan as plan
+    from .models.winners.determine import Winners, winners
+    from .models.winners.given import BidArrays
 
 _PLACES = {
     "api.auctions": ('compare', 'explain',),
@@ -54,6 +56,8 @@ _PLACES = {
     "formats.native.workload": ('load_workload', 'parse_workload', 'save_workload',),
     "formats.native.write": ('save_snapshot',),
     "formats.swf": ('SwfLog', 'parse_swf',),
+    "models.winners.determine": ("Winners", "winners"),
+    "models.winners.given": ("BidArrays",),
     "simulation.own": ('ActiveJob', 'MachineView', 'Policy', 'QueuedJob',),
     "sweeps.call": ('Sweep', 'sweep',),
 }
@@ -69,6 +73,7 @@ __all__ = [
     "AucschedError",
     "Award",
     "AwardError",
+    "BidArrays",
     "BidClass",
     "ClusterWorkload",
     "Comparison",
@@ -106,6 +111,7 @@ __all__ = [
     "Sweep",
     "SwfLog",
     "Switch",
+    "Winners",
     "__version__",
     "compare",
     "explain",
@@ -122,6 +128,7 @@ __all__ = [
     "simulate",
     "snapshot_from_slurm",
     "sweep",
+    "winners",
 ]
 
 

@@ -14,7 +14,16 @@ from aucsched import OptionError, schedule
 from aucsched.auction.options import MODELS, PRESETS, StepOptions
 from aucsched.bidgen.generate import BID_ORDERS
 from aucsched.cli import cli
-from aucsched.cluster.option_table import OPTIONS, OPTIONS_BY_NAME, SIMULATE, STEP, SWEEP, Option, read_by
+from aucsched.cluster.option_table import (
+    OPTIONS,
+    OPTIONS_BY_NAME,
+    SIMULATE,
+    STEP,
+    SWEEP,
+    WINNERS,
+    Option,
+    read_by,
+)
 from aucsched.commands.option_page import page
 from aucsched.models.preference import PREFERENCE_TABLES
 from aucsched.sweeps.axes import AXES
@@ -42,7 +51,9 @@ def test_a_step_has_these_options_and_no_others() -> None:
     assert names == set(signature(schedule).parameters) - {"snapshot", "export", "clock"}
 
 
-@pytest.mark.parametrize("option", [one for one in OPTIONS if one.name != "preset"], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "option", [one for one in read_by(STEP) if one.name != "preset"], ids=lambda one: one.name
+)
 def test_defaults_are_the_engine_s(option: Option) -> None:
     value = getattr(StepOptions(), option.name)
     assert value is None if option.name in RESOLVED else value == option.default
@@ -62,6 +73,10 @@ def test_commands_over_a_snapshot_take_all_of_them(command: str) -> None:
             assert tuple(getattr(taken[option.name].type, "choices", ())) == option.choices
 
 
+def test_winners_takes_its_own() -> None:
+    assert {option.name for option in read_by(WINNERS)} <= set(parameters("winners"))
+
+
 def test_simulations_and_sweeps_take_theirs() -> None:
     assert {option.name for option in read_by(SIMULATE)} <= set(parameters("simulate"))
     assert {option.name for option in read_by(SWEEP)} - {"seed"} <= set(AXES)
@@ -71,9 +86,9 @@ def test_simulations_and_sweeps_take_theirs() -> None:
     ("name", "value"),
     [
         *[(one.name, "nonsense") for one in OPTIONS if one.choices and one.name != "preset"],
-        *[(one.name, -1) for one in OPTIONS if one.is_number],
-        *[(one.name, True) for one in OPTIONS if one.is_number],
-        *[(one.name, int(one.high) + 1) for one in OPTIONS if one.high is not None],
+        *[(one.name, -1) for one in read_by(STEP) if one.is_number],
+        *[(one.name, True) for one in read_by(STEP) if one.is_number],
+        *[(one.name, int(one.high) + 1) for one in read_by(STEP) if one.high is not None],
     ],
 )
 def test_values_beyond_the_table_are_refused(name: str, value: Any) -> None:

@@ -39,6 +39,7 @@ def random_packing(seed: int, jobs: int, rows: int = 5) -> tuple[Packing, Worth]
         row=np.concatenate([NOTHING, *taken]),
         amount=rng.integers(1, 6, int(length.sum())),
         capacity=rng.integers(2, 9, rows),
+        origin=np.arange(rows),
     )
     weights = rng.integers(0, 9, len(job)).tolist()
     liked = rng.integers(0, 4, len(job)) / 4

@@ -1,0 +1,29 @@
+"""An auction as a file holds it: who bids how much for what, and how much there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+#: Who bids (None: nobody in particular), what for all of it, how much of which item.
+FileBid = tuple[str | None, int | Fraction, Mapping[str, int | Fraction]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AuctionFile:
+    """Bids and capacities of a file.
+
+    Attributes:
+        bids: in the order of the file, with exact numbers.
+        numbers: what the file calls each bid, shape (bids,).
+        capacities: how much there is of each item.
+        groups: of each bid, of which at most one wins; None for a bid in no group.
+        second: of each bid, the second objective; empty where there is none.
+    """
+
+    bids: tuple[FileBid, ...]
+    numbers: tuple[int, ...]
+    capacities: Mapping[str, int | Fraction]
+    groups: tuple[str | None, ...]
+    second: tuple[int | Fraction, ...] = ()

@@ -1,0 +1,116 @@
+"""``aucsched winners``: winner determination over a file of bids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.option_table import WINNERS, read_by
+from .auction_options import output_options
+from .built_options import click_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console
+
+    from ..cluster.bids import AuctionFile
+    from ..models.winners.determine import Winners
+
+#: Rows of the tables of winners and of prices.
+_MOST_ROWS = 40
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(read_by(WINNERS)):
+        command = click_option(option, WINNERS)(command)
+    return command
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
+@_options
+@click.option("--export", help="Write the integer program over all bids to a file: .mps or .lp.")
+@output_options
+def winners(file: str, export: str | None, form: str, output: str, **options: Any) -> None:
+    """Say which bids of FILE win (CATS's format or JSON, plain or gzip; - for standard input).
+
+    The winners' values sum to the most that capacities and groups allow, as far as the status says: optimal
+    where that is proved, else feasible with a bound. Formats: docs/winners.md.
+    """
+    from ..cluster.errors import InputError, OptionError
+    from ..formats.auctions.read import load_auction
+    from ..models.winners.determine import check_options, winners_of
+    from ..models.winners.export import EXPORTS, export_lot
+    from ..models.winners.given import read_lot
+    from .auction_options import write_json, write_rich
+
+    if export and not export.endswith(EXPORTS):
+        raise OptionError(f"export: {export!r} ends in neither {' nor '.join(EXPORTS)}")
+    rounded = options.pop("round")
+    check_options(**options)
+    auction = load_auction(file, rounded=rounded)
+    try:
+        lot = read_lot(auction.bids, auction.capacities, auction.groups)
+        found = winners_of(lot, second=auction.second or None, **options)
+    except InputError as error:
+        raise error.in_file("standard input" if file == "-" else file) from error
+    if export:
+        export_lot(lot, tuple(f"bid{number}" for number in auction.numbers), export)
+    if form == "json":
+        write_json(output, _document(auction, found))
+        return
+    write_rich(output, lambda console: _render(auction, found, console))
+
+
+def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
+    from ..formats.auctions.write import winners_document
+
+    return winners_document(
+        status=found.status.value,
+        value=found.value,
+        bound=found.bound,
+        gap=found.gap,
+        chosen=tuple(auction.numbers[place] for place in found.chosen),
+        prices={str(item): price for item, price in found.prices.items()},
+        seconds=found.seconds,
+    )
+
+
+def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
+    from rich.table import Table
+
+    from ..formats.auctions.write import decimal_text
+
+    rows = [(str(auction.numbers[place]), *auction.bids[place]) for place in found.chosen]
+    table = Table(title=f"{len(rows)} bids win", title_justify="left", box=None, pad_edge=False)
+    for name in ("bid", "bidder", "value", "items"):
+        table.add_column(name, justify="right" if name in {"bid", "value"} else "left", overflow="fold")
+    for number, bidder, value, items in rows[:_MOST_ROWS]:
+        table.add_row(number, bidder or "", decimal_text(value), _items(items))
+    if len(rows) > _MOST_ROWS:
+        table.add_row("…", "", "", f"{len(rows) - _MOST_ROWS} more")
+    console.print(table)
+    costly = sorted((item for item in found.prices.items() if item[1] > 0), key=lambda item: -item[1])
+    prices = Table(title=f"{len(costly)} items have a price", title_justify="left", box=None, pad_edge=False)
+    prices.add_column("item", overflow="fold")
+    prices.add_column("price", justify="right")
+    for item, price in costly[:_MOST_ROWS]:
+        prices.add_row(str(item), f"{price:.6g}")
+    if len(costly) > _MOST_ROWS:
+        prices.add_row("…", f"{len(costly) - _MOST_ROWS} more")
+    console.print(prices)
+    console.print(
+        f"{found.status.value}: value {decimal_text(found.value)}, bound {decimal_text(found.bound)}, "
+        f"gap {found.gap:.2%}; {len(auction.bids)} bids on {len(auction.capacities)} items; "
+        f"{found.seconds:.2f} s"
+    )
+
+
+def _items(items: Any) -> str:
+    from ..formats.auctions.write import decimal_text
+
+    return " ".join(
+        name if amount == 1 else f"{decimal_text(amount)} {name}" for name, amount in items.items()
+    )

@@ -1,0 +1,1 @@
+"""Files of bids: CATS's text, and JSON."""

@@ -1,0 +1,303 @@
+"""Winner determination: which bids win, what they are worth exactly, how far that is proved, what items cost.
+
+``winners`` reads what is given strictly and calls ``determine``, as the scheduler's strategies do with the
+bids of its jobs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.errors import InputError
+from ...cluster.option_table import OPTIONS_BY_NAME
+from ...cluster.schedule import Status
+from ..search.anytime import Found, Limits, Stating, solve_anytime
+from ..search.packing import Packing
+from ..search.quick import solve_quick
+from ..solve.exact import integer_weights, largest_sum
+from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic
+from ..solve.solver import SolverStatus
+from .given import Bid, BidArrays, Lot, Number, exact, read_lot
+
+#: Seconds where neither a time nor a work limit is given.
+TIME_LIMIT_S = 3.0
+#: Fixed orders of the groups that ``greedy`` tries.
+_ORDERS = 3
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Winners:
+    """The answer of a winner determination.
+
+    Attributes:
+        chosen: the winning bids, by their places as given, ascending.
+        value: what they are worth together, exactly.
+        bound: no award is worth more.
+        gap: (bound − value) / value; 0 where both are equal, infinite where only the value is 0.
+        proved: no award is worth more than this one.
+        status: ``optimal`` where it is proved, the second objective too if there is one; else ``feasible``.
+        prices: what a unit of each item costs, by name: what bids outbid each other to, at the bound.
+        seconds: of wall time, reading what was given included.
+    """
+
+    chosen: tuple[int, ...]
+    value: int | Fraction
+    bound: int | Fraction
+    gap: float
+    proved: bool
+    status: Status
+    prices: dict[Hashable, float]
+    seconds: float
+
+
+def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
+    bids: Iterable[Bid] | BidArrays,
+    capacities: Mapping[Any, Number] | npt.ArrayLike,
+    *,
+    groups: str | Sequence[Hashable] | npt.NDArray[Any] = "xor",
+    second: Sequence[Number] | npt.NDArray[Any] | None = None,
+    start: Iterable[int] = (),
+    time_limit_s: float | None = None,
+    work_limit: int | None = None,
+    seed: int = 0,
+    strategy: str = "anytime",
+) -> Winners:
+    """Return which bids win: the greatest sum of values that the capacities and the groups allow.
+
+    >>> bids = [("ann", 10, {"gpu": 2}), ("ann", 7, {"gpu": 1}), ("bob", 5, {"gpu": 1})]
+    >>> found = winners(bids, {"gpu": 2})
+    >>> found.chosen, found.value, found.proved
+    ((1, 2), 12, True)
+
+    Args:
+        bids: tuples ``(bidder, value, {item: amount})``, or columns. Numbers are Python's or numpy's integers
+            and floats, Fractions or Decimals, not negative; a float counts as the decimal that it prints as.
+        capacities: how much there is of each item: by name, or an array by place.
+        groups: ``xor``: at most one bid of a bidder wins (a bidder None has nobody's other bids); ``or``: any
+            of them; or the group of each bid, of which at most one wins, None for a bid in no group.
+        second: a second objective: among awards of the greatest value one with the greatest sum of these
+            is looked for, shape (bids,), not negative.
+        start: places of bids that may win together, to begin with.
+        time_limit_s: wall time; 3 s where no limit is given.
+        work_limit: instead, the same everywhere: steps of the search; for ``exact`` nodes of branch and
+            bound.
+        seed: of every random choice.
+        strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
+
+    Raises:
+        InputError: a bid, a capacity, a group or the start cannot be used; names it.
+        OptionError: an option's value cannot be used.
+    """
+    began = time.perf_counter()
+    check_options(time_limit_s=time_limit_s, work_limit=work_limit, seed=seed, strategy=strategy)
+    return winners_of(
+        read_lot(bids, capacities, groups),
+        second=second,
+        start=start,
+        time_limit_s=time_limit_s,
+        work_limit=work_limit,
+        seed=seed,
+        strategy=strategy,
+        began=began,
+    )
+
+
+def winners_of(
+    lot: Lot,
+    *,
+    second: Sequence[Number] | npt.NDArray[Any] | None = None,
+    start: Iterable[int] = (),
+    time_limit_s: float | None = None,
+    work_limit: int | None = None,
+    seed: int | None = None,
+    strategy: str | None = None,
+    began: float | None = None,
+) -> Winners:
+    """Return which bids of a lot win; arguments as in ``winners``, where None is the default.
+
+    ``began``: when the time began to count (time.perf_counter); None: now.
+    """
+    clock = time.perf_counter
+    began = clock() if began is None else began
+    now = np.empty(len(lot.place), np.int64)
+    now[lot.place] = np.arange(len(lot.place))
+    is_timed = work_limit is None or time_limit_s is not None
+    limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
+    limits = Limits(
+        deadline=began + limit_s if is_timed else None, steps=work_limit, seed=seed or 0, clock=clock
+    )
+    decided = determine(
+        lot.packing,
+        lot.values,
+        _second(second, lot),
+        _start(start, lot, now),
+        limits,
+        strategy or "anytime",
+    )
+    value = sum((lot.values[bid] for bid in decided.award.tolist()), start=0)
+    return Winners(
+        chosen=tuple(sorted(lot.place[decided.award].tolist())),
+        value=_plain(value),
+        bound=_plain(decided.bound),
+        gap=_gap(value, decided.bound),
+        proved=decided.proved,
+        status=Status.OPTIMAL if decided.status is SolverStatus.OPTIMAL else Status.FEASIBLE,
+        prices=_prices(lot, decided.price),
+        seconds=clock() - began,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decided:
+    """What was decided over a packing.
+
+    Attributes:
+        award: bids, ascending.
+        status: optimal only when the second objective is proved too.
+        proved: the sum of values is.
+        bound: no award is worth more.
+        price: of each of the packing's rows, in units of the values, shape (rows,).
+    """
+
+    award: IntArray
+    status: SolverStatus
+    proved: bool
+    bound: int | Fraction
+    price: FloatArray
+
+
+def determine(
+    packing: Packing,
+    values: Sequence[int | Fraction],
+    second: FloatArray,
+    start: IntArray,
+    limits: Limits,
+    strategy: str = "anytime",
+    state: Stating | None = None,
+) -> Decided:
+    """Return the award found within the limits, by the sum of values exactly and then by ``second``.
+
+    Args:
+        packing: bids and capacities.
+        values: not negative, shape (bids,).
+        second: not negative, higher is better, shape (bids,).
+        start: an award that fits, ascending.
+        limits: when to stop.
+        strategy: ``anytime``: search and HiGHS; ``exact``: HiGHS over all bids at once; ``greedy``: greedy
+            awards, which no limit ends.
+        state: for ``anytime``: states the program over some bids for HiGHS; None: the packing's own rows.
+    """
+    weights, unit = integer_weights(values)
+    most = largest_sum(weights, packing.job)
+    if strategy == "greedy":
+        award = solve_quick(packing, weights, second, start, _ORDERS, limits.seed)
+        found = _unproved(award, packing)
+    elif strategy == "exact":
+        found = _solve_exact(packing, weights, second, start, limits)
+    else:
+        found = solve_anytime(packing, weights, second, start, limits, state)
+    reached = sum(weights[bid] for bid in found.award.tolist())
+    bound = max(reached, min(most, most if found.bound is None else found.bound))
+    proved = found.proved or bound == reached
+    is_best = proved and (found.status is SolverStatus.OPTIMAL or not second.any())
+    return Decided(
+        award=found.award,
+        status=SolverStatus.OPTIMAL if is_best else SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=proved,
+        bound=bound * unit,
+        price=found.price * float(unit),
+    )
+
+
+def _solve_exact(
+    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: Limits
+) -> Found:
+    """Give HiGHS all bids at once."""
+    everything = np.arange(len(packing))
+    settings = SolveSettings(
+        time_limit_s=NO_LIMIT_S if limits.deadline is None else max(0.0, limits.left_s()),
+        seed=limits.seed,
+        clock=limits.clock,
+        most_nodes=limits.steps,
+    )
+    program = packing.program(everything, packing.capacity)
+    begin = np.isin(everything, start).astype(np.float64)
+    solution = solve_lexicographic(program, packing.job, weights, second, begin, settings)
+    award = np.flatnonzero(solution.values > _HALF)
+    if not (packing.use(award) <= packing.capacity).all():
+        # Beside huge counts the solver's tolerance is more than nothing: what it found is counted again.
+        return _unproved(start, packing)
+    return replace(
+        _unproved(award, packing), status=solution.status, proved=solution.proved, bound=solution.bound
+    )
+
+
+def _unproved(award: IntArray, packing: Packing) -> Found:
+    return Found(
+        award=award,
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        bound=None,
+        steps=0,
+        price=np.zeros(len(packing.capacity)),
+    )
+
+
+def check_options(**options: Any) -> None:
+    """Raise OptionError where an option of ``winners`` has a value that is none of its; None is not given."""
+    for name, value in options.items():
+        if value is not None:
+            OPTIONS_BY_NAME[name].check(value)
+
+
+def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: Lot) -> FloatArray:
+    if second is None:
+        return np.zeros(len(lot.place))
+    listed = list(second)
+    if len(listed) != len(lot.place):
+        raise InputError(f"{len(listed)} entries instead of {len(lot.place)}", path="second")
+    read = np.array([float(exact(one, f"second[{at}]")) for at, one in enumerate(listed)], np.float64)
+    return read[lot.place]
+
+
+def _start(start: Iterable[int], lot: Lot, now: IntArray) -> IntArray:
+    """Return a start's bids as the packing has them; it is checked that they fit."""
+    places = list(start)
+    for at, place in enumerate(places):
+        is_number = isinstance(place, (int, np.integer)) and not isinstance(place, bool)
+        if not is_number or not 0 <= place < len(now):
+            raise InputError(f"{place!r} is none of the {len(now)} bids", path=f"start[{at}]")
+    award = np.sort(now[np.array(places, np.int64)])
+    group = lot.packing.job[award]
+    if len(np.unique(group)) < len(group):
+        raise InputError("two bids of one group", path="start")
+    if not (lot.packing.use(award) <= lot.packing.capacity).all():
+        raise InputError("these bids do not fit together", path="start")
+    return award
+
+
+def _plain(value: int | Fraction) -> int | Fraction:
+    return value.numerator if value.denominator == 1 else value
+
+
+def _gap(value: int | Fraction, bound: int | Fraction) -> float:
+    if bound == value:
+        return 0.0
+    return float(Fraction(bound - value) / Fraction(value)) if value else inf
+
+
+def _prices(lot: Lot, price: FloatArray) -> dict[Hashable, float]:
+    """Return the price of each item; what cannot bind costs nothing."""
+    prices = np.zeros(len(lot.items))
+    prices[lot.packing.origin] = price
+    return dict(zip(lot.items, prices.tolist(), strict=True))
