@@ -86,7 +86,7 @@ def tiny_auction(seed: int) -> tuple[list[Any], dict[str, Any], str | list[Any],
         for _ in range(rng.randint(0, 11))
     ]
     capacities = {item: rng.choice([0, 1, 1, 1, 2, 5, 2.5 if parts > 1 else 3]) for item in items}
-    groups = rng.choice(["xor", "or", [rng.choice([1, 2, None]) for _ in bids]])
+    groups: Any = rng.choice(["xor", "or", [rng.choice([1, 2, None]) for _ in bids]])
     named = [bid[0] for bid in bids] if groups == "xor" else [None] * len(bids) if groups == "or" else groups
     return bids, capacities, groups, list(named)
 
