@@ -56,6 +56,11 @@ COMMANDS = {
         "irtsched",
         "Be the runtime scheduler of a negotiation with an ibsched process.",
     ),
+    "dynsched": (
+        "commands.dynsched",
+        "dynsched",
+        "Answer running applications that ask for more cores.",
+    ),
     "schema": (
         "commands.schema",
         "schema",

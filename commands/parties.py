@@ -103,10 +103,10 @@ def ibsched(workload: str, **options: Any) -> None:
     play = play_from(workload, options)
     settings = batch_settings(play, options)
     identity = _identity("ibsched", play, options, batch_notes(settings))
-    with _journal(identity, settings_text(settings), options) as journal:
+    with journal_in(identity, settings_text(settings), options) as journal:
         party = Party(batch_of(play, settings), machine.step, journal)
-        with _link(identity, options) as link:
-            serve_batch(party, link, _tell)
+        with link_of(identity, options) as link:
+            serve_batch(party, link, tell)
     done = party.state.done
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], jobs_csv(play, done))
@@ -137,7 +137,7 @@ def irtsched(workload: str, **options: Any) -> None:
     identity = _identity("irtsched", play, options, {}, batch_settings_in)
     notes: dict[str, str] = {}
     with (
-        _journal(identity, settings_text(settings), options) as journal,
+        journal_in(identity, settings_text(settings), options) as journal,
         progress_over(len(play.arrivals)) as progress,
     ):
         chronicle = Chronicle(progress)
@@ -151,12 +151,13 @@ def irtsched(workload: str, **options: Any) -> None:
                 journal.note(hello.notes)
 
         if not party.has_ended:
-            with _link(identity, options) as link:
-                serve_runtime(party, link, _tell, meet)
+            with link_of(identity, options) as link:
+                serve_runtime(party, link, tell, meet)
     write_result(chronicle.result(play, batch_settings_in(notes), party.state), options)
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """Print a remark on stderr."""
     # Strangers cause remarks: that nobody reads stderr any more must not end the process.
     with suppress(OSError):
         say(f"aucsched: {text}")
@@ -179,12 +180,12 @@ def _identity(
         party=party,
         terms=terms_of(play, options["urgent"] or "suspend"),
         notes=dict(notes),
-        secret=_secret(options["secret_file"]),
+        secret=secret_in(options["secret_file"]),
         check_notes=check_notes,
     )
 
 
-def _secret(path: Path | None) -> bytes | None:
+def secret_in(path: Path | None) -> bytes | None:
     """Return the secret in a file, without the end of its line; tell when others may read or change it."""
     if path is None:
         return None
@@ -200,12 +201,12 @@ def _secret(path: Path | None) -> bytes | None:
         raise InputError("the file holds no secret", file=str(path))
     if mode & _OTHERS:
         text = f"mode {stat.S_IMODE(mode):04o} lets others read or change the secret (chmod 600 ends that)"
-        _tell(f"{path}: {text}")
+        tell(f"{path}: {text}")
     return secret
 
 
 @contextmanager
-def _journal(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[Journal | None]:
+def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[Journal | None]:
     """Give the party's journal, None where none is asked for."""
     from ..negotiation.remote.journal import Journal
 
@@ -226,7 +227,7 @@ def _journal(identity: Identity, settings: str, options: dict[str, Any]) -> Iter
 
 
 @contextmanager
-def _link(identity: Identity, options: dict[str, Any]) -> Iterator[Link]:
+def link_of(identity: Identity, options: dict[str, Any]) -> Iterator[Link]:
     """Give the way to the other party."""
     from ..negotiation.remote.link import Connector, Limits, Listener, address_of
 
@@ -238,8 +239,8 @@ def _link(identity: Identity, options: dict[str, Any]) -> Iterator[Link]:
     if listen is None:
         link = Connector(address_of(connect), identity, limits)
     else:
-        link = Listener(address_of(listen), identity, limits, _tell)
-        _tell(f"{identity.party} listens on {link.address}")
+        link = Listener(address_of(listen), identity, limits, tell)
+        tell(f"{identity.party} listens on {link.address}")
     try:
         yield link
     finally:

@@ -8,7 +8,10 @@
     STATUS_REPORT                iRTSched → iBSched
     URGENT_JOB                   iBSched → iRTSched      RESPONSE_URGENT_JOB          ←
     NEGOTIATION_END              either side             RESPONSE_NEGOTIATION_END     the other
+    DYN_REQUEST, DYN_RELEASE,
+    DYN_STATUS                   application → dynsched  RESPONSE_DYN                 ←
 
+The last three are evolving jobs' (Prabhakaran, figures 3 and 4: tm_dynget and tm_dynfree).
 The runtime scheduler holds the clock: its messages carry the time. The batch scheduler's carry how many jobs
 it has queued and when the next one comes, which tells a simulated clock how far it may go on.
 """
@@ -24,6 +27,11 @@ from ..runtime.records import Hint, JobReport, JobState, MapEntry, NodeCount, Of
 __all__ = [
     "PROTOCOL_VERSION",
     "Code",
+    "DynRelease",
+    "DynRequest",
+    "DynResponse",
+    "DynState",
+    "DynStatus",
     "FromBatch",
     "FromRuntime",
     "Hint",
@@ -201,6 +209,77 @@ class NegotiationEndResponse(
     text: str = ""
 
 
+class DynState(StrEnum):
+    """Where a request of an application stands."""
+
+    GRANTED = "granted"
+    PENDING = "pending"
+    REFUSED = "refused"
+    RELEASED = "released"
+    KNOWN = "known"
+
+
+class FromApplicationBase(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="message",
+):
+    """What every message of an application carries: its job's name."""
+
+    job: str
+
+
+class DynRequest(FromApplicationBase, frozen=True, tag="DYN_REQUEST"):
+    """The job asks for more cores, or for nodes with so many cores each.
+
+    ``serial`` numbers what a job says, from 1; the same once more asks what has become of it. ``timeout_s``:
+    how long the request may wait; 0: it is granted or refused at once.
+    """
+
+    serial: int
+    cores: int | None = None
+    nodes: int | None = None
+    cores_per_node: int | None = None
+    timeout_s: float = 0.0
+
+
+class DynRelease(FromApplicationBase, frozen=True, tag="DYN_RELEASE"):
+    """The job gives back cores by node; with all of them it has ended."""
+
+    serial: int
+    nodes: dict[str, int]
+
+
+class DynStatus(FromApplicationBase, frozen=True, tag="DYN_STATUS"):
+    """The job asks what it holds: as after a restart."""
+
+
+class DynResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_DYN"):
+    """What became of it.
+
+    Attributes:
+        job, serial: whose, and of which message; 0 where nothing was said yet.
+        state: where it stands.
+        nodes: what a grant gave, cores by node.
+        held: all that the job holds now.
+        earliest_s: of a request that waits or was refused for want of resources: when they could be there.
+        text: of a refusal.
+    """
+
+    job: str
+    serial: int
+    state: DynState
+    nodes: dict[str, int] = {}
+    held: dict[str, int] = {}
+    earliest_s: float | None = None
+    text: str = ""
+
+
+FromApplication = DynRequest | DynRelease | DynStatus
+
 FromBatch = (
     NegotiationStart
     | RequestResourceOffer
@@ -217,4 +296,4 @@ FromRuntime = (
     | NegotiationEnd
     | NegotiationEndResponse
 )
-Message = FromBatch | FromRuntime
+Message = FromBatch | FromRuntime | FromApplication | DynResponse

@@ -12,6 +12,10 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...runtime.speedup import curve
 from ..messages import (
+    DynRelease,
+    DynRequest,
+    DynResponse,
+    DynStatus,
     JobReport,
     MapEntry,
     Message,
@@ -49,12 +53,15 @@ def decode_message(text: bytes) -> Message:
     return message
 
 
-def check_message(message: Message) -> None:  # noqa: C901 - one case a kind
+def check_message(message: Message) -> None:  # noqa: C901, PLR0912 - one case a kind
     """Refuse counts, ranges and times that no party may say.
 
     Raises:
         InputError: names the path and the value.
     """
+    if isinstance(message, DynRequest | DynRelease | DynStatus | DynResponse):
+        _dynamic(message)
+        return
     match message:
         case NegotiationStart():
             _within(message.max_attempts, 1, "max_attempts")
@@ -84,8 +91,46 @@ def check_message(message: Message) -> None:  # noqa: C901 - one case a kind
     _times(message)
 
 
+def _dynamic(message: DynRequest | DynRelease | DynStatus | DynResponse) -> None:
+    """Check what an application says, or hears."""
+    _unique((message.job,), "job")
+    match message:
+        case DynRequest():
+            _request(message)
+        case DynRelease():
+            _within(message.serial, 1, "serial")
+            _cores(message.nodes, "nodes")
+        case DynResponse():
+            _within(message.serial, 0, "serial")
+            _cores(message.nodes, "nodes")
+            _cores(message.held, "held")
+            _times(message)
+        case _:
+            return
+
+
+def _request(message: DynRequest) -> None:
+    _within(message.serial, 1, "serial")
+    for name in ("cores", "nodes", "cores_per_node"):
+        value = getattr(message, name)
+        if value is not None:
+            _within(value, 1, name)
+    if (message.cores is None) == (message.nodes is None):
+        raise InputError("either cores or nodes are asked for", path="cores")
+    if (message.nodes is None) != (message.cores_per_node is None):
+        raise InputError("nodes and cores_per_node need each other", path="cores_per_node")
+    if not (isfinite(message.timeout_s) and message.timeout_s >= 0):
+        raise InputError(f"{message.timeout_s:g} is no time from 0 on", path="timeout_s")
+
+
+def _cores(nodes: dict[str, int], path: str) -> None:
+    _unique(nodes, path)
+    for name, count in nodes.items():
+        _within(count, 1, f"{path}.{name}")
+
+
 def _times(message: Message) -> None:
-    for name in ("time_s", "next_arrival_s", "next_urgent_s"):
+    for name in ("time_s", "next_arrival_s", "next_urgent_s", "earliest_s"):
         value = getattr(message, name, None)
         if value is not None and not (isfinite(value) and value >= 0):
             raise InputError(f"{value:g} is no time from 0 on", path=name)

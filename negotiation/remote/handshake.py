@@ -28,7 +28,7 @@ from ...cluster.errors import AucschedError, InputError
 from ..messages import PROTOCOL_VERSION
 from .inbound import decoded, glanced, one_line
 
-PartyName = Literal["ibsched", "irtsched"]
+PartyName = Literal["ibsched", "irtsched", "dynsched", "application"]
 _NONCE_BYTES = 32
 _REFUSAL = b'"REFUSAL"'
 

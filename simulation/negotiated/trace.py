@@ -14,6 +14,10 @@ from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.messages import (
+    DynRelease,
+    DynRequest,
+    DynResponse,
+    DynStatus,
     JobReport,
     MapEntry,
     NegotiationEnd,
@@ -150,7 +154,7 @@ def described(sent: Sent) -> str:
     return one_line(f"{sent.message.__struct_config__.tag}{_said(sent)}")
 
 
-def _said(sent: Sent) -> str:  # noqa: PLR0911 - one line for each kind of message
+def _said(sent: Sent) -> str:  # noqa: C901, PLR0911 - one line for each kind of message
     match sent.message:
         case NegotiationStart() as m:
             return f" version {m.version}, {m.max_attempts} attempts, {m.queued} queued"
@@ -172,6 +176,8 @@ def _said(sent: Sent) -> str:  # noqa: PLR0911 - one line for each kind of messa
             return f" {m.job} {m.code}{_because(m.text)}{told}"
         case NegotiationEnd() | NegotiationEndResponse() as m:
             return _because(m.text)
+        case DynRequest() | DynRelease() | DynStatus() | DynResponse() as m:
+            return f" {m.job}"
 
 
 def _because(text: str) -> str:

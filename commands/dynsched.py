@@ -1,0 +1,84 @@
+"""``aucsched dynsched``: answer running applications that ask for more cores."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from .auction_options import snapshot_argument
+from .evolving_options import FAIRNESS_HELP, read_fairness
+from .parties import journal_in, link_of, link_options, secret_in, tell
+
+
+@click.command(short_help="Answer running applications that ask for more cores.")
+@snapshot_argument
+@click.option(
+    "--requests",
+    type=click.Path(),
+    help="File (aucsched-requests/1) that says which jobs are preemptible and malleable.",
+)
+@click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
+@click.option("--fairness-decay", type=click.FloatRange(0, 1), metavar="SHARE", help="With target.")
+@click.option("--reservation-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@link_options
+def dynsched(snapshot: str, **options: Any) -> None:
+    """Hold SNAPSHOT's nodes, running jobs and queue, and answer its jobs' DYN_REQUEST and DYN_RELEASE.
+
+    The clock begins at the snapshot's time and goes on in real seconds; a process that was killed and is
+    started again with its journal goes on as if it had not been. It ends when no job runs and none waits.
+    """
+    from ..cluster.errors import OptionError
+    from ..formats.native.read import load_snapshot
+    from ..formats.native.write import snapshot_to_json
+    from ..negotiation.parties import dynsched as machine
+    from ..negotiation.parties.dynsched import DynamicState
+    from ..negotiation.remote.handshake import Identity
+    from ..negotiation.remote.party import Party
+    from ..negotiation.remote.serve_dynamic import TERMS, serve_applications
+    from ..runtime.evolving.fairness import begun
+    from ..runtime.evolving.iteration import Depths
+    from ..runtime.evolving.requests import Requests, load_requests
+
+    if options["listen"] is None or options["connect"] is not None:
+        raise OptionError("dynsched listens: --listen is needed, and no --connect")
+    fairness = read_fairness(options["fairness"], options["fairness_decay"])
+    loaded = load_snapshot(snapshot)
+    others = Requests() if options["requests"] is None else load_requests(options["requests"], loaded)
+    if others.asks or others.releases:
+        raise OptionError(f"--requests {options['requests']}: applications themselves ask and release")
+    began = loaded.time or 0.0
+    depths = Depths(reservation=options["reservation_depth"], delay=options["reservation_delay_depth"])
+    identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
+    state = DynamicState(
+        snapshot=loaded,
+        fairness=fairness,
+        depths=depths,
+        accounts=begun(fairness, began),
+        others=others,
+    )
+    settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths, others)))}"
+    with journal_in(identity, settings, options) as journal:
+        party = Party(state, machine.step, journal)
+        first = str(time.time())
+        if journal is not None:
+            first = journal.notes.get("began", first)
+            journal.note({"began": first})
+
+        def clock() -> float:
+            return began + time.time() - float(first)
+
+        def is_over() -> bool:
+            now = party.state
+            return party.has_history and not (now.snapshot.running or now.snapshot.jobs)
+
+        with link_of(identity, options) as link:
+            serve_applications(party, link, clock, tell, is_over)
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
