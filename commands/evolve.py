@@ -30,7 +30,16 @@ if TYPE_CHECKING:
     help="With target: what an interval leaves to the next of a user's delay; default 0.",
 )
 @click.option("--accounts", type=OUTPUT, help="Delays so far: read, and written again; none yet: begun.")
-@click.option("--reservation-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@click.option(
+    "--serve-by",
+    type=click.Choice(["iteration", "auction"]),
+    default="iteration",
+    show_default=True,
+    help="The extended Maui iteration, or one auction of requests and queue, from idle nodes.",
+)
+@click.option(
+    "--reservation-depth", type=click.IntRange(0, 10**6), help="Of the queue; default 5, an auction 1."
+)
 @click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
 @click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")
 @output_options
@@ -40,21 +49,26 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     Requests are served first come, first served: from what is idle, else by stopping preemptible jobs, else
     by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
     """
+    from ..auction.options import StepOptions
     from ..cluster.errors import InputError, OptionError
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import save_snapshot, write_text
     from ..runtime.evolving.accounts_file import load_accounts, save_accounts
     from ..runtime.evolving.evolve import evolve as evolved
     from ..runtime.evolving.fairness import begun
-    from ..runtime.evolving.iteration import Depths
+    from ..runtime.evolving.iteration import Depths, default_depths
     from ..runtime.evolving.requests import Requests, load_requests
     from .auction_options import write_json
 
     if requests == "-" == snapshot:
         raise OptionError("--requests - and the snapshot would both read standard input")
+    serve_by, depth = options["serve_by"], options["reservation_depth"]
+    depth = default_depths(serve_by).reservation if depth is None else depth
     limits = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     asked = Requests() if requests is None else load_requests(requests, loaded)
+    if serve_by == "auction" and (asked.preemptible or asked.malleable):
+        raise OptionError("--serve-by auction takes from idle nodes only: no preemptible or malleable jobs")
     accounts, snapshot_out = options["accounts"], options["snapshot_out"]
     kept = None if accounts is None else load_accounts(accounts)
     try:
@@ -63,7 +77,8 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             asked,
             fairness=limits,
             accounts=kept or begun(limits, loaded.time or 0.0),
-            depths=Depths(reservation=options["reservation_depth"], delay=options["reservation_delay_depth"]),
+            depths=Depths(reservation=depth, delay=options["reservation_delay_depth"]),
+            auction=StepOptions(reserve=depth) if serve_by == "auction" else None,
         )
     except InputError as error:
         raise error.in_file(snapshot) from error

@@ -14,6 +14,7 @@ from .outputs import note
 if TYPE_CHECKING:
     from ..runtime.evolving.fairness import Fairness
     from ..simulation.evolving.run import EvolvingOptions
+    from ..simulation.workloads.evolving import EvolvingWorkload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,6 +65,16 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=_SECONDS,
         metavar="SECONDS",
         help="Policy evolving: a job holds its cores so much longer than it runs; default 0.",
+    ),
+    "preemptible": click.option(
+        "--preemptible",
+        metavar="TYPE,…",
+        help="Policy evolving: types of jobs that requests may stop where nothing is idle; they begin anew.",
+    ),
+    "shrinkable": click.option(
+        "--shrinkable",
+        metavar="TYPE,…",
+        help="Policy evolving: types of jobs that requests may shrink, to half of their cores.",
     ),
     "reservation_depth": click.option(
         "--reservation-depth",
@@ -145,8 +156,10 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     from ..simulation.report import to_json
 
     _check(workload, options, foreign)
-    chosen, seed = _chosen(options), options["seed"] or 0
-    played = simulate_evolving(WORKLOADS[workload](seed), chosen)
+    seed = options["seed"] or 0
+    made = WORKLOADS[workload](seed)
+    chosen = _chosen(made, options)
+    played = simulate_evolving(made, chosen)
     settings = _settings(options, chosen, seed)
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], evolving_jobs_csv(played.run))
@@ -166,13 +179,27 @@ def _check(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> N
             raise OptionError(f"{_flag(name)} is not for --policy {EVOLVING}")
 
 
-def _chosen(options: dict[str, Any]) -> EvolvingOptions:
-    from ..runtime.evolving.iteration import Depths
+def _types(workload: EvolvingWorkload, name: str, options: dict[str, Any]) -> frozenset[str]:
+    """Return the types of jobs that an option names."""
+    if options[name] is None:
+        return frozenset()
+    known = {job.kind for job in workload.jobs}
+    given = frozenset(options[name].split(","))
+    for one in sorted(given - known):
+        raise OptionError(f"{_flag(name)}: {one!r} is not one of {', '.join(sorted(known))}")
+    return given
+
+
+def _chosen(workload: EvolvingWorkload, options: dict[str, Any]) -> EvolvingOptions:
+    from ..runtime.evolving.iteration import Depths, default_depths
     from ..simulation.evolving.loop import Setting
-    from ..simulation.evolving.run import EvolvingOptions, default_depths
+    from ..simulation.evolving.run import EvolvingOptions
 
     serve_by = options["serve_by"] or "iteration"
     default = default_depths(serve_by)
+    for name in ("preemptible", "shrinkable"):
+        if options[name] is not None and serve_by != "iteration":
+            raise OptionError(f"{_flag(name)} needs --serve-by iteration, not {serve_by}")
     given = (options["reservation_depth"], options["reservation_delay_depth"])
     return EvolvingOptions(
         serve_by=serve_by,
@@ -187,6 +214,8 @@ def _chosen(options: dict[str, Any]) -> EvolvingOptions:
             by_table=options["det"] != "remaining",
             interval_s=options["interval_s"],
             overhead_s=options["job_overhead_s"] or 0.0,
+            preemptible=_types(workload, "preemptible", options),
+            malleable=_types(workload, "shrinkable", options),
         ),
     )
 
@@ -203,6 +232,8 @@ def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> di
         "det": options["det"] or "table",
         "interval_s": setting.interval_s,
         "job_overhead_s": setting.overhead_s,
+        "preemptible": options["preemptible"],
+        "shrinkable": options["shrinkable"],
         "reservation_depth": chosen.chosen_depths.reservation,
         "reservation_delay_depth": chosen.chosen_depths.delay,
     }

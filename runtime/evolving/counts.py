@@ -41,7 +41,7 @@ class CountRunning:
 
     Attributes:
         end_s: of its walltime.
-        rank: the higher, the sooner it is preempted.
+        rank: the higher, the sooner it is preempted or shrunk.
         preemptible: it may be stopped for a request, and waits again.
         least: cores that it can shrink to; None: it cannot.
     """
@@ -182,7 +182,7 @@ class CountBoard:
                 stopped.append(job.id)
                 need -= job.cores
         shrunk: list[tuple[str, int]] = []
-        for job in self._running.values():
+        for job in sorted(self._running.values(), key=lambda job: (-job.rank, job.id)):
             can_give = shrinks and job.least is not None and job.id not in {*stopped, request.job}
             give = min(need, job.cores - (job.least or 0)) if can_give else 0
             if give > 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -14,8 +14,10 @@ from ...auction.spot import resources_of
 from ...bidgen.columns import columns_of
 from ...cluster.errors import AwardError
 from ...cluster.jobs import RunningJob
+from ...cluster.nodes import Resources
 from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
+from .auctioned import AwardedBoard, award, budgets_of
 from .changes import held_less, parts_of, with_started
 from .fairness import Accounts, Delay, Fairness
 from .iteration import Answer, Depths, serve, started
@@ -105,8 +107,9 @@ def evolve(
     fairness: Fairness,
     accounts: Accounts,
     depths: Depths,
+    auction: StepOptions | None = None,
 ) -> Evolution:
-    """Make one extended iteration (algorithm 2).
+    """Make one extended iteration (algorithm 2), or one auction of requests and queue.
 
     A request of a job that has just given back all that it had comes to nothing: the job has ended.
 
@@ -115,7 +118,8 @@ def evolve(
         requests: of its running jobs, checked.
         fairness: the configuration.
         accounts: delays so far.
-        depths: of reservations.
+        depths: of reservations; an auction's are its own options'.
+        auction: its options; None: the extended iteration. An auction takes from idle nodes only.
 
     Raises:
         InputError: running jobs' ends have nothing to be compared with.
@@ -124,8 +128,10 @@ def evolve(
     snapshot = released(snapshot, requests.releases)
     running = {job.id: job for job in snapshot.running}
     asked = [DynamicRequest(ask=ask, job=running[ask.job]) for ask in requests.asks if ask.job in running]
-    board = SnapshotBoard(snapshot, requests)
     queue = _queue(snapshot)
+    if auction is not None:
+        return _auctioned(snapshot, asked, queue, fairness, accounts, depths, auction)
+    board = SnapshotBoard(snapshot, requests)
     served = serve(board, asked, queue, depths, fairness, accounts)
     after = served.board
     if not isinstance(after, SnapshotBoard):
@@ -142,6 +148,44 @@ def evolve(
     )
 
 
+def _auctioned(
+    snapshot: Snapshot,
+    asked: list[DynamicRequest],
+    queue: list[QueuedJob],
+    fairness: Fairness,
+    accounts: Accounts,
+    depths: Depths,
+    options: StepOptions,
+) -> Evolution:
+    """Let requests and queue bid, measure the awards together, and keep what is fair."""
+    accounts = accounts.rolled(fairness, snapshot.time or 0.0)
+    board = SnapshotBoard(snapshot, Requests())
+    budgets = budgets_of(board, asked, queue, fairness, accounts, depths.delay)
+    bidding, refused = list(asked), dict[str, Answer[DynamicRequest, NodeGrant]]()
+    while True:
+        won = award(snapshot, bidding, budgets, options)
+        granted = AwardedBoard(snapshot, won.requests)
+        served = serve(granted, bidding, queue, depths, fairness, accounts)
+        unfair = [one for one in served.answers if one.grant is None and one.request.job.id in won.requests]
+        if not unfair:
+            break
+        # Nodes of a request that is unfair beside others are for the others.
+        refused |= {one.request.job.id: one for one in unfair}
+        bidding = [one for one in bidding if one.job.id not in refused]
+    answers = {one.request.job.id: one for one in served.answers} | refused
+    demands = {job.id: job for job in queue}
+    starts = tuple(_started(demands[name], nodes, snapshot) for name, nodes in won.jobs.items())
+    after = served.board
+    if not isinstance(after, SnapshotBoard):
+        raise AwardError("a board of another kind came back")
+    return Evolution(
+        snapshot=with_started(after.snapshot, starts),
+        answers=tuple(answers[request.job.id] for request in asked),
+        started=starts,
+        accounts=served.accounts,
+    )
+
+
 def _queue(snapshot: Snapshot) -> list[QueuedJob]:
     columns = columns_of(snapshot)
     queue = queue_of(snapshot, columns, StepOptions(window=max(1, min(len(snapshot.jobs), 10**7))))
@@ -150,11 +194,15 @@ def _queue(snapshot: Snapshot) -> list[QueuedJob]:
 
 def _running(job: QueuedJob, board: SnapshotBoard, snapshot: Snapshot) -> RunningJob:
     names = tuple(node.name for node in snapshot.nodes)
+    return _started(job, resources_of(job.demand, board.spots[job.id], names), snapshot)
+
+
+def _started(job: QueuedJob, nodes: Mapping[str, Resources], snapshot: Snapshot) -> RunningJob:
     limit = job.owner.time_limit_s
     return RunningJob(
         id=job.id,
-        nodes=resources_of(job.demand, board.spots[job.id], names),
-        end_time=None if limit is None else board.now_s + limit,
+        nodes=nodes,
+        end_time=None if limit is None else (snapshot.time or 0.0) + limit,
         user=job.owner.user,
         group=job.owner.group,
         account=job.owner.account,

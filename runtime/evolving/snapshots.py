@@ -201,7 +201,7 @@ class SnapshotBoard:
             if time >= end:
                 return inf
             reader = DemandReader(self.snapshot, self._planner.columns)
-            found = reader.read(_job_of(request, self.snapshot, frozenset(), time), 0)
+            found = reader.read(job_of(request, self.snapshot, frozenset(), time), 0)
             if not isinstance(found, Demand):
                 return inf
             if self._planner.fits_at(found, time, end - time):
@@ -215,13 +215,11 @@ def _placed(request: DynamicRequest, snapshot: Snapshot) -> dict[str, Resources]
     at = replace(snapshot, limits=limits)
     columns, topology = columns_of(at), topology_of(at)
     reader = DemandReader(at, columns)
-    own = [columns.index[name] for name in request.job.nodes]
-    order = sorted(range(len(columns.names)), key=lambda node: min(abs(node - one) for one in own))
-    names = [columns.names[node] for node in order]
-    size = len(own)
+    names = nearest_names(at, request.job)
+    size = len(request.job.nodes)
     while True:
         excluded = frozenset(names[size:])
-        demand = reader.read(_job_of(request, at, excluded, at.time or 0.0), 0)
+        demand = reader.read(job_of(request, at, excluded, at.time or 0.0), 0)
         if isinstance(demand, Demand):
             spot = place_alone(demand, columns, topology)
             if spot is not None:
@@ -229,6 +227,14 @@ def _placed(request: DynamicRequest, snapshot: Snapshot) -> dict[str, Resources]
         if size >= len(names):
             return None
         size *= 2
+
+
+def nearest_names(snapshot: Snapshot, job: RunningJob) -> list[str]:
+    """Return all nodes by name, those next to a job's own first, in the snapshot's order."""
+    names = [node.name for node in snapshot.nodes]
+    own = [place for place, name in enumerate(names) if name in job.nodes]
+    order = sorted(range(len(names)), key=lambda node: min(abs(node - one) for one in own))
+    return [names[node] for node in order]
 
 
 def _without_jobs(snapshot: Snapshot) -> Iterator[Limit]:
@@ -239,7 +245,7 @@ def _without_jobs(snapshot: Snapshot) -> Iterator[Limit]:
             yield replace(limit, most=most)
 
 
-def _job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str], since: float) -> Job:
+def job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str], since: float) -> Job:
     """Return a request as a job that runs until its job's walltime ends."""
     ask, job = request.ask, request.job
     left = None if job.end_time is None else max(1, ceil(max(job.end_time - since, OVERDUE_S)))

@@ -1,16 +1,14 @@
 """Requests as bids: one program trades a dynamic request against queued jobs (auction/decide.py).
 
 A request bids on nodes near its job's own, above every queued job, as the extended iteration serves requests
-first. What a user may still be put off by is a licence of the engine, in milliseconds: a request takes of it
-what its grant alone would delay that user's jobs. Delays of several grants may add up to more than each
-alone: awards are measured once more, together, before they count.
+first; limits on delays are licences of the engine (runtime/evolving/budgets.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil, floor, inf
+from math import ceil
 
 import numpy as np
 
@@ -20,17 +18,17 @@ from ...auction.spot import Spot
 from ...auction.state import Hold, State
 from ...bidgen.columns import Capacity, columns_of
 from ...bidgen.demand import Demand, DemandReader
-from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
 from ...cluster.snapshot import Snapshot
-from ...runtime.evolving.counts import CountBoard, CountGrant, CountJob, CountRequest
-from ...runtime.evolving.fairness import Accounts, Delay, DelayPolicy, Fairness, credentials
+from ...runtime.evolving.budgets import Budgets
+from ...runtime.evolving.counts import CountBoard, CountJob, CountRequest
+from ...runtime.evolving.fairness import Accounts, DelayPolicy, Fairness
 from ...runtime.evolving.iteration import Depths, delays_of, planned, serve
 from ...topology.tree import topology_of
 from ..workloads.evolving import EvolvingWorkload
 from .cores import Held
-from .providers import Iteration, Pass, View
+from .providers import Granted, Iteration, Pass, View
 
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
@@ -38,7 +36,6 @@ _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
 _FIRST = 2**32
 #: A request bids on the nearest nodes that have so many times its cores free.
 _ROOM = 2
-_MS = 1000
 
 
 class Auctioned(Iteration):
@@ -94,8 +91,10 @@ class Auctioned(Iteration):
         self.accounts = served.accounts
         return Pass(
             starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
-            grants=[(answer.request, awarded[_name(answer.request)]) for answer in fair],
-            delays={answer.request.job: answer.delays for answer in served.answers},
+            grants=[
+                Granted(request=answer.request, held=awarded[_name(answer.request)], delays=answer.delays)
+                for answer in fair
+            ],
         )
 
     def _awarded(
@@ -105,10 +104,10 @@ class Auctioned(Iteration):
         room = sum(view.free)
         if room < min([one.cores for one in requests] + [one.cores for one in jobs]):
             return {}
-        budgets, costs = self._budgets(view, requests)
+        budgets = self._budgets(view, requests)
         snapshot = replace(
             self._snapshot,
-            licenses={name: License(total=count, free=count) for name, count in budgets.items()},
+            licenses={name: License(total=count, free=count) for name, count in budgets.left.items()},
         )
         columns = columns_of(snapshot)
         columns.free.cores[:] = view.free
@@ -116,7 +115,7 @@ class Auctioned(Iteration):
         reader = DemandReader(snapshot, columns)
         demands: list[Demand] = []
         asked = [
-            _job_of(request, view, costs.get(request.job, {}), _FIRST + len(requests) - place)
+            _job_of(request, view, budgets.costs.get(request.job, {}), _FIRST + len(requests) - place)
             for place, request in enumerate(requests)
         ] + [_queued(job, _FIRST - place) for place, job in enumerate(jobs)]
         for job in asked:
@@ -133,50 +132,19 @@ class Auctioned(Iteration):
             for start in decision.starts
         }
 
-    def _budgets(
-        self, view: View, requests: Sequence[CountRequest]
-    ) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-        """Return what is left of each limit that a request would touch, and what each would take, in ms."""
-        fairness = self._fairness
-        budgets: dict[str, int] = {}
-        costs: dict[str, dict[str, int]] = {}
-        if fairness.policy is DelayPolicy.NONE or not requests:
-            return budgets, costs
+    def _budgets(self, view: View, requests: Sequence[CountRequest]) -> Budgets:
+        """Return what is left of each limit that a request would touch, and what each would take."""
+        found = Budgets(self._fairness, self.accounts)
+        if self._fairness.policy is DelayPolicy.NONE or not requests:
+            return found
         board = CountBoard(self._cores, view.now_s, view.running)
         _, before = planned(board, view.queue, self._depths.delay)
         measured = [job for job in view.queue if job.id in before]
         for request in requests:
-            found: tuple[CountGrant, CountBoard] | None = next(board.grants(request), None)
-            if found is None:
-                continue
-            _, after = planned(found[1], measured, len(measured) + 1)
-            taken = costs.setdefault(request.job, {})
-            for delay in delays_of(measured, before, after):
-                if not (delay.owner.user and delay.owner.user == request.owner.user):
-                    self._add(delay, budgets, taken)
-        return budgets, costs
-
-    def _add(self, delay: Delay, budgets: dict[str, int], taken: dict[str, int]) -> None:
-        for kind, name in credentials(delay.owner):
-            limits, policy = self._fairness.of(kind, name), self._fairness.policy
-            rows = (
-                (
-                    f"delay of {kind} {name}",
-                    limits.target_s if policy.limits_intervals else 0.0,
-                    self.accounts.targets.get((kind, name), 0.0),
-                ),
-                (
-                    f"delay of job {delay.job} by {kind}",
-                    limits.single_s if policy.limits_jobs else 0.0,
-                    self.accounts.singles.get(delay.job, 0.0),
-                ),
-                (f"delay of {kind} {name} is forbidden", 1e-3 if limits.permitted is False else 0.0, 1e-3),
-            )
-            for label, limit, used in rows:
-                if limit:
-                    budgets[label] = max(0, floor(_MS * (limit - used)))
-                    cost = LARGEST_COUNT if delay.seconds == inf else ceil(_MS * delay.seconds)
-                    taken[label] = min(LARGEST_COUNT, taken.get(label, 0) + cost)
+            for _, granted in board.grants(request):
+                _, after = planned(granted, measured, len(measured) + 1)
+                found.add(request.job, request.owner, delays_of(measured, before, after))
+        return found
 
 
 def _first_to_drain(queue: Sequence[CountJob]) -> Sequence[CountJob]:

@@ -13,7 +13,7 @@ from ...runtime.evolving.fairness import Delay
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .cores import Held, NodeCores
-from .providers import Pass, Provider, View
+from .providers import Granted, Provider, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,8 @@ class Playing:
         grown_s: when it was granted its cores, None: never.
         asked: how often.
         core_s: core-seconds up to ``since_s``.
+        place: in the order of arrivals.
+        events: of its end and its requests, that are to come.
     """
 
     job: EvolvingJob
@@ -51,6 +53,8 @@ class Playing:
     grown_s: float | None = None
     asked: int = 0
     core_s: float = 0.0
+    place: int = 0
+    events: list[int] = field(default_factory=list)
 
     @property
     def cores(self) -> int:
@@ -60,13 +64,19 @@ class Playing:
 
 @dataclass(slots=True, kw_only=True)
 class EvolvingRun:
-    """A finished simulation: every job's record, and every grant."""
+    """A finished simulation: every job's record, and every grant.
+
+    ``lost_core_s``: of jobs that were preempted, which begin anew.
+    """
 
     workload: EvolvingWorkload
     played: dict[str, Playing] = field(default_factory=dict)
     grants: list[Granting] = field(default_factory=list)
     requests: int = 0
     passes: int = 0
+    preemptions: int = 0
+    shrinks: int = 0
+    lost_core_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +88,16 @@ class Setting:
         by_table: a job that grew takes the table's time, else what is left is scaled.
         interval_s: jobs start at multiples of it only, requests are served at once; None: after every event.
         overhead_s: seconds that every job holds its cores for after its end.
+        preemptible: types of jobs that may be stopped for a request, and begin anew.
+        malleable: types of jobs that may shrink to half of their cores for a request.
     """
 
     serves: bool = True
     by_table: bool = True
     interval_s: float | None = None
     overhead_s: float = 0.0
+    preemptible: frozenset[str] = frozenset()
+    malleable: frozenset[str] = frozenset()
 
 
 def play_evolving(workload: EvolvingWorkload, provider: Provider, setting: Setting) -> EvolvingRun:
@@ -112,9 +126,8 @@ class _System:
         self._cores = NodeCores(workload.nodes, workload.cores_per_node)
         # Waiting jobs with what orders them: those that drain first, then by time.
         self._waiting: list[tuple[bool, int, CountJob]] = []
-        self._arrived = 0
         self._running: dict[str, Playing] = {}
-        self._ends: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._asking: list[CountRequest] = []
         # Requests that wait as jobs, by the job's name.
         self._parents: dict[str, str] = {}
@@ -128,7 +141,7 @@ class _System:
             case EventKind.END:
                 self._end(self._jobs[event.job].id, event.time)
             case EventKind.REQUEST:
-                self._ask(self._jobs[event.job].id, event.time)
+                self._ask(self._jobs[event.job].id, event)
             case EventKind.ARRIVAL:
                 self._arrive(self._jobs[event.job])
             case EventKind.PASS:
@@ -147,20 +160,23 @@ class _System:
         self._enqueue(asked)
 
     def _enqueue(self, asked: CountJob) -> None:
-        insort(self._waiting, (not asked.drains, self._arrived, asked), key=lambda one: one[:2])
-        self._arrived += 1
+        """Let a job wait: in order of arrival, also where it comes back."""
+        place = self._places.setdefault(asked.id, len(self._places))
+        insort(self._waiting, (not asked.drains, place, asked), key=lambda one: one[:2])
 
     def _end(self, name: str, now: float) -> None:
         played = self._running.pop(name)
         played.core_s += (now - played.since_s) * played.cores
         self._cores.give(played.held)
-        del self._ends[name]
         self._waiting = [one for one in self._waiting if self._parents.get(one[2].id) != name]
         self._asking = [request for request in self._asking if request.job != name]
 
-    def _ask(self, name: str, now: float) -> None:
-        played = self._running.get(name)
-        if played is None or played.grown_s is not None:
+    def _ask(self, name: str, event: Event) -> None:
+        played, now = self._running.get(name), event.time
+        if played is None:
+            return
+        played.events.remove(event.sequence)
+        if played.grown_s is not None:
             return
         played.asked += 1
         self.run.requests += 1
@@ -201,11 +217,16 @@ class _System:
             requests=tuple(self._asking),
             free=tuple(self._cores.free),
             held={name: played.held for name, played in self._running.items()},
+            static={name: played.static_cores for name, played in self._running.items()},
         )
         found = self._provider.step(view, starts=starts)
         self._asking.clear()
-        for request, held in found.grants:
-            self._grow(request, held, now, found)
+        for granted in found.grants:
+            for name in granted.preempted:
+                self._preempt(name, now)
+            for name, cores in granted.shrunk:
+                self._shrink(name, cores, now)
+            self._grow(granted, now)
         for job, held in found.starts:
             self._begin(job, held, now)
 
@@ -224,7 +245,9 @@ class _System:
             cores=played.cores,
             end_s=played.walltime_end_s,
             owner=Credentials(user=played.job.user),
-            rank=played.static_cores,
+            rank=played.place,
+            preemptible=played.job.kind in self._setting.preemptible,
+            least=-(-played.static_cores // 2) if played.job.kind in self._setting.malleable else None,
         )
 
     def _begin(self, job: CountJob, held: Held | None, now: float) -> None:
@@ -232,7 +255,7 @@ class _System:
         parent = self._parents.pop(job.id, None)
         if parent is not None:
             request = CountRequest(job=parent, cores=job.cores, owner=job.owner)
-            self._grow(request, held, now, Pass())
+            self._grow(Granted(request=request, held=held), now)
             return
         if job.id in self.run.played:
             raise AwardError(f"job {job.id} starts twice, again at {now:g}")
@@ -252,13 +275,16 @@ class _System:
             static_cores=job.cores,
             since_s=now,
         )
+        played.place = self._places[job.id]
+        played.events = [self._events.push(end, EventKind.END, number)]
+        played.events += [
+            self._events.push(now + seconds, EventKind.REQUEST, number) for seconds in evolving.asks_s
+        ]
         self._running[job.id] = self.run.played[job.id] = played
-        self._ends[job.id] = self._events.push(end, EventKind.END, number)
-        for seconds in evolving.asks_s:
-            self._events.push(now + seconds, EventKind.REQUEST, number)
 
-    def _grow(self, request: CountRequest, held: Held | None, now: float, found: Pass) -> None:
+    def _grow(self, granted: Granted, now: float) -> None:
         """Give a job its cores, and let it end as early as they make it."""
+        request, held = granted.request, granted.held
         name, played = request.job, self._running[request.job]
         if played.grown_s is not None:
             raise AwardError(f"job {name} grows twice, again at {now:g}")
@@ -266,16 +292,55 @@ class _System:
             held = self._cores.take(request.cores, near=played.held)
         else:
             self._cores.hold(held)
-        played.core_s += (now - played.since_s) * played.cores
-        played.since_s, played.grown_s = now, now
+        self._account(played, now)
+        played.grown_s = now
         for node, count in held.items():
             played.held[node] = played.held.get(node, 0) + count
         run = played.job.run_s(now - played.start_s, by_table=self._setting.by_table)
-        played.end_s = min(played.end_s, played.start_s + run + self._setting.overhead_s)
-        self._events.cancel(self._ends[name])
-        self._ends[name] = self._events.push(played.end_s, EventKind.END, self._number[name])
-        delays = found.delays.get(name, ())
-        self.run.grants.append(Granting(time_s=now, job=name, cores=request.cores, delays=delays))
+        self._ends_at(played, min(played.end_s, played.start_s + run + self._setting.overhead_s))
+        self.run.grants.append(Granting(time_s=now, job=name, cores=request.cores, delays=granted.delays))
+
+    def _account(self, played: Playing, now: float) -> None:
+        played.core_s += (now - played.since_s) * played.cores
+        played.since_s = now
+
+    def _ends_at(self, played: Playing, end_s: float) -> None:
+        played.end_s = end_s
+        self._events.cancel(played.events[0])
+        played.events[0] = self._events.push(end_s, EventKind.END, self._number[played.job.id])
+
+    def _preempt(self, name: str, now: float) -> None:
+        """Stop a job: it waits again, where it stood, and what it did is lost."""
+        played = self._running[name]
+        self._account(played, now)
+        for sequence in played.events:
+            self._events.cancel(sequence)
+        self._end(name, now)
+        del self.run.played[name]
+        self.run.preemptions += 1
+        self.run.lost_core_s += played.core_s
+        self._arrive(played.job)
+
+    def _shrink(self, name: str, cores: int, now: float) -> None:
+        """Take cores from a malleable job, from its last nodes: what is left takes longer, linearly."""
+        played = self._running[name]
+        self._account(played, now)
+        before = played.cores
+        given: Held = {}
+        for node in sorted(played.held, reverse=True):
+            count = min(cores - sum(given.values()), played.held[node])
+            if count:
+                given[node] = count
+        self._cores.give(given)
+        played.held = {
+            node: count - given.get(node, 0)
+            for node, count in played.held.items()
+            if count > given.get(node, 0)
+        }
+        slower = before / played.cores
+        played.walltime_end_s = now + (played.walltime_end_s - now) * slower
+        self._ends_at(played, now + (played.end_s - now) * slower)
+        self.run.shrinks += 1
 
     def close(self) -> EvolvingRun:
         """Return the run; nothing may be left."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from ...runtime.evolving.counts import CountBoard, CountJob, CountRequest, CountRunning
 from ...runtime.evolving.fairness import Accounts, Delay, Fairness
 from ...runtime.evolving.iteration import Depths, serve, started
-from ...simulation.workloads.evolving import EvolvingJob
+from ..workloads.evolving import EvolvingJob
 from .cores import Held
 
 
@@ -24,6 +24,7 @@ class View:
         requests: of running jobs, by time.
         free: cores on each node.
         held: what each running job holds.
+        static: how many cores each of them had at its start.
     """
 
     now_s: float
@@ -32,21 +33,37 @@ class View:
     requests: Sequence[CountRequest]
     free: Sequence[int]
     held: dict[str, Held]
+    static: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """A request that is granted.
+
+    Attributes:
+        request: it.
+        held: its cores by node, where the provider chose them.
+        preempted: jobs that stop for it and wait again.
+        shrunk: jobs that give up so many cores for it.
+        delays: of queued jobs.
+    """
+
+    request: CountRequest
+    held: Held | None = None
+    preempted: tuple[str, ...] = ()
+    shrunk: tuple[tuple[str, int], ...] = ()
+    delays: tuple[Delay, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class Pass:
-    """What a provider decides.
+    """What a provider decides: requests that are granted, in order, then jobs that start.
 
-    Attributes:
-        starts: jobs that start, with their cores where the provider chose them.
-        grants: requests that are granted, with their cores where the provider chose them.
-        delays: of queued jobs, by granted job.
+    Jobs come with their cores where the provider chose them.
     """
 
     starts: list[tuple[CountJob, Held | None]] = field(default_factory=list)
-    grants: list[tuple[CountRequest, Held | None]] = field(default_factory=list)
-    delays: dict[str, tuple[Delay, ...]] = field(default_factory=dict)
+    grants: list[Granted] = field(default_factory=list)
 
 
 class Provider(Protocol):
@@ -94,9 +111,15 @@ class Iteration:
         self.accounts = served.accounts
         found = Pass()
         for answer in served.answers:
-            if answer.grant is not None:
-                found.grants.append((answer.request, None))
-                found.delays[answer.request.job] = answer.delays
+            grant = answer.grant
+            if grant is not None:
+                granted = Granted(
+                    request=answer.request,
+                    preempted=grant.preempted,
+                    shrunk=grant.shrunk,
+                    delays=answer.delays,
+                )
+                found.grants.append(granted)
         if starts:
             found.starts = [(job, None) for job in started(served.board, view.queue, self._depths)[0]]
         return found
@@ -121,13 +144,13 @@ class Reserved(Iteration):
     def step(self, view: View, *, starts: bool) -> Pass:
         """Grant from the partition; start on the rest."""
         found = Pass()
-        free = self._partition - sum(job.cores - job.rank for job in view.running)
+        free = self._partition - sum(job.cores - view.static[job.id] for job in view.running)
         for request in view.requests:
             if request.cores <= free:
                 free -= request.cores
-                found.grants.append((request, None))
+                found.grants.append(Granted(request=request))
         if starts:
-            static = [replace(job, cores=job.rank) for job in view.running]
+            static = [replace(job, cores=view.static[job.id]) for job in view.running]
             board = CountBoard(self._cores, view.now_s, static)
             found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]
         return found
@@ -142,7 +165,7 @@ class Preallocated(Iteration):
 
     def step(self, view: View, *, starts: bool) -> Pass:
         """Grant everything: it is held already."""
-        found = Pass(grants=[(request, {}) for request in view.requests])
+        found = Pass(grants=[Granted(request=request, held={}) for request in view.requests])
         if starts:
             board = CountBoard(self._cores, view.now_s, view.running)
             found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]

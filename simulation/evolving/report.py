@@ -27,7 +27,7 @@ def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
     makespan = max((played.end_s for played in jobs), default=0.0) - first
     waits = [_wait(played) for played in jobs]
     responses = [played.end_s - played.job.arrival_s for played in jobs]
-    held = fsum(played.core_s for played in jobs)
+    held = fsum(played.core_s for played in jobs) + run.lost_core_s
     static = fsum(played.job.cores * played.job.static_s for played in jobs)
     return {
         "makespan_s": makespan if jobs else None,
@@ -62,6 +62,9 @@ def dynamic_figures(run: EvolvingRun) -> dict[str, Any]:
         "requests": run.requests,
         "granted_cores": sum(grant.cores for grant in run.grants),
         "predicted_delay_s": fsum(delay.seconds for grant in run.grants for delay in grant.delays),
+        "preemptions": run.preemptions,
+        "shrinks": run.shrinks,
+        "lost_core_s": run.lost_core_s,
     }
 
 

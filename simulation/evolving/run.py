@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...cluster.errors import OptionError
 from ...runtime.evolving.fairness import Fairness, begun
-from ...runtime.evolving.iteration import Depths
+from ...runtime.evolving.iteration import Depths, default_depths
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
 from .auctioned import Auctioned
 from .loop import EvolvingRun, Setting, play_evolving
@@ -57,11 +57,6 @@ class Played:
     options: EvolvingOptions
     provider: Provider
     seconds: float
-
-
-def default_depths(serve_by: str) -> Depths:
-    """Return the depths where none are given."""
-    return Depths(reservation=1) if serve_by == "auction" else Depths()
 
 
 def _reserved(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:

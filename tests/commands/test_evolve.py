@@ -83,8 +83,12 @@ def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
 TWO_NODES = {"requests": [{"job": "A", "nodes": 2, "cores_per_node": 8}]}
 
 
-def test_figure_1(files: Files) -> None:
-    found = files.evolve(figure_1(), TWO_NODES)
+BOTH = pytest.mark.parametrize("serve_by", ["iteration", "auction"])
+
+
+@BOTH
+def test_figure_1(files: Files, serve_by: str) -> None:
+    found = files.evolve(figure_1(), TWO_NODES, "--serve-by", serve_by)
     (granted,) = found["granted"]
     assert granted["job"] == "A"
     assert {name: use["cores"] for name, use in granted["nodes"].items()} == {"n4": 8, "n5": 8}
@@ -92,14 +96,35 @@ def test_figure_1(files: Files) -> None:
     assert (found["started"], found["waiting"]) == ([], 1)
 
 
-def test_figure_1_with_a_limit(files: Files) -> None:
+@BOTH
+def test_figure_1_with_a_limit(files: Files, serve_by: str) -> None:
     path = files.folder / "maui.cfg"
     for limit, granted in ((4 * HOUR, 1), (4 * HOUR - 1, 0)):
         path.write_text(f"DFSPOLICY DFSSINGLEJOBDELAY\nUSERCFG[c] DFSSINGLEDELAYTIME={limit}\n")
-        found = files.evolve(figure_1(), TWO_NODES, "--fairness", str(path))
+        found = files.evolve(figure_1(), TWO_NODES, "--fairness", str(path), "--serve-by", serve_by)
         assert len(found["granted"]) == granted
         assert len(found["refused"]) == 1 - granted
-    assert "user c" in found["refused"][0]["reason"]
+    if serve_by == "iteration":
+        assert "user c" in found["refused"][0]["reason"]
+
+
+def test_an_auction_trades_requests_against_each_other(files: Files) -> None:
+    # Either delays C by four hours; together they would be the same four, but each takes all of the budget.
+    snapshot = figure_1()
+    snapshot["running"][1]["end_time"] = 8 * HOUR
+    snapshot["jobs"][0]["nodes"] = 2
+    asked = {"requests": [{"job": name, "nodes": 1, "cores_per_node": 8} for name in "AB"]}
+    found = files.evolve(snapshot, asked, "--serve-by", "auction", "--fairness", f"target:{8 * HOUR}")
+    assert [one["job"] for one in found["granted"]] == ["A"]
+    found = files.evolve(snapshot, asked, "--serve-by", "auction")
+    assert [one["job"] for one in found["granted"]] == ["A", "B"]
+    found = files.evolve(snapshot, asked, "--serve-by", "auction", "--fairness", "target:1")
+    assert not found["granted"]
+    assert [one["job"] for one in found["started"]] == ["C"]
+
+
+def test_an_auction_takes_from_idle_nodes_only(files: Files) -> None:
+    assert "idle" in files.refused(figure_1(), {"preemptible": ["B"]}, "--serve-by", "auction")
 
 
 def test_accounts_survive_a_restart(files: Files) -> None:
@@ -240,6 +265,7 @@ def test_a_snapshot_without_time(files: Files) -> None:
     queue=st.lists(st.tuples(st.integers(1, 48), st.integers(1, 9)), max_size=5),
     cores=st.integers(1, 40),
     limit=st.integers(1, 9),
+    serve_by=st.sampled_from(["iteration", "auction"]),
 )
 def test_no_core_is_held_twice_and_no_limit_exceeded(
     files: Files,
@@ -247,6 +273,7 @@ def test_no_core_is_held_twice_and_no_limit_exceeded(
     queue: list[tuple[int, int]],
     cores: int,
     limit: int,
+    serve_by: str,
 ) -> None:
     snapshot = figure_1(
         running=[
@@ -265,7 +292,7 @@ def test_no_core_is_held_twice_and_no_limit_exceeded(
     )
     out = files.folder / "after.json"
     asked = {"requests": [{"job": f"R{number}", "cores": cores} for number in range(len(running))]}
-    options = ["--fairness", f"target:{limit * HOUR}", "--snapshot-out", str(out)]
+    options = ["--fairness", f"target:{limit * HOUR}", "--snapshot-out", str(out), "--serve-by", serve_by]
     found = files.evolve(snapshot, asked, *options)
     assert sum(delay["seconds"] for one in found["granted"] for delay in one["delays"]) <= limit * HOUR
     after = load_snapshot(out)  # which refuses nodes that are held twice

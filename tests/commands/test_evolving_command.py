@@ -77,6 +77,13 @@ def test_rivals(capsys: pytest.CaptureFixture[str], serve_by: str) -> None:
     assert found["dynamic"]["satisfied"] > 0
 
 
+def test_preemption_and_shrinking(capsys: pytest.CaptureFixture[str]) -> None:
+    found = played(capsys, "--preemptible", "A", "--shrinkable", "L,M")
+    assert found["dynamic"]["preemptions"] > 0
+    assert found["dynamic"]["lost_core_s"] > 0
+    assert found["preemptible"] == "A"
+
+
 def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "quadflow", "--policy", "evolving", "--format", "json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["wait_by_type"]) == {"Cylinder", "FlatPlate", "rigid"}
@@ -91,6 +98,8 @@ def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
         (["--fairness-decay", "0.5"], "--fairness-decay"),
         (["--dynamic-partition", "8"], "--dynamic-partition"),
         (["--serve-by", "partition", "--dynamic-partition", "120"], "120"),
+        (["--preemptible", "A,X"], "'X'"),
+        (["--shrinkable", "L", "--serve-by", "merge"], "--shrinkable"),
         (["--order", "sjf"], "--order"),
         (["--processors", "120"], "--processors"),
         (["--gantt", "x.png"], "--gantt"),

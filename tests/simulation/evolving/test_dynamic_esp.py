@@ -45,6 +45,7 @@ def _check(run: EvolvingRun) -> None:
         assert played.start_s >= played.job.arrival_s
         extra = played.cores - played.static_cores
         changes += [(played.start_s, played.static_cores), (played.end_s, -played.cores)]
+        assert played.core_s > 0
         if extra:
             assert played.grown_s is not None
             changes.append((played.grown_s, extra))
@@ -253,6 +254,33 @@ def test_an_auction_of_requests_and_queue() -> None:
         run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", fairness=fairness)).run
         _check(run)
         assert _largest_delay(run, 1000, 0.0) <= limit
+
+
+def test_preemptible_jobs_begin_anew() -> None:
+    options = EvolvingOptions(setting=Setting(preemptible=frozenset("A")))
+    run = simulate_evolving(dynamic_esp(1), options).run
+    _check(run)
+    assert run.preemptions
+    assert run.lost_core_s > 0
+    assert len(run.grants) > len(_run(1, EvolvingOptions()).grants)
+    for played in run.played.values():
+        if played.job.kind == "A":
+            assert played.end_s - played.start_s == pytest.approx(267)
+    values = evolving_metrics(run)
+    held = sum(played.core_s for played in run.played.values()) + run.lost_core_s
+    assert (values["cpu_utilization"] or 0) * (values["makespan_s"] or 0) * 120 == pytest.approx(held)
+
+
+def test_shrinkable_jobs_take_longer_and_hold_less() -> None:
+    options = EvolvingOptions(setting=Setting(malleable=frozenset("LM")))
+    run = simulate_evolving(dynamic_esp(1), options).run
+    assert run.shrinks
+    assert len(run.grants) > len(_run(1, EvolvingOptions()).grants)
+    for played in run.played.values():
+        if played.job.kind in "LM":
+            # Linear speedup: the core-seconds stay.
+            assert played.core_s == pytest.approx(played.static_cores * played.job.static_s)
+            assert played.cores >= played.static_cores // 2
 
 
 def test_quadflow_phases() -> None:

@@ -1,0 +1,215 @@
+"""Prabhakaran's figures 7 to 12 (``python benchmarks/evolving_plots.py --figures FOLDER``).
+
+Waits are those of one order of submission; figure 12 is measured here: the time from an application's request
+to its answer, over a unix socket, with and without a queue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean, stdev
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from evolving import Config
+
+from aucsched.cluster.jobs import Job, Request, RunningJob, Span
+from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.snapshot import Snapshot
+from aucsched.negotiation.client import DynState, EvolvingClient
+from aucsched.negotiation.parties import dynsched
+from aucsched.negotiation.parties.dynsched import DynamicState
+from aucsched.negotiation.remote.handshake import Identity
+from aucsched.negotiation.remote.journal import Journal
+from aucsched.negotiation.remote.link import Limits, Listener, address_of
+from aucsched.negotiation.remote.party import Party
+from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
+from aucsched.runtime.evolving.fairness import begun, same_for_every_user
+from aucsched.runtime.evolving.iteration import Depths
+from aucsched.simulation.charts.chart import new_figure, styled
+from aucsched.simulation.evolving.run import simulate_evolving
+from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_DPI = 110
+_NODES, _CORES = 15, 8
+_REPEATS = 20
+_CONFIGS = {
+    "Static": Config("emulated", "Static", serves=False),
+    "Dyn-HP": Config("emulated", "Dyn-HP"),
+    "Dyn-500": Config("emulated", "Dyn-500", target=500),
+    "Dyn-600": Config("emulated", "Dyn-600", target=600),
+}
+_COLOURS = {"Static": "#8a8f98", "Dyn-HP": "#c8641e", "Dyn-500": "#1f5a94", "Dyn-600": "#4b7f52"}
+_FIGURES = {8: ("Static", "Dyn-HP"), 10: ("Static", "Dyn-HP", "Dyn-500"), 11: ("Static", "Dyn-HP", "Dyn-600")}
+
+
+def waits(seed: int) -> dict[str, list[tuple[str, float]]]:
+    """Return type and wait in minutes of each job in order of submission, by configuration."""
+    workload = dynamic_esp(seed)
+    found = {}
+    for name, config in _CONFIGS.items():
+        played = simulate_evolving(workload, config.options).run.played
+        found[name] = [(job.kind, (played[job.id].start_s - job.arrival_s) / 60) for job in workload.jobs]
+    return found
+
+
+def draw_waits(seed: int, folder: Path) -> None:
+    """Draw figures 8 to 11."""
+    found = waits(seed)
+    for number, names in _FIGURES.items():
+        figure, axes = new_figure(2.6, 1, 1, dpi=_DPI)
+        for name in names:
+            values = [wait for _, wait in found[name]]
+            axes.plot(values, color=_COLOURS[name], linewidth=0.8, label=name)
+        _finish(axes, "job, in order of submission", "wait (min)")
+        figure.savefig(folder / f"figure-{number}.png")
+    figure, axes = new_figure(2.6, 1, 1, dpi=_DPI)
+    for name, rows in found.items():
+        values = [wait for kind, wait in rows if kind == "L"]
+        axes.plot(values, color=_COLOURS[name], linewidth=0.8, marker=".", markersize=3, label=name)
+    _finish(axes, "type L job, in order of submission", "wait (min)")
+    figure.savefig(folder / "figure-9.png")
+
+
+def draw_quadflow(folder: Path) -> None:
+    """Draw figure 7: both test cases on 16 processes, on 32, and grown at the last adaptation."""
+    figure, grid = new_figure(2.6, 1, 2, dpi=_DPI)
+    for axes, case, growth in zip(grid, QUADFLOW, (2.0, 0.84 / (0.84 - 0.33)), strict=True):
+        phases = quadflow_phases(case, growth)
+        runs = {
+            "16": [phase.seconds for phase in phases],
+            "32": [phase.on(32, case.threshold) for phase in phases],
+            "16 → 32": [phase.seconds for phase in phases[:-1]] + [phases[-1].on(32, case.threshold)],
+        }
+        for place, (label, seconds) in enumerate(runs.items()):
+            left = 0.0
+            for number, part in enumerate(seconds):
+                shade = 0.25 + 0.6 * number / len(seconds)
+                axes.barh(place, part / 3600, left=left, color=str(shade), edgecolor="white")
+                left += part / 3600
+            axes.text(left, place, f" {left:.1f} h", va="center", fontsize=7)
+            del label
+        axes.set_yticks(range(len(runs)), list(runs))
+        axes.set_xlabel("hours")
+        axes.set_title(case.name, fontsize=8)
+    figure.savefig(folder / "figure-7.png")
+
+
+def _finish(axes: Axes, horizontal: str, vertical: str) -> None:
+    axes.set_xlabel(horizontal)
+    axes.set_ylabel(vertical)
+    axes.set_ylim(bottom=0)
+    axes.legend()
+
+
+@contextmanager
+def _server(folder: Path, *, loaded: bool) -> Iterator[str]:
+    """Run dynsched in a thread, with journal and secret: one job on one of 15 nodes, maybe a workload."""
+    full, none = Resources(cores=_CORES), Resources(cores=0)
+    busy = 5 if loaded else 1
+    running = [RunningJob(id="evolves", nodes={"n00": full}, end_time=10_000.0, user="user06")]
+    if loaded:
+        nodes = {f"n{place:02}": full for place in range(1, busy)}
+        running.append(RunningJob(id="rigid", nodes=nodes, end_time=3600.0, user="user01"))
+    queue = [
+        Job(
+            id=f"J{place}",
+            priority=1000 - place,
+            request=Request(nodes=Span.exactly(11 + place % 4), cores_per_node=_CORES),
+            time_limit_s=600 + 60 * place,
+            user=f"user{place % 9:02}",
+        )
+        for place in range(50 if loaded else 0)
+    ]
+    snapshot = Snapshot(
+        nodes=tuple(
+            Node(name=f"n{place:02}", total=full, free=none if place < busy else full)
+            for place in range(_NODES)
+        ),
+        running=tuple(running),
+        jobs=tuple(queue),
+        time=0.0,
+    )
+    fairness = same_for_every_user(10**8)
+    state = DynamicState(snapshot=snapshot, fairness=fairness, depths=Depths(), accounts=begun(fairness, 0.0))
+    secret = b"of both"
+    identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret)
+    journal = Journal(folder / "server.journal", {"party": "dynsched"})
+    party = Party(state, dynsched.step, journal)
+    link = Listener(address_of(f"unix:{folder}/socket"), identity, Limits(), lambda _: None)
+    is_over = [False]
+    arguments = (party, link, lambda: 0.0, lambda _: None, lambda: is_over[0])
+    thread = Thread(target=serve_applications, args=arguments)
+    thread.start()
+    try:
+        yield f"unix:{folder}/socket"
+    finally:
+        is_over[0] = True
+        thread.join()
+        link.close()
+        journal.close()
+
+
+def overhead(*, loaded: bool, repeats: int) -> dict[int, list[float]]:
+    """Return milliseconds from request to answer, by nodes asked for."""
+    found: dict[int, list[float]] = {}
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            with (
+                _server(folder, loaded=loaded) as address,
+                EvolvingClient("evolves", address, secret=b"of both", journal=folder / "journal") as client,
+            ):
+                client.status()
+                for nodes in range(1, 11):
+                    began = time.perf_counter()
+                    answer = client.request(nodes=nodes, cores_per_node=_CORES)
+                    found.setdefault(nodes, []).append(1000 * (time.perf_counter() - began))
+                    assert answer.state is DynState.GRANTED, answer
+                    client.release(answer.nodes)
+    return found
+
+
+def draw_overhead(folder: Path, repeats: int) -> None:
+    """Measure and draw figure 12, and print it."""
+    figure, axes = new_figure(2.6, 1, 1, dpi=_DPI)
+    for label, loaded in (("no workload", False), ("50 jobs wait, delay depth 5", True)):
+        found = overhead(loaded=loaded, repeats=repeats)
+        axes.errorbar(
+            list(found),
+            [mean(values) for values in found.values()],
+            [stdev(values) if len(values) > 1 else 0 for values in found.values()],
+            marker=".",
+            linewidth=0.8,
+            label=label,
+        )
+        text = ", ".join(f"{nodes}: {mean(values):.1f}" for nodes, values in found.items())
+        print(f"figure 12, {label} (ms by nodes, mean of {repeats}): {text}", flush=True)
+    _finish(axes, "nodes asked for", "request to answer (ms)")
+    figure.savefig(folder / "figure-12.png")
+
+
+def main() -> None:
+    """Draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--figures", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0, help="the order of figures 8 to 11")
+    parser.add_argument("--repeats", type=int, default=_REPEATS, help="of figure 12")
+    options = parser.parse_args()
+    options.figures.mkdir(parents=True, exist_ok=True)
+    with styled():
+        draw_quadflow(options.figures)
+        draw_waits(options.seed, options.figures)
+        draw_overhead(options.figures, options.repeats)
+
+
+if __name__ == "__main__":
+    main()
