@@ -14,6 +14,7 @@ import click
 
 from . import __version__
 from .cluster.errors import AucschedError, InputError, OptionError
+from .commands.groups import Group
 from .commands.outputs import say
 from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
 
@@ -87,7 +88,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when they are called; ``--help`` reads their lines from a table."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -11,6 +11,7 @@ from ..bidgen.demand import Demand, DemandReader, Ineligible
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
+from ..cluster.text import counted
 from .model import MODELS_BY_NAME
 from .options import StepOptions
 
@@ -55,7 +56,7 @@ def queue_of(
     jobs = in_order(snapshot.jobs)
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
-    beyond = f"the {size} jobs of the window have higher priority"
+    beyond = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
         is_beyond = refusal is None and len(waiting) >= size

@@ -18,6 +18,7 @@ from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.guard import Guard
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
+from ..cluster.text import counted
 from ..formats.hostlist import fold
 from .decide import Decision
 from .ledger import FreeState, Short
@@ -50,7 +51,7 @@ def _losers(snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool])
         if demand.job.id in winners:
             continue
         if place >= size:
-            reason, detail = Reason.WINDOW, f"the time limit halved the window to {size} jobs"
+            reason, detail = Reason.WINDOW, f"the time limit halved the window to {counted(size, 'job')}"
         else:
             reason, detail = explainer.why(demand)
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
@@ -185,7 +186,8 @@ class _Explainer:
         count = _free_nodes(eligible, columns.free.cores)
         found = "no nodeset was found in time that" if self._is_over() else "no nodeset"
         held = f"{found} holds {_asked(demand)}"
-        return Reason.NO_FIT, f"{held}; {cores} cores are free on {count} nodes it may use"
+        free = f"{counted(cores, 'core')} {'is' if cores == 1 else 'are'} free on {counted(count, 'node')}"
+        return Reason.NO_FIT, f"{held}; {free} it may use"
 
     def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
@@ -248,9 +250,9 @@ def _asked(demand: Demand) -> str:
         number = f"{counts.minimum}" if counts.is_exact else f"{counts.minimum} to {counts.maximum}"
         parts.append(f"{number} {'empty ' if request.exclusive else ''}nodes")
     if request.cores_per_node is not None:
-        parts.append(f"{request.cores_per_node} cores a node")
+        parts.append(f"{counted(request.cores_per_node, 'core')} a node")
     elif request.cores is not None:
-        parts.append(f"{request.cores} cores")
+        parts.append(counted(request.cores, "core"))
     parts.extend(f"{span.minimum} {name} a node" for name, span in request.gres_per_node.items())
     parts.extend(f"{span.minimum} {name} in all" for name, span in request.gres_total.items())
     if request.memory_mib_per_node:

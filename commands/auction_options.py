@@ -24,6 +24,7 @@ _ANY_PATH = click.Path(allow_dash=True, readable=False)
 
 snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)
 
+
 _AUCTION = tuple(click_option(option, STEP) for option in read_by(STEP))
 _OUTPUT = (
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
@@ -38,6 +39,11 @@ def auction_options(command: _Decorated) -> _Decorated:
     for option in reversed(_AUCTION):
         command = option(command)
     return command
+
+
+top_option = click.option(
+    "--top", type=click.IntRange(1), help="Rows of each table at most; the others are counted."
+)
 
 
 def output_options(command: _Decorated) -> _Decorated:

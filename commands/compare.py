@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .auction_options import auction_options, output_options, snapshot_argument
+from .auction_options import auction_options, output_options, snapshot_argument, top_option
 
 
 @click.command()
@@ -20,8 +20,9 @@ from .auction_options import auction_options, output_options, snapshot_argument
     help="Count the jobs that Slurm's plan starts within so many seconds.",
 )
 @auction_options
+@top_option
 @output_options
-def compare(snapshot: str, within_s: int, form: str, output: str, **options: Any) -> None:
+def compare(snapshot: str, within_s: int, form: str, output: str, top: int | None, **options: Any) -> None:
     """Run the auction over SNAPSHOT; set its award beside first-fit by priority and Slurm's own plan.
 
     Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
@@ -46,4 +47,4 @@ def compare(snapshot: str, within_s: int, form: str, output: str, **options: Any
     if form == "json":
         write_text(output, found.to_json())
         return
-    write_rich(output, lambda console: render_comparison(found, console))
+    write_rich(output, lambda console: render_comparison(found, console, top=top))

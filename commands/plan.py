@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .auction_options import output_options, snapshot_argument
+from .auction_options import output_options, snapshot_argument, top_option
 from .outputs import OUTPUT, progress_over
 
 
@@ -14,8 +14,11 @@ from .outputs import OUTPUT, progress_over
 @snapshot_argument
 @click.option("--jobs", type=click.IntRange(1), help="Plan so many jobs of highest priority; default: all.")
 @click.option("--gantt", type=OUTPUT, help="Chart of all nodes over time (.png, .pdf, .svg).")
+@top_option
 @output_options
-def plan(snapshot: str, jobs: int | None, gantt: Path | None, form: str, output: str) -> None:
+def plan(
+    snapshot: str, jobs: int | None, gantt: Path | None, form: str, output: str, top: int | None
+) -> None:
     """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
 
     Each job in order of priority is given the earliest start beside running jobs, until their ends, advance
@@ -42,4 +45,4 @@ def plan(snapshot: str, jobs: int | None, gantt: Path | None, form: str, output:
     if form == "json":
         write_text(output, found.to_json())
         return
-    write_rich(output, lambda console: render_plan(loaded, found, console))
+    write_rich(output, lambda console: render_plan(loaded, found, console, top=top))

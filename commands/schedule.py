@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .auction_options import auction_options, snapshot_argument
+from .auction_options import auction_options, snapshot_argument, top_option
 
 if TYPE_CHECKING:
     from ..cluster.schedule import Schedule
@@ -44,8 +44,11 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     show_default=True,
     help="A table, the schedule file, or the scontrol commands that place the jobs.",
 )
+@top_option
 @click.option("-o", "--output", default="-", help="File to write instead of standard output.")
-def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options: Any) -> None:
+def schedule(
+    snapshot: str, form: str, output: str, plot: Path | None, top: int | None, **options: Any
+) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     from ..auction.render.picture import draw_machine
     from ..auction.step import run_step
@@ -82,4 +85,4 @@ def schedule(snapshot: str, form: str, output: str, plot: Path | None, **options
         from ..auction.render.text import render
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reserve)
-        write_rich(output, lambda console: render(loaded, result, baseline, console))
+        write_rich(output, lambda console: render(loaded, result, baseline, console, top=top))

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import click
 
 from ..cluster.errors import OptionError
+from .groups import Group
 from .outputs import note
 
 
-@click.group()
+@click.group(cls=Group)
 def snapshot() -> None:
     """Make a snapshot of a live cluster or of its saved output."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import InputError, OptionError
+from .groups import Group
 from .outputs import (
     OUTPUT,
     format_option,
@@ -23,7 +24,7 @@ from .workload_papers import GENERATORS
 from .workload_slurm import slurm_events
 
 
-@click.group()
+@click.group(cls=Group)
 def workload() -> None:
     """Look at workloads and make them."""
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..cluster.errors import InputError
 from ..cluster.text import escaped
 from .binary import write_bytes
+from .kinds import LOG, instead
 from .reading import numbered_lines_of_bytes, read_document, unpacked
 
 #: Fields of a row.
@@ -142,7 +143,7 @@ def parse_swf(content: bytes) -> SwfLog:
         if fields[0].startswith(b";"):
             comments.append(line.strip().decode("utf-8", "replace").removeprefix(";"))
             continue
-        width = width or _width(fields, number)
+        width = width or _width_of(content, fields, number)
         if len(fields) != width:
             raise InputError(f"{len(fields)} fields where the log has {width}", path=f"line {number}")
         try:
@@ -150,6 +151,13 @@ def parse_swf(content: bytes) -> SwfLog:
         except ValueError:
             raise _not_a_number(fields, number) from None
     return SwfLog(comments=tuple(comments), table=_table(values, width))
+
+
+def _width_of(content: bytes, fields: list[bytes], number: int) -> int:
+    try:
+        return _width(fields, number)
+    except InputError as error:
+        raise instead(content, LOG, error) from error
 
 
 def _width(fields: list[bytes], number: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cluster.text import counted
 from ..formats.swf import Field, SwfLog, number_text
 from .metrics import metrics
 from .placement import place_lowest_first
@@ -104,8 +105,9 @@ def text_of(
     """
     workload = result.workload
     order = "" if result.order == "fcfs" else f", {result.order} order"
+    machine = counted(workload.requests.processors, "processor")
     lines = [
-        f"{name}: {result.policy}{order}, {len(workload)} jobs on {workload.requests.processors} processors",
+        f"{name}: {result.policy}{order}, {counted(len(workload), 'job')} on {machine}",
         "",
         f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",
     ]

@@ -53,13 +53,15 @@ class Change:
     nodes: tuple[str, ...]
 
 
-def smallest_changes(room: Room, job: Job) -> tuple[Change, ...]:
+def smallest_changes(room: Room, job: Job, most: float = 1.0) -> tuple[Change, ...]:
     """Return the smallest change of each kind that would start ``job`` now, the smallest of all first.
+
+    Changes that give up more than the share ``most`` of what is asked for are none, but those of time limits.
 
     A job that fits as it is gets one entry without words. Only when no change of one kind starts it, the
     smallest of every two kinds. Empty when none of them does. The job need not be of the snapshot's queue.
     """
-    return _Search(room, job).found()
+    return _Search(room, job, most).found()
 
 
 class Room:
@@ -157,7 +159,8 @@ def _is_settled(demand: Demand) -> bool:
 class _Search:
     """Tries changes of one job."""
 
-    def __init__(self, room: Room, job: Job) -> None:
+    def __init__(self, room: Room, job: Job, most: float) -> None:
+        self._most = most
         self._room = room
         self._job = job
         leaves = len(np.unique(room.topology.leaf))
@@ -172,17 +175,21 @@ class _Search:
             found = list(self._of_two())
         return tuple(sorted(found, key=lambda change: change.given_up))
 
+    def _is_advice(self, change: Change) -> bool:
+        """Return whether a change keeps enough; a time limit may fall by any share: it is an estimate."""
+        return change.given_up <= self._most or change.job.request == self._job.request
+
     def _of_one(self) -> Iterator[Change]:
         for kind in self._kinds:
             found = self._smallest(kind)
-            if found is not None:
+            if found is not None and self._is_advice(found[1]):
                 yield found[1]
 
     def _of_two(self) -> Iterator[Change]:
         """Yield the smallest change of every two kinds."""
         for one, other in combinations(self._kinds, 2):
             change = self._of_both(*sorted((one, other), key=lambda kind: len(kind.values)))
-            if change is not None:
+            if change is not None and self._is_advice(change):
                 yield change
 
     def _of_both(self, one: Kind, other: Kind) -> Change | None:

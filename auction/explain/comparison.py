@@ -11,6 +11,7 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
+from ...cluster.text import counted
 from ..baseline import Baseline
 from ..queue import in_order
 
@@ -94,7 +95,7 @@ class Comparison(Tabular):
         """Return the totals in one line."""
         ours, theirs = self.auction, self.first_fit
         return (
-            f"the auction starts {ours.jobs} jobs worth {float(ours.priority):.9g}, "
+            f"the auction starts {counted(ours.jobs, 'job')} worth {float(ours.priority):.9g}, "
             f"first-fit {theirs.jobs} worth {float(theirs.priority):.9g}"
         )
 

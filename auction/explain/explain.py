@@ -27,6 +27,8 @@ from .changes import Change, Room, smallest_changes
 from .documents import explanation_document
 from .prices import Market, Quote, market_of
 
+#: A change that gives up more of what a job asks for is no advice: nobody runs on 1 core instead of 256.
+MOST_GIVEN_UP = 0.5
 #: Such jobs wait whatever they ask for.
 _WHATEVER = (Reason.HELD, Reason.NOT_EXPRESSIBLE)
 
@@ -133,7 +135,7 @@ def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanatio
         quote=_quote(snapshot, job, award, market) if takes_part else None,
         award_worth=None if market is None else market.award,
         bound=None if market is None else market.prices.bound,
-        changes=smallest_changes(room, job) if takes_part and award is None else None,
+        changes=smallest_changes(room, job, MOST_GIVEN_UP) if takes_part and award is None else None,
         reserved=_reserved(job, step),
         groups=() if award else tuple(_groups(snapshot, job, step, room, others)),
         alone=shadow_time(snapshot, job),

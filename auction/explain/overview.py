@@ -15,6 +15,7 @@ from ...bidgen.families.registry import amounts_of, is_on_nodes
 from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
+from ...cluster.text import counted
 from ..options import StepOptions
 from ..step import Step, take_step
 from .documents import overview_document
@@ -97,7 +98,8 @@ class Overview(Tabular):
 
     def title(self) -> str:
         """Return the award in one line."""
-        return f"{self.started} jobs start, worth {self.worth:.6g}, bound {self.bound:.6g}"
+        started = counted(self.started, "job")
+        return f"{started} of the window started, worth {self.worth:.6g}, bound {self.bound:.6g}"
 
 
 def overview(snapshot: Snapshot, options: StepOptions) -> Overview:

@@ -15,6 +15,7 @@ from ...cluster.jobs import Job, JobType
 from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import counted
 from ...formats.hostlist import join
 from ...topology.tree import topology_of
 
@@ -181,16 +182,16 @@ def render_report(report: Report, console: Console) -> None:
         table.add_row(name, f"{amount.free} of {amount.total} free on nodes that take jobs")
     table.add_row("switches", _switches(report))
     partitions = (
-        f"{name} ({count} nodes{'' if state == 'up' else f', {state}'})"
+        f"{name} ({counted(count, 'node')}{'' if state == 'up' else f', {state}'})"
         for name, (count, state) in report.partitions.items()
     )
     table.add_row("partitions", ", ".join(partitions) or "none")
     endless = f", {report.endless} of them without an estimated end" if report.endless else ""
-    table.add_row("running", f"{report.running} jobs{endless}")
-    table.add_row("pending", f"{sum(report.types.values())} jobs: {_counts(report.types)}")
+    table.add_row("running", f"{counted(report.running, 'job')}{endless}")
+    table.add_row("pending", f"{counted(sum(report.types.values()), 'job')}: {_counts(report.types)}")
     table.add_row("of these", _counts(report.members) or "none is special")
     for text, count in report.unsupported.items():
-        table.add_row("not expressible", f"{text} ({count} jobs)")
+        table.add_row("not expressible", f"{text} ({counted(count, 'job')})")
     for name, amount in report.licenses.items():
         table.add_row("licences", f"{name}: {amount.free} of {amount.total} free")
     for name, nodes in report.reservations.items():

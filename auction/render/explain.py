@@ -18,6 +18,7 @@ from ..explain.prices import Quote
 from ..explain.words import asked, duration, figure, listed, number, percent, shortened
 from ..forecast import ShadowStart
 from ..model import MODELS_BY_NAME
+from .tables import Column, Wrapped, table_of
 
 #: More bids than these are counted, not listed; and so many changes are told.
 _BIDS, _CHANGES = 12, 3
@@ -29,36 +30,34 @@ def render_explanation(found: Explanation, now: float | None, console: Console) 
     """Print an explanation; ``now`` is the snapshot's time."""
     console.print(_head(found, now))
     if found.bids:
-        console.print(Text(), _bid_table(found.bids), sep="\n")
+        console.print(Text(), _bid_table(found.bids, console), sep="\n")
     elif not MODELS_BY_NAME[found.model].has_bids:
         console.print(Text(f"\nThere are no bids: {found.model} places jobs node by node."))
     if found.groups:
-        console.print(Text(), _group_table(found.groups), sep="\n")
-
-
-def _table(title: str, *columns: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return table
+        console.print(Text(), _group_table(found.groups, console), sep="\n")
 
 
 def _head(found: Explanation, now: float | None) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
-    table.add_row(f"job {found.job.id}", rank)
-    table.add_row("asks for", ", ".join(asked(found.job)))
-    table.add_row(*_outcome(found))
-    if found.quote is not None:
-        table.add_row(*_price(found, found.quote))
-    if found.award is None:
-        for label, text in (*_changes(found.changes), *_starts(found, now)):
-            table.add_row(label, text)
-    if found.job.expected_start_time is not None:
-        table.add_row("Slurm's plan", f"starts {_moment(found.job.expected_start_time, now)}")
+    table.add_column()
+    for label, text in _facts(found, now):
+        table.add_row(label, Wrapped(text))
     return table
+
+
+def _facts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+    rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
+    yield f"job {found.job.id}", rank
+    yield "asks for", ", ".join(asked(found.job))
+    yield _outcome(found)
+    if found.quote is not None:
+        yield _price(found, found.quote)
+    if found.award is None:
+        yield from _changes(found.changes)
+        yield from _starts(found, now)
+    if found.job.expected_start_time is not None:
+        yield "Slurm's plan", f"starts {_moment(found.job.expected_start_time, now)}"
 
 
 def _outcome(found: Explanation) -> tuple[str, str]:
@@ -96,7 +95,10 @@ def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
     if not changes:
         yield (
             label,
-            "by no change of one or two parts of its request: too little is free beside the jobs that start",
+            (
+                "by no change of one or two parts of its request that keeps half of what it asks for: too "
+                "little is free beside the jobs that start"
+            ),
         )
     for change in changes[:_CHANGES]:
         where = f"on {shortened(change.nodes)}, free beside the jobs that start"
@@ -129,15 +131,29 @@ def _moment(time: float, now: float | None) -> str:
     return text if now is None else f"{text} (in {duration(max(0.0, time - now))})"
 
 
-def _bid_table(bids: Sequence[BidView]) -> Table:
-    title = f"{counted(len(bids), 'bid')}, in the order they were made"
-    table = _table(
-        title, "class", "nodes", "cores", "gres", "level", "preference", "price", "where",
-        "what it lacks (held by)", right=("nodes", "cores", "level", "preference", "price"),
-    )  # fmt: skip
+_BID_COLUMNS = (
+    Column(name="class"),
+    Column(name="nodes", is_right=True, leaves=2),
+    Column(name="cores", is_right=True, leaves=3),
+    Column(name="gres", leaves=4),
+    Column(name="level", is_right=True, leaves=5),
+    Column(name="preference", is_right=True, leaves=1),
+    Column(name="price", is_right=True),
+    Column(name="where", is_text=True),
+    Column(name="what it lacks (held by)", is_text=True),
+)
+_GROUP_COLUMNS = (
+    Column(name="what", is_text=True),
+    Column(name="nodes", is_right=True),
+    Column(name="which", is_text=True),
+    Column(name="held by", is_text=True),
+)
+
+
+def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
     shown = [*bids[:_BIDS], *(bid for bid in bids[_BIDS:] if bid.won)]
-    for bid in shown:
-        table.add_row(
+    rows: list[tuple[str, ...]] = [
+        (
             bid.bid_class.value,
             str(len(bid.nodes)),
             str(bid.cores),
@@ -148,9 +164,11 @@ def _bid_table(bids: Sequence[BidView]) -> Table:
             shortened(bid.nodes),
             "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids),
         )
+        for bid in shown
+    ]
     if len(bids) > len(shown):
-        table.add_row("…", "", "", "", "", "", "", f"{len(bids) - len(shown)} more", "")
-    return table
+        rows.append(("…", *[""] * 6, f"{len(bids) - len(shown)} more", ""))
+    return table_of(f"{counted(len(bids), 'bid')}, in the order they were made", _BID_COLUMNS, rows, console)
 
 
 def _without_lack(bids: Sequence[BidView]) -> str:
@@ -169,8 +187,8 @@ def _lack(lack: Lack) -> str:
     return f"{lack.what}{where} ({listed(lack.held_by) or 'held by others'})"
 
 
-def _group_table(groups: Sequence[NodeGroup]) -> Table:
-    table = _table("The nodes, as the job sees them", "what", "nodes", "which", "held by", right=("nodes",))
-    for group in groups:
-        table.add_row(group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by))
-    return table
+def _group_table(groups: Sequence[NodeGroup], console: Console) -> Table:
+    rows = [
+        (group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by)) for group in groups
+    ]
+    return table_of("The nodes, as the job sees them", _GROUP_COLUMNS, rows, console)

@@ -14,28 +14,31 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.text import counted
 from ..explain.words import duration, listed, number, shortened
 from ..planning.plan import Plan
+from .tables import Column, table_of
 
 
-def render_plan(snapshot: Snapshot, plan: Plan, console: Console) -> None:
-    """Print a plan; times are UTC where the snapshot has a time, else from now on."""
-    for part in _parts(snapshot, plan):
+def render_plan(snapshot: Snapshot, plan: Plan, console: Console, *, top: int | None = None) -> None:
+    """Print a plan, of each list the first ``top``; UTC where the snapshot has a time."""
+    for part in _parts(snapshot, plan, console, top):
         console.print(part)
 
 
-def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[RenderableType]:
+def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Iterator[RenderableType]:
     if plan.planned:
-        yield _planned(snapshot, plan)
+        yield _planned(snapshot, plan, console, top)
         yield Text()
     outside = [one for one in plan.unplanned if one.reason is Reason.WINDOW]
     inside = [one for one in plan.unplanned if one.reason is not Reason.WINDOW]
     if inside:
-        table = _table(f"{counted(len(inside), 'job')} cannot be planned", "job", "reason", "why")
-        for one in inside:
-            table.add_row(one.job, one.reason.value, one.detail)
+        rows = [(one.job, one.reason.value, one.detail) for one in inside[:top]]
+        if len(rows) < len(inside):
+            rows.append(("…", "", f"{len(inside) - len(rows)} more"))
+        table = table_of(f"{counted(len(inside), 'job')} cannot be planned", _NEVER, rows, console)
         yield table
         yield Text()
     now = sum(one.start == plan.time for one in plan.planned)
-    yield Text(f"{counted(len(plan.planned), 'job')} planned, {now} start now. {_last(plan)}".rstrip())
+    starts = "starts" if now == 1 else "start"
+    yield Text(f"{counted(len(plan.planned), 'job')} planned, {now} {starts} now. {_last(plan)}".rstrip())
     if outside:
         yield Text(f"{counted(len(outside), 'job')} left out by --jobs.")
     if plan.overdue:
@@ -44,15 +47,26 @@ def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[RenderableType]:
         yield Text(f"Running without an end, taken to run for ever: {listed(plan.endless)}.")
 
 
-def _planned(snapshot: Snapshot, plan: Plan) -> Table:
-    table = _table("The plan", "job", "priority", "starts in", "start", "end", "cores", "nodes", "where")
-    for column in table.columns[5:7]:
-        column.justify = "right"
+_PLANNED = (
+    Column(name="job"),
+    Column(name="priority", is_right=True, leaves=3),
+    Column(name="starts in"),
+    Column(name="start", leaves=4),
+    Column(name="end", leaves=2),
+    Column(name="cores", is_right=True),
+    Column(name="nodes", is_right=True, leaves=1),
+    Column(name="where", is_text=True),
+)
+_NEVER = (Column(name="job"), Column(name="reason"), Column(name="why", is_text=True))
+
+
+def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Table:
     priority = {job.id: job.priority for job in snapshot.jobs}
-    for one in sorted(plan.planned, key=lambda one: one.start):
+    rows: list[tuple[str, ...]] = []
+    for one in sorted(plan.planned, key=lambda one: one.start)[:top]:
         names = tuple(one.nodes)
         wait = one.start - plan.time
-        table.add_row(
+        row = (
             one.job,
             number(priority[one.job]),
             duration(wait) if wait else "now",
@@ -62,7 +76,10 @@ def _planned(snapshot: Snapshot, plan: Plan) -> Table:
             str(len(names)),
             shortened(names),
         )
-    return table
+        rows.append(row)
+    if len(rows) < len(plan.planned):
+        rows.append(("…", *[""] * 6, f"{len(plan.planned) - len(rows)} more"))
+    return table_of("The plan", _PLANNED, rows, console)
 
 
 def _last(plan: Plan) -> str:
@@ -74,10 +91,3 @@ def _moment(time: float, now: float | None) -> str:
     if now is None:
         return f"{time:g} s"
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table

@@ -11,6 +11,7 @@ from ...cluster.nodes import Reservation, Resources
 from ...cluster.snapshot import Snapshot, held_resources
 from ..hostlist import charge, expand, one_file
 from ..jsontext import decode
+from ..kinds import SNAPSHOT, instead
 from ..reading import read_document
 from . import wire
 from .from_wire import (
@@ -52,9 +53,12 @@ def parse_snapshot(text: bytes) -> Snapshot:
     >>> [node.name for node in parse_snapshot(text).nodes]
     ['n1', 'n2']
     """
-    document = decode(text, wire.SnapshotWire)
-    if document.format != wire.FORMAT:
-        raise InputError(f"{document.format!r} is not {wire.FORMAT!r}", path="format")
+    try:
+        document = decode(text, wire.SnapshotWire)
+        if document.format != wire.FORMAT:
+            raise InputError(f"{document.format!r} is not {wire.FORMAT!r}", path="format")  # noqa: TRY301
+    except InputError as error:
+        raise instead(text, SNAPSHOT, error) from error
     return snapshot_from_wire(document)
 
 

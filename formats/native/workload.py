@@ -10,6 +10,7 @@ from ...cluster.nodes import License
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..hostlist import one_file
 from ..jsontext import decode
+from ..kinds import WORKLOAD, instead
 from ..reading import read_document
 from . import wire, workload_wire
 from .from_wire import (
@@ -60,9 +61,12 @@ def parse_workload(text: bytes) -> ClusterWorkload:
     >>> parse_workload(text.encode()).name
     'w'
     """
-    document = decode(text, workload_wire.WorkloadWire)
-    if document.format != workload_wire.FORMAT:
-        raise InputError(f"{document.format!r} is not {workload_wire.FORMAT!r}", path="format")
+    try:
+        document = decode(text, workload_wire.WorkloadWire)
+        if document.format != workload_wire.FORMAT:
+            raise InputError(f"{document.format!r} is not {workload_wire.FORMAT!r}", path="format")  # noqa: TRY301
+    except InputError as error:
+        raise instead(text, WORKLOAD, error) from error
     return ClusterWorkload(
         name=document.name,
         nodes=build_nodes(_all_free(document.nodes), {}),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...cluster.text import counted
 from ...formats.swf import number_text
 from ..report import FORMAT, shown
 from ..requests import Workload
@@ -66,8 +67,9 @@ def malleable_text(found: Outcome, name: str, settings: Mapping[str, Any]) -> st
     policy = ", ".join(
         f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if key != "policy"
     )
+    machine = counted(found.trace.processors, "processor")
     lines = [
-        f"{name}: {settings['policy']}, {len(found.trace)} jobs on {found.trace.processors} processors",
+        f"{name}: {settings['policy']}, {counted(len(found.trace), 'job')} on {machine}",
         *([policy] if policy else []),
         "",
         f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...cluster.text import counted
 from ...formats.swf import SwfLog
 from ..requests import Workload
 
@@ -76,7 +77,8 @@ def distribution(values: NDArray[Any]) -> dict[str, float]:
 
 def description_text(description: Mapping[str, Any], name: str) -> str:
     """Return the figures as a table for people."""
-    lines = [f"{name}: {description['jobs']} jobs on {description['processors']} processors"]
+    machine = counted(description["processors"], "processor")
+    lines = [f"{name}: {counted(description['jobs'], 'job')} on {machine}"]
     names = ("computer", "installation")
     lines += [f"{label}: {description[label]}" for label in names if description[label]]
     dropped = ", ".join(f"{count} {reason}" for reason, count in description["dropped"].items())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...cluster.jobs import JobType, Request
-from ...cluster.text import one_line
+from ...cluster.text import counted, one_line
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from .describe import FORMAT, distribution, distribution_lines
 
@@ -119,11 +119,13 @@ def cluster_text(description: Mapping[str, Any], name: str) -> str:
     """Return the figures as a table for people."""
     gres = "".join(f", {count} {kind}" for kind, count in description["gres"].items())
     switches = f", {description['switches']} switches" if description["switches"] else ""
-    machine = f"{description['nodes']} nodes, {description['cores']} cores{gres}{switches}"
+    machine = (
+        f"{counted(description['nodes'], 'node')}, {counted(description['cores'], 'core')}{gres}{switches}"
+    )
     hours = {member: description[member] / _HOUR_S for member in ("span_s", "theoretical_s")}
     load = "-" if description["offered_load"] is None else f"{description['offered_load']:.3f}"
     lines = [
-        f"{name}: {description['jobs']} jobs on {machine}",
+        f"{name}: {counted(description['jobs'], 'job')} on {machine}",
         *(f"  {one_line(note)}" for note in description["notes"]),
         f"{description['users']} users, {hours['span_s']:.2f} h of submissions",
         f"theoretical run time {hours['theoretical_s']:.2f} h, offered load {load}",

@@ -84,7 +84,7 @@ def _unsubmitted(job: Job) -> Job:
 
 
 MALFORMED: list[tuple[Spoil, str, str]] = [
-    (put("format", "aucsched-snapshot/1"), "format", "'aucsched-snapshot/1' is not 'aucsched-workload/1'"),
+    (put("format", "aucsched-snapshot/1"), "format", "this is a snapshot, not a workload: aucsched schedule"),
     (put("colour", "red"), "", "unknown member 'colour'"),
     (put("jobs/0/colour", "red"), "jobs[0]", "unknown member 'colour'"),
     (put("running", []), "", "unknown member 'running'"),

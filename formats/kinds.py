@@ -1,0 +1,103 @@
+"""What a file is when it is not what was asked for: told by its content, with the command that reads it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from ..cluster.errors import InputError
+
+SNAPSHOT, WORKLOAD, LOG = "snapshot", "workload", "log"
+#: So much of a file is looked at.
+_BEGINNING = 65_536
+#: A row of a log: 18 numbers.
+_ROW = re.compile(rb"(?:-?[0-9.]+\s+){17}-?[0-9.]+\s*")
+_SQUEUE = re.compile(rb"\s*JOBID\b.*\b(?:PARTITION|ST|STATE)\b", re.IGNORECASE)
+_SINFO = re.compile(rb"\s*(?:PARTITION\b.*\bAVAIL|NODELIST\b|HOSTNAMES\b)", re.IGNORECASE)
+_SCONTROL = re.compile(rb"\s*(?:JobId|NodeName|PartitionName|SwitchName|ReservationName|LicenseName)=")
+_SACCT = re.compile(rb"\s*(?:JobID|User)\|.*\|")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a file is, in words, and what to do with it."""
+
+    title: str
+    advice: str
+    name: str = ""
+
+
+_OURS = {
+    "aucsched-snapshot/1": Kind(
+        name=SNAPSHOT, title="a snapshot", advice="aucsched schedule, explain, compare and plan read it"
+    ),
+    "aucsched-workload/1": Kind(
+        name=WORKLOAD, title="a workload of nodes", advice="aucsched simulate and sweep play it"
+    ),
+    "aucsched-schedule/1": Kind(
+        title="a schedule", advice="aucsched explain SNAPSHOT --award FILE explains it"
+    ),
+    "aucsched-plan/1": Kind(title="a plan", advice="aucsched plan made it of a snapshot"),
+}
+_LOG_FILE = Kind(
+    name=LOG,
+    title="a log in the Standard Workload Format",
+    advice="aucsched simulate and sweep play it, aucsched workload describe looks at it",
+)
+_FROM_SLURM = "aucsched snapshot slurm makes a snapshot of squeue --json and its like"
+
+
+#: How the first line of a text begins, what prints it, and what to do with it.
+_TEXTS = (
+    (_SQUEUE, "what squeue prints, as text", _FROM_SLURM),
+    (_SINFO, "what sinfo prints, as text", _FROM_SLURM),
+    (_SCONTROL, "what scontrol prints", _FROM_SLURM),
+    (_SACCT, "what sacct prints", "aucsched workload from-sacct reads it"),
+)
+
+
+def kind_of(content: bytes) -> Kind | None:
+    """Return what a file, unpacked, is; None where nothing is known of it."""
+    beginning = content[:_BEGINNING].lstrip()
+    if beginning.startswith(b"{"):
+        return _kind_of_json(content)
+    first = next((line for line in beginning.splitlines() if line.strip()), b"")
+    if first.startswith(b";") or _ROW.fullmatch(first):
+        return _LOG_FILE
+    for pattern, title, advice in _TEXTS:
+        if pattern.match(first):
+            return Kind(title=title, advice=advice)
+    return None
+
+
+def _kind_of_json(content: bytes) -> Kind | None:
+    try:
+        members = msgspec.json.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(members, dict):
+        return None
+    if "format" in members:
+        return _OURS.get(str(members["format"]))
+    if "meta" in members and ("jobs" in members or "nodes" in members):
+        what = "jobs" if "jobs" in members else "nodes"
+        return Kind(title=f"Slurm's JSON of its {what}", advice=_FROM_SLURM)
+    return None
+
+
+def instead(content: bytes, wanted: str, error: InputError) -> InputError:
+    """Return the error to raise of a file that is not what was wanted: it says what the file is.
+
+    Args:
+        content: of the file, unpacked.
+        wanted: SNAPSHOT, WORKLOAD or LOG.
+        error: what its reader says.
+    """
+    found = kind_of(content)
+    if found is None or found.name == wanted:
+        return error
+    article = {SNAPSHOT: "a snapshot", WORKLOAD: "a workload", LOG: "a log"}[wanted]
+    path = error.path if error.path == "format" else ""
+    return InputError(f"this is {found.title}, not {article}: {found.advice}", path=path)

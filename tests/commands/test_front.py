@@ -1,0 +1,148 @@
+"""What a person meets first: help, slips of the keyboard, narrow terminals, singular and plural."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.build import snapshot
+
+from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
+from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.render.console import LiteralConsole
+from aucsched.auction.render.tables import Column, Wrapped, table_of
+from aucsched.auction.render.text import render
+from aucsched.cli import COMMANDS, run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FULL = str(EXAMPLES / "emulated-1408-full.json")
+
+
+@pytest.mark.parametrize("arguments", [[], ["snapshot"], ["workload"]])
+def test_a_group_alone_prints_its_help_on_standard_output(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Usage: aucsched")
+    assert err == ""
+    assert "Commands:" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["shedule"], "Did you mean schedule"),
+        (["simulat"], "Did you mean simulate"),
+        (["workload", "descibe"], "Did you mean describe?"),
+        (["snapshot", "slrum"], "Did you mean slurm?"),
+        (["schedule", FULL, "--windw", "3"], "--window"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert meant in err
+
+
+def test_nothing_is_suggested_for_what_resembles_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["qqqq"]) == 2
+    assert "mean" not in capsys.readouterr().err
+
+
+def test_every_command_has_one_line_of_help() -> None:
+    assert all(line.endswith(".") and len(line) < 80 for _, _, line in COMMANDS.values())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["schedule", FULL],
+        ["compare", FULL],
+        ["explain", FULL, "64"],
+        ["explain", FULL, "71"],
+        ["plan", FULL, "--jobs", "12"],
+        ["check", FULL],
+        ["simulate", str(EXAMPLES / "days.swf"), "--policy", "fcfs,easy"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[2:]),
+)
+def test_60_columns_are_enough_and_no_node_name_is_broken(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("aucsched.auction.render.console.PLAIN_WIDTH", 60)
+    assert run(arguments) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 60
+    digits = [word for line in text.splitlines() for word in re.findall(r"(?<![\w:.-])n\d+(?!\w)", line)]
+    assert all(re.fullmatch(r"n\d{4}", word) for word in digits), digits
+
+
+def test_text_breaks_after_blanks_and_commas_only() -> None:
+    text = "on node0001,node0002,node[0003-0017] of switch7"
+    for width in range(1, 60):
+        lines = Wrapped(text).lines(width)
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert all(len(line) <= max(width, len("node[0003-0017]")) for line in lines)
+    assert Wrapped("").lines(5) == [""]
+
+
+def test_columns_leave_in_order_where_the_terminal_is_narrow() -> None:
+    columns = [
+        Column(name="job"),
+        Column(name="second", leaves=2),
+        Column(name="first", leaves=1),
+        Column(name="text", is_text=True),
+    ]
+    seen = []
+    for width in (60, 40, 34):
+        console = LiteralConsole(file=io.StringIO(), width=width)
+        table = table_of("", columns, [("1", "bbbbbb", "aaaaaaa", "x y z " * 9)], console)
+        seen.append([str(column.header) for column in table.columns])
+    assert seen[0] == ["job", "second", "first", "text"]
+    assert ["job", "second", "text"] in seen[1:]
+    console.print(table)
+
+
+def _printed(cluster: Snapshot, *, top: int | None = None) -> str:
+    result = schedule(cluster)
+    console = LiteralConsole(file=io.StringIO(), width=100)
+    render(cluster, result, first_fit_by_priority(cluster, 100), console, top=top)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def test_one_is_singular() -> None:
+    text = _printed(snapshot([{"name": "n1", "cores": 4}], [{"cores": 4}, {"cores": 4}]))
+    assert "1 job starts" in text
+    assert "1 job waits: 1 outbid" in text
+    assert "starts 1 job (4 cores)" in text
+    assert not re.search(r"\b1 (jobs|nodes|cores|bids|nodesets)\b", text)
+
+
+def test_top_counts_the_others_and_reasons_are_counted() -> None:
+    jobs: list[dict[str, Any]] = [{"cores": 1} for _ in range(6)] + [
+        {"cores": 9},
+        {"cores": 1, "hold": "user"},
+    ]
+    text = _printed(snapshot([{"name": "n1", "cores": 4}], jobs), top=2)
+    assert "4 jobs start" in text
+    assert text.count("2 more") == 2
+    assert "4 jobs wait: 2 outbid, 1 no_fit, 1 held" in text
+    assert "more" not in _printed(snapshot([{"name": "n1", "cores": 4}], jobs))
+
+
+def test_public_types_are_what_a_schedule_holds() -> None:
+    result = schedule(snapshot([{"name": "n1", "cores": 4}], [{"cores": 4}, {"cores": 4}]))
+    assert isinstance(result.started[0], Award)
+    assert isinstance(result.pending[0], Refusal)
+    assert result.started[0].bid.bid_class is BidClass.A
+    assert result.started[0].nodes == {"n1": Resources(cores=4)}
+    assert Node(name="n", cores=1).total.cores == 1
