@@ -37,7 +37,8 @@ class StepOptions:
         max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's .
         time_limit_s: wall time of the whole step: bids, programs, search and solves of all its attempts.
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
-        objective: ``priority`` or ``priority_cores`` (each priority times the job's cores).
+        objective: ``priority``, ``priority_cores`` (each priority times the job's cores) or ``response``
+            (what a second less of the job's wait saves in bounded slowdown, worth.py).
         strategy: ``anytime``: greedy awards, prices and search, then the model in PuLP over the bids that
             could still be in a better award, solved by HiGHS from the award at hand; for AUCSCHED2 and 3
             under lexicographic weights. ``exact``, the papers': the model over all bids, solved by HiGHS.

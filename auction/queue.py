@@ -14,6 +14,7 @@ from ..cluster.snapshot import Snapshot
 from ..cluster.text import counted
 from .model import MODELS_BY_NAME
 from .options import StepOptions
+from .worth import valued
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -53,7 +54,11 @@ def queue_of(
     """
     size = options.window
     reader = DemandReader(snapshot, columns)
-    jobs = in_order(snapshot.jobs)
+    worth = {job.id: job for job in snapshot.jobs}
+    if options.objective == "response":
+        # A job that is held stays held: its priority is 0.
+        worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
+    jobs = in_order(tuple(worth.values()))
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     beyond = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"

@@ -72,7 +72,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         max_bids_per_job: bids of one job (60; AUCSCHED1: 15).
         time_limit_s: seconds of wall time of the whole step: bids, programs, search, solves (3).
         weights: ``lexicographic`` (default) or ``paper``.
-        objective: ``priority`` (default) or ``priority_cores``.
+        objective: ``priority`` (default), ``priority_cores`` or ``response``.
         strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights), ``exact`` (else) or
             ``greedy``.
         balance: keep what runs in the proportions of what waits, by shape of job; the window is then 400 and

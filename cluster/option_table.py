@@ -5,11 +5,12 @@ No numpy here: ``--help`` reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import OptionError
+from .promises import check_promise
 
 #: Who reads an option: commands that take one step over a snapshot, simulations, sweeps over either, and
 #: negotiations, for each Map, and winner determination over any bids.
@@ -34,6 +35,7 @@ class Option:
         is_whole: only integers.
         unit: of the number, as the command line shows it.
         is_switch: on or off.
+        check_text: raises OptionError where a text is none; None: it is no text of its own form.
         default: where nothing is said; a text describes one that depends on something.
         other_defaults: the same where a reader has another.
         readers: who takes it.
@@ -48,6 +50,7 @@ class Option:
     is_whole: bool = True
     unit: str = ""
     is_switch: bool = False
+    check_text: Callable[[str], None] | None = None
     default: object = None
     other_defaults: Mapping[str, object] = field(default_factory=dict)
     readers: tuple[str, ...] = _ALL
@@ -77,6 +80,8 @@ class Option:
                 raise OptionError(f"{self.name}: {value!r} is neither True nor False")
         elif self.is_number:
             self._check_number(value)
+        elif self.check_text is not None:
+            self.check_text(value)
 
     def _check_number(self, value: Any) -> None:
         assert self.low is not None  # noqa: S101 - it is a number
@@ -191,9 +196,20 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="objective",
-        help="What a started job is worth: its priority, or that times its cores.",
-        choices=("priority", "priority_cores"),
+        help="What a started job is worth: its priority, that times its cores, or what a second less of its "
+        "wait saves in bounded slowdown.",
+        choices=("priority", "priority_cores", "response"),
         default="priority",
+    ),
+    Option(
+        name="promise",
+        help="By when each job starts, whatever the objective, as long as estimates and nodes hold: its "
+        "start in a plan; the later of that and so long after its submission (12h, 2d); auto: as long as "
+        "the log's own waits say.",
+        unit="plan|DURATION|auto|none",
+        check_text=check_promise,
+        default="none; auto with objective response",
+        readers=(SIMULATE, SWEEP),
     ),
     _count(
         "reserve",

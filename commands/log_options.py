@@ -30,6 +30,7 @@ POLICIES = (
     "adaptive",
     "speculative",
     "planning",
+    "aucsched3",
 )
 ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
 
@@ -274,7 +275,7 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     from ..simulation.logs.policies import PolicyOptions
 
     told: dict[str, Any] = {
-        one.member: options[one.member] for one in _TOLD if options[one.member] not in {None, ()}
+        member: options[member] for member in READ_BY if options.get(member) not in {None, ()}
     }
     if "class_limits_s" in told:
         told["class_limits_s"] = class_limits(told["class_limits_s"])

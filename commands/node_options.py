@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: They stand here too, so that --help need not load numpy.
-NODE_ONLY_POLICIES = ("backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2", "aucsched3")
+NODE_ONLY_POLICIES = ("backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2")
+#: The auction that plays logs too, and what it reads there of the options of an auction.
+ON_BOTH, READ_ON_BOTH = "aucsched3", ("objective", "promise")
 #: So much of a file tells our JSON from a log.
 _BEGINNING = 512
 _COUNT = click.IntRange(1, 10**7)
@@ -135,8 +137,11 @@ def check_log_options(options: dict[str, Any]) -> None:
     if options["policy"] in NODE_ONLY_POLICIES:
         raise OptionError(f"--policy {options['policy']} needs a workload of nodes, not a log")
     for name in _NODE_OPTIONS:
-        if options[name] is not None:
-            raise OptionError(f"{_flag(name)} needs a workload of nodes, not a log")
+        if options[name] is None or (name in READ_ON_BOTH and options["policy"] == ON_BOTH):
+            continue
+        if name in READ_ON_BOTH:
+            raise OptionError(f"{_flag(name)} needs --policy {ON_BOTH} on a log, not {options['policy']}")
+        raise OptionError(f"{_flag(name)} needs a workload of nodes, not a log")
 
 
 def _flag(name: str) -> str:

@@ -33,6 +33,8 @@ def _values(option: Option) -> str:
         return ", ".join(f"`{choice}`" for choice in option.choices)
     if option.is_switch:
         return f"`{option.flag}`, `--no-{option.flag.removeprefix('--')}`"
+    if option.check_text is not None:
+        return ", ".join(f"`{word}`" for word in option.unit.split("|"))
     if not option.is_whole:
         return f"{option.unit.lower()} above {option.low:g}"
     return f"{option.low:g} to {option.high:.0f}"

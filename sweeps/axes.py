@@ -103,6 +103,8 @@ def _of_table(option: Option) -> Axis:
         return _named(option.name, f"{option.help} One of {', '.join(option.choices)}.")
     if option.is_switch:
         return _switch(option.name, option.help)
+    if option.check_text is not None:
+        return _named(option.name, option.help)
     if option.is_whole:
         return _integer(option.name, option.help)
     text = f"{option.help} Rows then depend on the machine's speed."

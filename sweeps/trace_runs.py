@@ -70,7 +70,7 @@ TRACE = Kind(
     title="an SWF log",
     axes=(
         *("policy", "order", "processors", "reservations", "lookahead_depth", "slack", "expansion_factor"),
-        *("adapt_every", "adapt_window", "speculation", "stops"),
+        *("adapt_every", "adapt_window", "speculation", "stops", "objective", "promise"),
     ),
     uses_seed=lambda _: False,
     load=unpack_swf,

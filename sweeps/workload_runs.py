@@ -16,7 +16,7 @@ from .kinds import Kind
 #: Options of a simulation that take lists, under their names there.
 _AXES = (
     *("policy", "order", "interval_s", "selection", "weights", "objective", "on_timeout", "reserve"),
-    *("window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance"),
+    *("window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance", "promise"),
 )
 #: Columns that are a step's options under the same name.
 _OF_A_STEP = ("weights", "objective", "reserve", "window", "work_limit", "seed")

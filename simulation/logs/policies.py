@@ -17,6 +17,7 @@ from ..requests import Requests
 from ..stepping import Policy, stopped_by, wakes_of
 from .adaptive import Adaptive, Factory
 from .advance import Advance
+from .auctioned import Auctioned
 from .conservative import Conservative
 from .easy import Easy
 from .fcfs import Fcfs
@@ -52,6 +53,8 @@ class PolicyOptions:
         stops: how often a job may be stopped after a lost bet.
         advance: the advance reservations beside which policy ``planning`` plans.
         replan: ``keep`` its planned starts or ``rebuild`` the plan on every change.
+        objective: of the auction: ``priority``, the queue's order, or ``response``.
+        promise: of the auction: ``plan``, ``auto``, ``none`` or a duration; None: the objective's own.
 
     """
 
@@ -68,6 +71,8 @@ class PolicyOptions:
     stops: int = 1
     advance: tuple[Advance, ...] = ()
     replan: str = "keep"
+    objective: str = "priority"
+    promise: str | None = None
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
 
 
@@ -90,6 +95,9 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] 
         requests, resort, share=options.speculation, stops=options.stops
     ),
     "planning": lambda requests, resort, options: Planning(requests, resort, options.advance, options.replan),
+    "aucsched3": lambda requests, resort, options: Auctioned(
+        requests, resort, objective=options.objective, promise=options.promise
+    ),
 }
 
 #: Policies between which ``adaptive`` may choose: they stop no job, and each can take over at any time.
@@ -121,6 +129,8 @@ def make_policy(
     if order not in ORDERS:
         raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}")
     options = options or PolicyOptions()
+    if name == "aucsched3" and options.objective == "response" and order != "fcfs":
+        raise OptionError(f"--order {order}: objective response orders the queue by worth")
     factory = _factory(name)
     if order == MULTIFACTOR:
         priorities = Multifactor(requests, options.multifactor)

@@ -19,6 +19,8 @@ READ_BY: Mapping[str, str] = {
     "stops": "speculative",
     "advance": "planning",
     "replan": "planning",
+    "objective": "aucsched3",
+    "promise": "aucsched3",
 }
 
 

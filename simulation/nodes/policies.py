@@ -23,7 +23,7 @@ from .kernel import NodePolicy, simulate_nodes
 from .machine import Machine
 from .own import OwnOnNodes
 from .planned import PlannedBackfill
-from .queue import MultifactorQueue, NodeQueue
+from .queue import MultifactorQueue, NodeQueue, ResponseQueue
 from .result import NodeResult, node_result
 from .select import SELECTIONS
 from .slurm_select import SwitchFit
@@ -55,6 +55,7 @@ class NodeOptions:
             blocked job (bf_interval): default 30; 0: in every pass.
         strategy: as in a step.
         balance: as in a step.
+        promise: None or ``none``: nodes make no promises.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         failures: outages of nodes that are known beforehand; or
@@ -74,6 +75,7 @@ class NodeOptions:
     max_bids: int | None = None
     max_bids_per_job: int | None = None
     objective: str | None = None
+    promise: str | None = None
     weights: str | None = None
     on_timeout: str | None = None
     seed: int | None = None
@@ -116,6 +118,10 @@ class NodeOptions:
 
     def _check_auction(self) -> None:
         """Refuse what an auction would ignore; its other values the step checks."""
+        if self.objective == "response" and self.order != "fcfs":
+            raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
+        if self.promise not in (None, "none"):
+            raise OptionError(f"--promise {self.promise}: on nodes only none is to be had")
         if self.on_timeout is not None and step_options(self).is_greedy:
             raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
@@ -230,6 +236,12 @@ def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
     return Failures(times=times, requeues=options.on_failure != "lost", max_requeues=most)
 
 
+def _queue(workload: ClusterWorkload, options: NodeOptions) -> NodeQueue:
+    if options.objective == "response":
+        return ResponseQueue(workload)
+    return MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
+
+
 def play(
     workload: ClusterWorkload, options: NodeOptions, progress: Callable[[int], None] | None = None
 ) -> NodeResult:
@@ -242,7 +254,7 @@ def play(
     """
     began = time.perf_counter()
     machine = Machine(workload)
-    queue = MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
+    queue = _queue(workload, options)
     policy = NODE_POLICIES.get(options.policy, _own)(options, machine)
     record = simulate_nodes(
         workload,

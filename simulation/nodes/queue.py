@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from ...auction.worth import worth_of
 from ...bidgen.demand import Demand
 from ...cluster.workload import ClusterWorkload
 
@@ -60,16 +61,12 @@ class NodeQueue:
         """Bring priorities up to a time; here they never change."""
 
 
-class MultifactorQueue(NodeQueue):
-    """Priorities that grow with size and age: 1000·min(age / 1 day, 1) + 1000·cores / all cores (SPEC 1.11).
-
-    They are counted in millionths, rounded down: exact integers, as the auctions compare them.
-    """
+class AgingQueue(NodeQueue):
+    """Priorities that grow with what a job has waited."""
 
     def __init__(self, workload: ClusterWorkload) -> None:
         super().__init__()
         self._arrival = [arriving.arrival_s for arriving in workload.jobs]
-        self._cores = sum(node.total.cores for node in workload.nodes)
 
     def add(self, demand: Demand) -> None:
         """Let a job wait; its priority is that of its arrival until the next refresh."""
@@ -80,10 +77,37 @@ class MultifactorQueue(NodeQueue):
         self._jobs = sorted((self._as_of(now, demand) for demand in self._jobs), key=_key)
 
     def _as_of(self, now: float, demand: Demand) -> Demand:
-        age = min((now - self._arrival[demand.index]) / _DAY_S, 1.0)
-        size = cores_asked(demand) / self._cores
-        priority = 1 + int(_STEPS * (_AGE * age + _SIZE * size))
+        priority = self.priority(demand, now - self._arrival[demand.index])
         return replace(demand, job=replace(demand.job, priority=priority))
+
+    def priority(self, demand: Demand, waited_s: float) -> int:
+        """Return the priority of a job that has waited for so long."""
+        raise NotImplementedError
+
+
+class ResponseQueue(AgingQueue):
+    """Priorities that are what a second less of waiting is worth: objective ``response``."""
+
+    def priority(self, demand: Demand, waited_s: float) -> int:
+        """Return the job's worth."""
+        return worth_of(demand.job, waited_s)
+
+
+class MultifactorQueue(AgingQueue):
+    """Priorities that grow with size and age: 1000·min(age / 1 day, 1) + 1000·cores / all cores (SPEC 1.11).
+
+    They are counted in millionths, rounded down: exact integers, as the auctions compare them.
+    """
+
+    def __init__(self, workload: ClusterWorkload) -> None:
+        super().__init__(workload)
+        self._cores = sum(node.total.cores for node in workload.nodes)
+
+    def priority(self, demand: Demand, waited_s: float) -> int:
+        """Return the multifactor priority."""
+        age = min(waited_s / _DAY_S, 1.0)
+        size = cores_asked(demand) / self._cores
+        return 1 + int(_STEPS * (_AGE * age + _SIZE * size))
 
 
 def cores_asked(demand: Demand) -> int:

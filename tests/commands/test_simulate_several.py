@@ -61,7 +61,7 @@ def test_the_table_has_a_line_a_policy_and_fits_60_columns(capsys: pytest.Captur
         ((DAYS, "--policy", "fcfs,ischeduler"), "--policy ischeduler stands alone"),
         ((DAYS, "--policy", "fcfs,fcfs"), "one is named twice"),
         ((DAYS, "--policy", "fcfs,"), "'' is no policy"),
-        ((DAYS, "--policy", "easy,aucsched3"), "aucsched3 needs a workload of nodes"),
+        ((DAYS, "--policy", "easy,aucsched2"), "aucsched2 needs a workload of nodes"),
         ((OVERTAKEN, "--policy", "easy,lookahead"), "lookahead counts processors"),
     ],
 )

@@ -20,6 +20,7 @@ from aucsched.runtime.ischeduler.policies import (
     Control,
     IschedulerPolicy,
 )
+from aucsched.simulation import compiling
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.malleable import compiled, loop, run
@@ -164,7 +165,7 @@ def test_an_adaptation_costs_its_seconds() -> None:
 
 def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
-    monkeypatch.delenv(compiled.SWITCH, raising=False)
+    monkeypatch.delenv(compiling.SWITCH, raising=False)
     compiled.compiled_loops.cache_clear()
     fast = compiled.compiled_loops()
     assert fast is not None

@@ -1,0 +1,41 @@
+"""What ``--promise`` may be: a word, or a duration. No numpy here: ``--help`` reads it."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import OptionError
+
+PLAN, NONE, AUTO = "plan", "none", "auto"
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", re.ASCII)
+#: A duration beyond it is a slip of the keyboard.
+_LARGEST_S = 10.0**12
+
+
+def promised_duration_s(promise: str) -> float:
+    """Return the seconds after its submission by which a job is promised to start at the earliest.
+
+    Args:
+        promise: ``plan`` (0 s), or a number with a unit of s, m, h, d or w; seconds without one.
+
+    Raises:
+        OptionError: it is neither, nor ``none`` or ``auto``.
+    """
+    if promise == PLAN:
+        return 0.0
+    found = _DURATION.fullmatch(promise)
+    if found is None or found[2] not in _UNITS_S:
+        raise OptionError(
+            f"--promise {promise!r} is none of plan, auto, none, nor a duration such as 12h or 2d"
+        )
+    seconds = float(found[1]) * _UNITS_S[found[2]]
+    if seconds > _LARGEST_S:
+        raise OptionError(f"--promise {promise!r} is more than {_LARGEST_S:g} s")
+    return seconds
+
+
+def check_promise(promise: str) -> None:
+    """Raise OptionError where ``--promise`` cannot be read."""
+    if promise not in {NONE, AUTO}:
+        promised_duration_s(promise)

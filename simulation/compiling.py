@@ -1,0 +1,67 @@
+"""Loops compiled by numba where it is installed; the same lines in plain Python where it is not.
+
+numba keeps what it compiled beside the source; its key does not hold the files that a loop calls into, so
+their text is made part of it here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from inspect import getmembers, isfunction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+#: Set to ``0``, loops run in plain Python also where numba is installed.
+SWITCH = "AUCSCHED_NUMBA"
+
+_log = logging.getLogger(__name__)
+
+Loop = Callable[..., Any]
+
+
+def compile_loops(
+    modules: Sequence[ModuleType], make_entries: Callable[[Callable[..., Any], int], tuple[Loop, ...]]
+) -> tuple[Loop, ...] | None:
+    """Return compiled entries, None without a numba that works.
+
+    The first call in a process loads them; the first on a machine compiles them when they are called,
+    which takes seconds.
+
+    Args:
+        modules: whose functions the entries call, from the lowest up.
+        make_entries: returns the entries from numba's decorator and a number that their text makes: they
+            must close over it.
+    """
+    if os.environ.get(SWITCH) == "0":
+        return None
+    try:
+        import numba  # noqa: PLC0415 - half a second, and an extra
+        from numba.extending import register_jitable  # noqa: PLC0415
+    except ImportError:
+        return None
+    except Exception as error:  # noqa: BLE001 - a numba that does not fit numpy or the machine
+        _say_without(error)
+        return None
+    try:
+        for module in modules:
+            for _, function in getmembers(module, isfunction):
+                if function.__module__ == module.__name__:
+                    register_jitable(function)
+        return make_entries(numba.njit(cache=True, nogil=True), _version(modules))
+    except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
+        _say_without(error)
+        return None
+
+
+def _version(modules: Sequence[ModuleType]) -> int:
+    text = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
+    return int.from_bytes(sha256(text).digest()[:6], "big") | 1
+
+
+def _say_without(error: Exception) -> None:
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    _log.warning("aucsched: numba cannot be used, simulations run in plain Python: %s", reason)

@@ -1,0 +1,197 @@
+"""The auction on a machine that counts processors: one kind of item, and promises as rows.
+
+Where all nodes are alike an auction's program has no bids to choose between: a job takes its processors or
+waits. What is left is a program over counts: the greatest worth of what starts, subject to the processors
+free now and, for every waiting job, to a plan in which it starts by its promise. It is solved greedily:
+jobs are tried by their worth for what they take, and each that leaves the plan feasible starts (awards.py).
+
+- Objective ``priority``: the order of the queue. Without promises the first job that does not fit has a
+  reservation, so that the starts are EASY's, one by one.
+- Objective ``response``: what a second less of waiting saves in bounded slowdown, 1 / max(estimate, 10 s).
+
+A promise is the start by which a job runs when it comes, given on arrival and only ever bettered, kept as
+long as no job runs beyond its estimate (promised/plan.py):
+
+- ``plan``: the start in a plan of all that wait, one after another in the order of their promises.
+- a duration: the later of that and so long after submission.
+- ``auto``: the duration follows the log: 70 % of the longest wait that EASY would have made so far, played
+  on a copy of the machine (promised/easy_copy.py), less for jobs of nearly all processors; and the plan's
+  start counts half as far again, for estimates are long.
+- ``none``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+
+from ...cluster.errors import OptionError
+from ...cluster.promises import AUTO, NONE, promised_duration_s
+from ..requests import Requests
+from .orderings import Resort
+from .promised.compiled import step_for
+from .promised.easy_copy import longest_wait
+from .promised.state import (
+    CLOCKS,
+    COPY_FREE,
+    COUNTED,
+    FREE,
+    WAITING,
+    Column,
+    Copy,
+    Jobs,
+    Machine,
+    Rules,
+    Scratch,
+    State,
+)
+
+#: Of promises that follow the log: the share of the longest wait under EASY,
+SHARE = 0.7
+#: and by how much a plan's start is stretched.
+LOOSENESS = 1.5
+OBJECTIVES = ("priority", "response")
+
+
+class Auctioned:
+    """The auction over a queue sorted by job number.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass, under ``priority``.
+        objective: ``priority`` or ``response``.
+        promise: ``plan``, ``none``, ``auto`` or a duration; None: the objective's own, ``auto`` for
+            ``response``.
+
+    Raises:
+        OptionError: no such objective or promise.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        resort: Resort | None,
+        *,
+        objective: str = "priority",
+        promise: str | None = None,
+    ) -> None:
+        if objective not in OBJECTIVES:
+            raise OptionError(f"--objective {objective!r} is none of {', '.join(OBJECTIVES)} on a log")
+        self._resort = resort
+        self._rules = rules_of(requests.processors, objective, promise)
+        self._step, self._is_compiled = step_for(len(requests))
+        self._state = _state_of(requests, is_compiled=self._is_compiled)
+        self._started = self._ints([0] * (len(requests) + 1))
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Make one pass."""
+        if self._resort is not None:
+            self._rank(self._resort, now, arrived)
+        if self._is_compiled:
+            ended, arrived = self._ints(ended), self._ints(arrived)
+        count = self._step(self._state, self._rules, float(now), ended, arrived, self._started)
+        started = self._started[:count]
+        return started.tolist() if self._is_compiled else started  # type: ignore[no-any-return]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether numba compiled the step."""
+        return self._is_compiled
+
+    def longest_wait_under_easy(self, now: float) -> float:
+        """Return the longest wait up to now had EASY played the jobs, as far as their run times are known."""
+        return longest_wait(self._state, now)
+
+    @property
+    def promises(self) -> Sequence[float]:
+        """By job, the start promised last; 0 where none was."""
+        return [float(promise) for promise in self._state.jobs.promise]
+
+    def _rank(self, resort: Resort, now: float, arrived: Sequence[int]) -> None:
+        """Say where jobs stand in an order that changes with time."""
+        machine = self._state.machine
+        queue = [int(machine.waiting[place]) for place in range(machine.counts[WAITING])] + list(arrived)
+        resort(now, queue)
+        for place, job in enumerate(queue):
+            self._state.jobs.rank[job] = place
+
+    def _ints(self, numbers: Sequence[int]) -> Column:
+        return np.array(numbers, np.int64) if self._is_compiled else list(numbers)
+
+
+def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
+    """Return the rules that an objective and a promise make on a machine.
+
+    Raises:
+        OptionError: no such promise.
+    """
+    if promise is None:
+        promise = AUTO if objective == "response" else NONE
+    is_auto = promise == AUTO
+    window = 0.0 if is_auto or promise == NONE else promised_duration_s(promise)
+    return Rules(
+        promises=int(promise != NONE),
+        follows=int(is_auto),
+        window_s=window,
+        share=SHARE,
+        spares_wide=int(is_auto),
+        looseness=LOOSENESS if is_auto else 1.0,
+        response=int(objective == "response"),
+        processors=processors,
+    )
+
+
+def _state_of(requests: Requests, *, is_compiled: bool) -> State:
+    """Return the state of an empty machine, as arrays or as lists."""
+    jobs = len(requests)
+    running = min(jobs, requests.processors) + 1
+
+    def ints(count: int, value: int = 0) -> Column:
+        return np.full(count, value, np.int64) if is_compiled else [value] * count
+
+    def floats(count: int, value: float = 0.0) -> Column:
+        return np.full(count, value) if is_compiled else [value] * count
+
+    def column(values: Sequence[float], kind: type) -> Column:
+        return np.array(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
+
+    counts = ints(COUNTED)
+    counts[FREE] = counts[COPY_FREE] = requests.processors
+    return State(
+        jobs=Jobs(
+            submit=column(requests.submit, float),
+            size=column(requests.size, int),
+            estimate=column(requests.estimate, float),
+            start=floats(jobs, -inf),
+            run=floats(jobs, -1.0),
+            promise=floats(jobs),
+            rank=column(range(jobs), int),
+        ),
+        machine=Machine(
+            counts=counts,
+            waiting=ints(jobs + 1),
+            planned=floats(jobs + 1),
+            gone=ints(jobs + 1),
+            end=floats(running),
+            size=ints(running),
+            job=ints(running),
+        ),
+        copy=Copy(
+            clock=floats(CLOCKS),
+            start=floats(jobs),
+            waiting=ints(jobs + 1),
+            end=floats(running),
+            job=ints(running),
+        ),
+        scratch=Scratch(
+            end=floats(running + jobs + 1),
+            size=ints(running + jobs + 1),
+            key=floats(jobs + 1),
+            place=ints(jobs + 1),
+            long=floats(jobs + 1),
+            wide=ints(jobs + 1),
+            behind=ints(jobs + 1),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The auction on a machine that counts processors: starts by worth, within promises."""

@@ -1,0 +1,138 @@
+"""Who starts: by worth for the resources taken, as long as the plan of all others keeps their promises."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from .heaps import pop, push
+from .plan import NOBODY, plan
+from .state import FREE, RUNNING, WAITING, Column, Rules, State
+
+#: Bounded slowdown counts shorter run times as this many seconds.
+SHORTEST_S = 10.0
+
+
+def cost(state: State, now: float, job: int) -> float:
+    """Return what orders jobs under ``response``, smallest first.
+
+    A second of a job's wait costs 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth
+    root of the slowdown it has by now, 1 + wait / estimate, so that equals are served by their waits.
+    """
+    length: float = max(state.jobs.estimate[job], SHORTEST_S)
+    return length / sqrt(sqrt(1.0 + (now - state.jobs.submit[job]) / length))
+
+
+def award(state: State, rules: Rules, now: float, started: Column) -> int:
+    """Start jobs; return how many, ``started`` takes them in the order in which they were chosen."""
+    machine, scratch = state.machine, state.scratch
+    count = 0
+    for place in range(machine.counts[WAITING]):
+        job = machine.waiting[place]
+        if rules.promises and state.jobs.size[job] > machine.counts[FREE]:
+            continue
+        key = cost(state, now, job) if rules.response else float(state.jobs.rank[job])
+        count = push(scratch.key, scratch.place, count, key, place)
+    chosen = (
+        _keeping(state, now, count, started) if rules.promises else _beside_head(state, now, count, started)
+    )
+    if chosen:
+        _remove_started(state)
+    return chosen
+
+
+def _keeping(state: State, now: float, count: int, started: Column) -> int:
+    """Start what leaves everybody their promises."""
+    jobs, machine, scratch = state.jobs, state.machine, state.scratch
+    chosen = refused = 0
+    while count > 0:
+        place = scratch.place[0]
+        count = pop(scratch.key, scratch.place, count)
+        job = machine.waiting[place]
+        size, estimate = jobs.size[job], jobs.estimate[job]
+        if size > machine.counts[FREE]:
+            continue
+        # Whom a narrower and shorter job would make late, this one would too, unless it stands before him.
+        is_known = False
+        for other in range(refused):
+            if (
+                size >= scratch.wide[other]
+                and estimate >= scratch.long[other]
+                and place > scratch.behind[other]
+            ):
+                is_known = True
+                break
+        if is_known:
+            continue
+        late = plan(state, now, place, True)
+        if late != NOBODY:
+            scratch.wide[refused] = size
+            scratch.long[refused] = estimate
+            scratch.behind[refused] = late
+            refused += 1
+            continue
+        start(state, now, place)
+        started[chosen] = job
+        chosen += 1
+    return chosen
+
+
+def _beside_head(state: State, now: float, count: int, started: Column) -> int:
+    """Start what fits beside one reservation, for the first that does not fit: EASY's rule."""
+    jobs, machine, scratch = state.jobs, state.machine, state.scratch
+    chosen = 0
+    shadow = extra = 0.0
+    has_head = False
+    while count > 0 and machine.counts[FREE] > 0:
+        place = scratch.place[0]
+        count = pop(scratch.key, scratch.place, count)
+        job = machine.waiting[place]
+        size, end = jobs.size[job], now + jobs.estimate[job]
+        starts = size <= machine.counts[FREE]
+        if starts and has_head and end > shadow:
+            starts = size <= extra
+            extra -= size if starts else 0
+        if starts:
+            start(state, now, place)
+            started[chosen] = job
+            chosen += 1
+        elif not has_head:
+            has_head = True
+            free = machine.counts[FREE]
+            for running in range(machine.counts[RUNNING]):
+                if free >= size and machine.end[running] > shadow:
+                    break
+                shadow = machine.end[running]
+                free += machine.size[running]
+            extra = free - size
+    return chosen
+
+
+def start(state: State, now: float, waiting: int) -> None:
+    """Start the job at a place of the queue; it stays there, marked, until the pass is over."""
+    jobs, machine = state.jobs, state.machine
+    job = machine.waiting[waiting]
+    machine.gone[waiting] = 1
+    jobs.start[job] = now
+    machine.counts[FREE] -= jobs.size[job]
+    end = now + jobs.estimate[job]
+    place = machine.counts[RUNNING]
+    while place > 0 and machine.end[place - 1] > end:
+        machine.end[place] = machine.end[place - 1]
+        machine.size[place] = machine.size[place - 1]
+        machine.job[place] = machine.job[place - 1]
+        place -= 1
+    machine.end[place] = end
+    machine.size[place] = jobs.size[job]
+    machine.job[place] = job
+    machine.counts[RUNNING] += 1
+
+
+def _remove_started(state: State) -> None:
+    machine = state.machine
+    kept = 0
+    for place in range(machine.counts[WAITING]):
+        if not machine.gone[place]:
+            machine.waiting[kept] = machine.waiting[place]
+            kept += 1
+        machine.gone[place] = 0
+    machine.counts[WAITING] = kept

@@ -1,0 +1,130 @@
+"""What a pass of the auction works on, as columns.
+
+This file, heaps.py, plan.py, easy_copy.py, awards.py and stepping.py are plain Python over columns, lists or
+arrays, that numba compiles as it stands (compiled.py): both give the same starts to the bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+#: A column of numbers, one entry a job or a place: a list, or an array where the code is compiled.
+Column = Any
+
+#: Places of ``counts``.
+WAITING, RUNNING, FREE, COPY_WAITING, COPY_RUNNING, COPY_FREE, COUNTED = 0, 1, 2, 3, 4, 5, 6
+#: Places of ``clock``: of the copy, in seconds, and the longest wait on it so far.
+COPY_NOW, LONGEST, CLOCKS = 0, 1, 2
+
+
+class Jobs(NamedTuple):
+    """Columns by job number; times in seconds.
+
+    Attributes:
+        submit: of each job.
+        size: processors.
+        estimate: seconds that the user asked for.
+        start: when it started; below 0 where it has not.
+        run: of those that ended; below 0 where it is not known yet.
+        promise: by when the job starts as long as estimates hold.
+        rank: of those that wait, their places in the queue's order, the first lowest.
+    """
+
+    submit: Column
+    size: Column
+    estimate: Column
+    start: Column
+    run: Column
+    promise: Column
+    rank: Column
+
+
+class Machine(NamedTuple):
+    """What waits and what runs.
+
+    Attributes:
+        counts: how many places of the other columns are in use, and processors.
+        waiting: jobs by their promises.
+        planned: beside them, when the plan starts each.
+        gone: beside them, 1 for one that the present pass has started.
+        end: estimated ends of what runs, rising.
+        size: beside them, processors.
+        job: beside them, which one.
+    """
+
+    counts: Column
+    waiting: Column
+    planned: Column
+    gone: Column
+    end: Column
+    size: Column
+    job: Column
+
+
+class Copy(NamedTuple):
+    """A copy of the machine on which EASY plays the same jobs; it knows run times once they are known.
+
+    Attributes:
+        clock: its time, and the longest wait on it.
+        start: of each job on it.
+        waiting: jobs in the order of their submission.
+        end: estimated ends of what runs on it, rising.
+        job: beside them, which one.
+    """
+
+    clock: Column
+    start: Column
+    waiting: Column
+    end: Column
+    job: Column
+
+
+class Scratch(NamedTuple):
+    """Heaps: of ends with sizes, and of keys with places; and what has been refused.
+
+    Attributes:
+        end, size: a heap of ends with the processors that they free.
+        key, place: a heap of keys with places in the queue.
+        long, wide, behind: of refused jobs: estimate, processors, and place of the job that would be late.
+    """
+
+    end: Column
+    size: Column
+    key: Column
+    place: Column
+    long: Column
+    wide: Column
+    behind: Column
+
+
+class Rules(NamedTuple):
+    """What is promised, and what a start is worth.
+
+    Attributes:
+        promises: whether any are made.
+        follows: whether the window is a share of the longest wait on the copy; else ``window_s`` it is.
+        window_s: a job is promised no start earlier than so long after its submission.
+        share: of the longest wait.
+        spares_wide: whether the window of wide jobs is shorter.
+        looseness: of a plan's start, as a multiple of its distance.
+        response: whether starts are worth what they save in slowdown; else the queue's order counts.
+        processors: of the machine.
+    """
+
+    promises: int
+    follows: int
+    window_s: float
+    share: float
+    spares_wide: int
+    looseness: float
+    response: int
+    processors: int
+
+
+class State(NamedTuple):
+    """Everything that a pass reads and changes."""
+
+    jobs: Jobs
+    machine: Machine
+    copy: Copy
+    scratch: Scratch

@@ -1,0 +1,176 @@
+"""The auction on a machine that counts: EASY's starts by priority, and promises that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.plain import J, plain_easy, starts_of, workload_of, workloads
+
+from aucsched.cluster.errors import OptionError
+from aucsched.cluster.promises import promised_duration_s
+from aucsched.simulation.logs import auctioned
+from aucsched.simulation.logs.auctioned import Auctioned
+from aucsched.simulation.logs.checked import simulate_checked
+from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
+from aucsched.simulation.logs.promised import compiled, stepping
+
+PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
+OBJECTIVES = st.sampled_from(auctioned.OBJECTIVES)
+
+
+class Watched:
+    """An auction whose promises are noted after each step."""
+
+    def __init__(self, auction: Auctioned) -> None:
+        self.auction = auction
+        self.first: dict[int, float] = {}
+        self.last: dict[int, float] = {}
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Step, and compare what is promised with what was."""
+        started = self.auction.step(now, ended, arrived)
+        promises = self.auction.promises
+        for job in arrived:
+            self.first[job] = self.last[job] = promises[job]
+        for job, before in self.last.items():
+            assert promises[job] <= before
+            self.last[job] = promises[job]
+        return started
+
+
+def played(jobs: Sequence[J], processors: int, objective: str, promise: str) -> tuple[list[float], Watched]:
+    workload = workload_of(jobs, processors)
+    watched = Watched(Auctioned(workload.requests, None, objective=objective, promise=promise))
+    return simulate_checked(workload, watched), watched
+
+
+@settings(max_examples=200)
+@given(workloads())
+def test_priority_without_promises_is_easy_job_by_job(case: tuple[list[J], int]) -> None:
+    assert starts_of(*case, "aucsched3") == plain_easy(*case)
+
+
+@given(workloads(), st.sampled_from(ORDERS))
+def test_priority_is_easy_in_every_order(case: tuple[list[J], int], order: str) -> None:
+    assert starts_of(*case, "aucsched3", order=order) == starts_of(*case, "easy", order=order)
+
+
+@given(workloads())
+def test_response_without_promises_starts_the_shorter_of_two_that_fit(case: tuple[list[J], int]) -> None:
+    jobs, processors = case
+    at_once = [replace(job, submit=0, size=processors) for job in jobs]
+    options = PolicyOptions(objective="response", promise="none")
+    starts = starts_of(at_once, processors, "aucsched3", options=options)
+    in_order = sorted(range(len(jobs)), key=starts.__getitem__)
+    # All together are submitted once: the queue is served by what a wait costs, 10 s at least.
+    assert at_once[in_order[0]].estimate <= max(10, min(job.estimate for job in at_once))
+
+
+@settings(max_examples=300)
+@given(workloads(), OBJECTIVES, PROMISES)
+def test_promises_are_kept_and_only_ever_bettered(
+    case: tuple[list[J], int], objective: str, promise: str
+) -> None:
+    jobs, processors = case
+    starts, watched = played(jobs, processors, objective, promise)
+    assert all(start <= watched.last[job] for job, start in enumerate(starts))
+    assert all(start < float("inf") for start in starts)
+
+
+@given(workloads(), OBJECTIVES)
+def test_a_duration_promises_no_earlier_than_that_and_no_later_than_it_or_the_plan(
+    case: tuple[list[J], int], objective: str
+) -> None:
+    jobs, processors = case
+    _, watched = played(jobs, processors, objective, "20s")
+    for job, promise in watched.first.items():
+        assert promise >= jobs[job].submit + 20
+        # All that is ahead of it, one after another.
+        others = sum(one.estimate for number, one in enumerate(jobs) if number != job)
+        assert promise <= jobs[job].submit + 20 + others + max(one.estimate for one in jobs)
+
+
+def test_the_first_job_of_an_empty_machine_is_promised_now() -> None:
+    _, watched = played([J(0, 5, 2, 9), J(1, 5, 3, 9), J(1, 1, 1, 2)], 4, "response", "plan")
+    # Job 0 runs on two of four until 9 by its estimate, job 1 needs three; job 2 ends long before.
+    assert watched.first == {0: 0, 1: 9, 2: 1}
+    starts, _ = played([J(0, 5, 2, 9), J(1, 5, 3, 9), J(1, 1, 1, 2)], 4, "response", "plan")
+    assert starts == [0, 5, 1]
+
+
+def test_a_wide_job_is_not_starved_by_short_ones() -> None:
+    narrow = [J(time, 10, 1, 10) for time in range(0, 400, 5)]
+    wide = J(1, 10, 4, 10)
+    jobs = sorted([*narrow, wide], key=lambda job: (job.submit, job.size))
+    place = jobs.index(wide)
+    for promise, latest in (("plan", 12), ("60s", 61), ("100s", 101)):
+        starts, _ = played(jobs, 4, "response", promise)
+        assert starts[place] <= latest
+    unbounded, _ = played(jobs, 4, "response", "100s")
+    assert unbounded[place] > 12
+
+
+@given(workloads())
+def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]) -> None:
+    jobs, processors = case
+    exact = [replace(job, run=job.estimate) for job in jobs]
+    workload = workload_of(exact, processors)
+    policy = Auctioned(workload.requests, None, objective="response")
+    starts = simulate_checked(workload, policy)
+    policy.step(10.0**9, [], [])
+    waits = [start - job.submit for start, job in zip(plain_easy(exact, processors), exact, strict=True)]
+    assert policy.longest_wait_under_easy(10.0**9) == max(waits)
+    assert len(starts) == len(exact)
+
+
+@settings(max_examples=20, deadline=None)
+@given(workloads(), OBJECTIVES, PROMISES)
+def test_compiled_and_plain_steps_are_equal_to_the_bit(
+    case: tuple[list[J], int], objective: str, promise: str
+) -> None:
+    pytest.importorskip("numba")
+    jobs, processors = case
+    plain, _ = played(jobs, processors, objective, promise)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auctioned, "step_for", lambda _: (compiled.compiled_step(), True))
+        fast, watched = played(jobs, processors, objective, promise)
+    assert watched.auction.is_compiled
+    assert fast == plain
+
+
+def test_without_numba_the_step_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "compiled_step", compiled_nothing)
+    assert compiled.step_for(10**6) == (stepping.step, False)
+
+
+def compiled_nothing() -> None:
+    return None
+
+
+compiled_nothing.cache_info = compiled.compiled_step.cache_info  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("plan", 0), ("90", 90), ("90s", 90), ("1.5h", 5400), ("2d", 172_800), ("1w", 604_800), ("5min", 300)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert promised_duration_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1d", "1e9d", "2 d", "1y", "٣d", "99999999999999d", "nan"])
+def test_no_durations(text: str) -> None:
+    with pytest.raises(OptionError, match="--promise"):
+        promised_duration_s(text)
+
+
+def test_what_it_cannot_do_is_said() -> None:
+    requests = workload_of([J(0, 1, 1, 1)], 1).requests
+    with pytest.raises(OptionError, match="--objective"):
+        make_policy("aucsched3", requests, options=PolicyOptions(objective="priority_cores"))
+    with pytest.raises(OptionError, match="by worth"):
+        make_policy("aucsched3", requests, order="sjf", options=PolicyOptions(objective="response"))
