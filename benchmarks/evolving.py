@@ -17,7 +17,7 @@ from aucsched.runtime.evolving.fairness import Fairness, same_for_every_user
 from aucsched.simulation.evolving.loop import Setting
 from aucsched.simulation.evolving.report import dynamic_figures, evolving_metrics
 from aucsched.simulation.evolving.run import EvolvingOptions, simulate_evolving
-from aucsched.simulation.workloads.evolving import dynamic_esp
+from aucsched.simulation.workloads.evolving import dynamic_esp, quadflow
 
 
 class Config(NamedTuple):
@@ -31,6 +31,8 @@ class Config(NamedTuple):
     by_table: bool = True
     serve_by: str = "iteration"
     partition: int | None = None
+    preemptible: str = ""
+    malleable: str = ""
 
     @property
     def options(self) -> EvolvingOptions:
@@ -48,6 +50,8 @@ class Config(NamedTuple):
                 by_table=self.by_table,
                 interval_s=60.0 if emulated else None,
                 overhead_s=20.0 if emulated else 0.0,
+                preemptible=frozenset(self.preemptible),
+                malleable=frozenset(self.malleable),
             ),
         )
 
@@ -76,12 +80,18 @@ def _rivals(table: str, *, by_table: bool) -> list[Config]:
     ]
 
 
+#: Not in the paper's experiments: where nothing is idle, others stop or shrink.
+OTHERS = (
+    Config("plain", "Dyn-HP, A preemptible", preemptible="A"),
+    Config("plain", "Dyn-HP, L and M shrink", malleable="LM"),
+)
 CONFIGS = (
     *_four("plain"),
     *_four("remaining", by_table=False),
     *_four("emulated"),
     *_rivals("plain", by_table=True),
     *_rivals("remaining", by_table=False),
+    *OTHERS,
 )
 AUCTIONS = (
     Config("plain", "auction", serve_by="auction"),
@@ -193,6 +203,32 @@ def report(rows: Rows, seeds: range) -> str:
     return "\n".join(parts)
 
 
+def quadflow_table(seeds: range) -> str:
+    """Return what requests bring on the Quadflow-like load: to runs that ask, and to rigid jobs."""
+    lines = [
+        "| requests | makespan (h) | satisfied | turnaround of runs that ask (h) | of rigid jobs (h) |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name, serves, target in (
+        ("refused", False, None),
+        ("served", True, None),
+        ("served, 1 h a user", True, 3600),
+    ):
+        fairness = Fairness() if target is None else same_for_every_user(target, interval_s=86_400)
+        options = EvolvingOptions(fairness=fairness, setting=Setting(serves=serves))
+        spans, granted, asked, asking, rigid = [], 0, 0, [], []
+        for seed in seeds:
+            run = simulate_evolving(quadflow(seed), options).run
+            spans.append((evolving_metrics(run)["makespan_s"] or 0.0) / 3600)
+            granted += len(run.grants)
+            asked += dynamic_figures(run)["asked"]
+            turnaround = [(one.job, (one.end_s - one.job.arrival_s) / 3600) for one in run.played.values()]
+            asking.append(mean([hours for job, hours in turnaround if job.asks_s] or [0.0]))
+            rigid.append(mean([hours for job, hours in turnaround if job.kind == "rigid"]))
+        lines.append(f"| {name} | {_pm(spans)} | {granted} of {asked} | {_pm(asking)} | {_pm(rigid)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Play and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -210,6 +246,7 @@ def main() -> None:
             rows.make(CONFIGS, range(options.orders))
     for seeds in (range(60), range(60, options.orders)):
         print(report(rows, seeds))
+    print(f"## Quadflow-like load, seeds 0 to 59\n\n{quadflow_table(range(60))}")
 
 
 if __name__ == "__main__":

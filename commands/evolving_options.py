@@ -200,11 +200,18 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any]) -> EvolvingOpti
     for name in ("preemptible", "shrinkable"):
         if options[name] is not None and serve_by != "iteration":
             raise OptionError(f"{_flag(name)} needs --serve-by iteration, not {serve_by}")
+    fairness = read_fairness(options["fairness"], options["fairness_decay"])
+    if serve_by not in {"iteration", "auction"}:
+        measured = {"fairness": options["fairness"] not in {None, "none"}}
+        measured["reservation_delay_depth"] = options["reservation_delay_depth"] is not None
+        for name, is_given in measured.items():
+            if is_given:
+                raise OptionError(f"{_flag(name)}: --serve-by {serve_by} measures no delays")
     given = (options["reservation_depth"], options["reservation_delay_depth"])
     return EvolvingOptions(
         serve_by=serve_by,
         partition=options["dynamic_partition"],
-        fairness=read_fairness(options["fairness"], options["fairness_decay"]),
+        fairness=fairness,
         depths=Depths(
             reservation=default.reservation if given[0] is None else given[0],
             delay=default.delay if given[1] is None else given[1],

@@ -12,7 +12,7 @@ from math import ceil, floor, inf
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.limits import Owned
-from .fairness import Accounts, Delay, Fairness, credentials
+from .fairness import Accounts, Delay, Fairness, counts, credentials
 
 _MS = 1000
 #: A budget of nothing, of which any delay takes something.
@@ -40,8 +40,7 @@ class Budgets:
         """Count what a request alone would delay."""
         taken = self.costs.setdefault(request, {})
         for delay in delays:
-            owner = delay.owner
-            if owner.user and owner.user == requester.user:
+            if not counts(delay, requester):
                 continue
             cost = LARGEST_COUNT if delay.seconds == inf else ceil(_MS * delay.seconds)
             for name, left_s in self._rows(delay):

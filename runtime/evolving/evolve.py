@@ -19,7 +19,7 @@ from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
 from .auctioned import AwardedBoard, award, budgets_of
 from .changes import held_less, parts_of, with_started
-from .fairness import Accounts, Delay, Fairness
+from .fairness import Accounts, Fairness, counts
 from .iteration import Answer, Depths, serve, started
 from .requests import Release, Requests
 from .snapshots import DynamicRequest, NodeGrant, QueuedJob, SnapshotBoard
@@ -54,7 +54,7 @@ class Evolution:
                     "job": answer.request.job.id,
                     "reason": answer.why,
                     "earliest": None if answer.earliest_s == inf else answer.earliest_s,
-                    "delays": _delays(answer.delays),
+                    "delays": _delays(answer),
                 }
                 for answer in self.answers
                 if answer.grant is None
@@ -73,7 +73,7 @@ def _granted(answer: Answer[DynamicRequest, NodeGrant]) -> dict[str, Any]:
         "nodes": {name: amount_document(use) for name, use in grant.nodes.items()},
         "preempted": list(grant.preempted),
         "shrunk": {name: list(nodes) for name, nodes in grant.shrunk.items()},
-        "delays": _delays(answer.delays),
+        "delays": _delays(answer),
     }
 
 
@@ -81,14 +81,15 @@ def _nodes(job: RunningJob) -> dict[str, Any]:
     return {name: amount_document(use) for name, use in job.nodes.items()}
 
 
-def _delays(delays: Iterable[Delay]) -> list[dict[str, Any]]:
+def _delays(answer: Answer[DynamicRequest, NodeGrant]) -> list[dict[str, Any]]:
     return [
         {
             "job": delay.job,
             "user": delay.owner.user,
             "seconds": None if delay.seconds == inf else delay.seconds,
+            "counts": counts(delay, answer.request.owner),
         }
-        for delay in delays
+        for delay in answer.delays
     ]
 
 

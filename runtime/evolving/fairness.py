@@ -151,13 +151,18 @@ def credentials(owner: Owned) -> Iterator[tuple[str, str]]:
     yield "qos", owner.qos
 
 
+def counts(delay: Delay, requester: Owned) -> bool:
+    """Return whether a delay counts: not of the requester's own jobs; a job of no user is nobody's own."""
+    user = delay.owner.user
+    return delay.seconds > 0 and not (user and user == requester.user)
+
+
 def charged(
     accounts: Accounts, fairness: Fairness, requester: Owned, delays: Iterable[Delay]
 ) -> Accounts | str:
     """Return the accounts after a grant, or why it would be unfair.
 
-    The most restrictive limit decides. Delays of the requester's own jobs do not count; a job of no user is
-    nobody's own.
+    The most restrictive limit decides.
 
     Args:
         accounts: of this interval.
@@ -169,11 +174,10 @@ def charged(
         return accounts
     targets, singles = dict(accounts.targets), dict(accounts.singles)
     for delay in delays:
-        owner = delay.owner
-        if delay.seconds <= 0 or (owner.user and owner.user == requester.user):
+        if not counts(delay, requester):
             continue
         singles[delay.job] = singles.get(delay.job, 0.0) + delay.seconds
-        for name in credentials(owner):
+        for name in credentials(delay.owner):
             targets[name] = targets.get(name, 0.0) + delay.seconds
             why = _beyond(fairness, name, delay.job, targets[name], singles[delay.job])
             if why:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import fsum
+from math import fsum, inf
 from typing import Any
 
 from ...formats.native.write import csv_field
+from ...runtime.evolving.counts import Credentials
+from ...runtime.evolving.fairness import counts
 from ..report import FORMAT, shown
 from .loop import EvolvingRun, Playing
 from .run import Played
@@ -61,7 +63,9 @@ def dynamic_figures(run: EvolvingRun) -> dict[str, Any]:
         "satisfied": len(run.grants),
         "requests": run.requests,
         "granted_cores": sum(grant.cores for grant in run.grants),
-        "predicted_delay_s": fsum(delay.seconds for grant in run.grants for delay in grant.delays),
+        "predicted_delay_s": fsum(
+            delay.seconds for grant in run.grants for delay in grant.delays if delay.seconds < inf
+        ),
         "preemptions": run.preemptions,
         "shrinks": run.shrinks,
         "lost_core_s": run.lost_core_s,
@@ -100,7 +104,12 @@ def evolving_document(played: Played, settings: Mapping[str, Any]) -> dict[str, 
                 "job": grant.job,
                 "cores": grant.cores,
                 "delays": [
-                    {"job": delay.job, "user": delay.owner.user, "seconds": delay.seconds}
+                    {
+                        "job": delay.job,
+                        "user": delay.owner.user,
+                        "seconds": None if delay.seconds == inf else delay.seconds,
+                        "counts": counts(delay, Credentials(user=run.played[grant.job].job.user)),
+                    }
                     for delay in grant.delays
                 ],
             }

@@ -92,7 +92,7 @@ def test_figure_1(files: Files, serve_by: str) -> None:
     (granted,) = found["granted"]
     assert granted["job"] == "A"
     assert {name: use["cores"] for name, use in granted["nodes"].items()} == {"n4": 8, "n5": 8}
-    assert granted["delays"] == [{"job": "C", "user": "c", "seconds": 4.0 * HOUR}]
+    assert granted["delays"] == [{"job": "C", "user": "c", "seconds": 4.0 * HOUR, "counts": True}]
     assert (found["started"], found["waiting"]) == ([], 1)
 
 

@@ -43,6 +43,9 @@ def test_static_and_served(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert served["dynamic"]["satisfied"] == len(served["grants"]) > 15
     assert served["metrics"]["makespan_s"] < static["metrics"]["makespan_s"]
     assert served["seed"] == 4
+    delays = [delay for grant in served["grants"] for delay in grant["delays"]]
+    assert {delay["counts"] for delay in delays if delay["user"] == "user06"} == {False}
+    assert {delay["counts"] for delay in delays if delay["user"] != "user06"} == {True}
     assert sum(one["jobs"] for one in served["wait_by_type"].values()) == served["jobs"] == 230
     rows = list(csv.DictReader((tmp_path / "jobs.csv").read_text().splitlines()))
     assert len(rows) == 230
@@ -99,6 +102,8 @@ def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
         (["--dynamic-partition", "8"], "--dynamic-partition"),
         (["--serve-by", "partition", "--dynamic-partition", "120"], "120"),
         (["--preemptible", "A,X"], "'X'"),
+        (["--serve-by", "merge", "--fairness", "target:5"], "--fairness"),
+        (["--serve-by", "partition", "--reservation-delay-depth", "5"], "--reservation-delay-depth"),
         (["--shrinkable", "L", "--serve-by", "merge"], "--shrinkable"),
         (["--order", "sjf"], "--order"),
         (["--processors", "120"], "--processors"),

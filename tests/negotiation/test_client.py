@@ -15,13 +15,15 @@ from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.negotiation.client import DynState, EvolvingClient
+from aucsched.negotiation.messages import DynStatus, NegotiationEnd
 from aucsched.negotiation.parties import dynsched
 from aucsched.negotiation.parties.dynsched import DynamicState
 from aucsched.negotiation.remote.handshake import Identity, RefusedError
 from aucsched.negotiation.remote.journal import Journal
-from aucsched.negotiation.remote.link import Limits, Listener, NobodyError, address_of
+from aucsched.negotiation.remote.link import Connector, Limits, Listener, NobodyError, address_of
 from aucsched.negotiation.remote.party import Party
 from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
+from aucsched.negotiation.remote.transport import PeerLostError
 from aucsched.runtime.evolving.fairness import Fairness, begun
 from aucsched.runtime.evolving.iteration import Depths
 
@@ -158,6 +160,28 @@ def test_the_secret(tmp_path: Path) -> None:
             client = EvolvingClient("A", server.address, secret=wrong, wait_s=1.0)
             with client, pytest.raises(RefusedError):
                 client.status()
+
+
+def test_no_party_of_a_negotiation_is_taken_for_an_application(server: Server) -> None:
+    identity = Identity(party="ibsched", terms={"workload": "esp"}, notes={})
+    with server.up():
+        with pytest.raises(RefusedError, match="protocol"):
+            Connector(address_of(server.address), identity, Limits(wait_s=1.0)).open()
+        with EvolvingClient("A", server.address) as client:
+            assert client.request(cores=1).state is DynState.GRANTED
+
+
+def test_what_may_not_come_is_refused_and_others_are_served(server: Server) -> None:
+    identity = Identity(party="application", terms=TERMS, notes={})
+    with server.up():
+        for message in (NegotiationEnd(), DynStatus(job="")):
+            transport, _ = Connector(address_of(server.address), identity, Limits(wait_s=1.0)).open()
+            transport.send(message)
+            with pytest.raises(PeerLostError, match="refuses"):
+                transport.receive(5.0)
+            transport.close()
+        with EvolvingClient("A", server.address) as client:
+            assert client.request(cores=1).state is DynState.GRANTED
 
 
 def test_many_applications_at_once(server: Server) -> None:

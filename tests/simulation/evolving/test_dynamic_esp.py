@@ -5,11 +5,9 @@ from __future__ import annotations
 from statistics import mean
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from aucsched.cluster.errors import OptionError
-from aucsched.runtime.evolving.fairness import Fairness, same_for_every_user
+from aucsched.runtime.evolving.fairness import same_for_every_user
 from aucsched.simulation.evolving.loop import EvolvingRun, Setting
 from aucsched.simulation.evolving.report import dynamic_figures, evolving_metrics, waits_by_type
 from aucsched.simulation.evolving.run import (
@@ -175,57 +173,6 @@ def test_a_merged_job_waits_behind_the_queue() -> None:
     assert mean(wait["wait_mean_s"] or 0 for wait in waits_by_type(merged).values()) != mean(
         wait["wait_mean_s"] or 0 for wait in waits_by_type(served).values()
     )
-
-
-_JOBS = st.lists(
-    st.tuples(st.integers(1, 12), st.integers(1, 50), st.integers(0, 60), st.integers(0, 4), st.booleans()),
-    max_size=12,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    drawn=_JOBS,
-    serve_by=st.sampled_from(QUICK),
-    limit=st.sampled_from([0, 1, 20]),
-    interval=st.sampled_from([None, 7.0]),
-    overhead=st.sampled_from([0.0, 3.0]),
-)
-def test_any_workload_is_played_to_its_end(
-    drawn: list[tuple[int, int, int, int, bool]],
-    serve_by: str,
-    limit: int,
-    interval: float | None,
-    overhead: float,
-) -> None:
-    jobs = tuple(
-        EvolvingJob(
-            id=f"J{number}",
-            kind="J",
-            user=f"u{number % 3}",
-            cores=cores,
-            arrival_s=float(arrival),
-            static_s=float(run),
-            asks_s=(0.2 * run, 0.5 * run) if more else (),
-            more_cores=more,
-            rest=0.5 if more else 1.0,
-            drains=drains,
-        )
-        for number, (cores, run, arrival, more, drains) in enumerate(sorted(drawn, key=lambda one: one[2]))
-    )
-    workload = EvolvingWorkload(name="drawn", nodes=3, cores_per_node=4, jobs=jobs)
-    fairness = same_for_every_user(limit, interval_s=40) if limit else Fairness()
-    options = EvolvingOptions(
-        serve_by=serve_by,
-        partition=4 if serve_by == "partition" else None,
-        fairness=fairness,
-        setting=Setting(interval_s=interval, overhead_s=overhead),
-    )
-    run = simulate_evolving(workload, options).run
-    _check(run)
-    assert len(run.played) == len(jobs)
-    if limit:
-        assert _largest_delay(run, 40, 0.0) <= limit * (1 + 1e-9)
 
 
 def test_an_auction_of_requests_and_queue() -> None:
