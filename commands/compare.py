@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from .auction_options import auction_options, output_options, snapshot_argument, top_option
+from .outputs import file_name, html_option
 
 
 @click.command()
@@ -20,9 +22,18 @@ from .auction_options import auction_options, output_options, snapshot_argument,
     help="Count the jobs that Slurm's plan starts within so many seconds.",
 )
 @auction_options
+@html_option
 @top_option
 @output_options
-def compare(snapshot: str, within_s: int, form: str, output: str, top: int | None, **options: Any) -> None:
+def compare(
+    snapshot: str,
+    within_s: int,
+    form: str,
+    output: str,
+    html: Path | None,
+    top: int | None,
+    **options: Any,
+) -> None:
     """Run the auction over SNAPSHOT; set its award beside first-fit by priority and Slurm's own plan.
 
     Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
@@ -44,6 +55,10 @@ def compare(snapshot: str, within_s: int, form: str, output: str, top: int | Non
     except InputError as error:
         raise error.in_file(snapshot) from error
     found = compared(loaded, result, first_fit_by_priority(loaded, checked.window, checked.reserve), within_s)
+    if html is not None:
+        from ..pages.auctions import comparison_page
+
+        write_text(html, comparison_page(loaded, found, file_name(snapshot)))
     if form == "json":
         write_text(output, found.to_json())
         return

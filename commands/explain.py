@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .auction_options import auction_options, output_options, snapshot_argument
+from .outputs import file_name, html_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
 @snapshot_argument
 @click.argument("job", metavar="[JOB]", required=False)
 @auction_options
+@html_option
 @output_options
-def explain(snapshot: str, job: str | None, form: str, output: str, **options: Any) -> None:
+def explain(
+    snapshot: str, job: str | None, form: str, output: str, html: Path | None, **options: Any
+) -> None:
     """Run the auction over SNAPSHOT and say why JOB (its id) starts or waits; without JOB, what nodes cost.
 
     What the job asks for, its bids, what they cost and lack, which jobs and nodes stand in its way, the
@@ -44,10 +49,19 @@ def explain(snapshot: str, job: str | None, form: str, output: str, **options: A
         found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
+    if html is not None:
+        write_text(html, _page(found, file_name(snapshot)))
     if form == "json":
         write_text(output, found.to_json())
         return
     write_rich(output, render)
+
+
+def _page(found: Explanation | Overview, name: str) -> str:
+    from ..auction.explain.explain import Explanation
+    from ..pages.auctions import explanation_page, prices_page
+
+    return explanation_page(found, name) if isinstance(found, Explanation) else prices_page(found, name)
 
 
 def _job(snapshot: Snapshot, job: str, options: StepOptions) -> _Answer:

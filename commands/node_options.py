@@ -13,7 +13,7 @@ import click
 from ..cluster.errors import InputError, OptionError
 from ..cluster.option_table import SIMULATE, read_by
 from .built_options import click_option
-from .outputs import progress_over, shown
+from .outputs import file_name, progress_over, shown
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -167,6 +167,12 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     with progress_over(len(workload.jobs)) as progress:
         result = play(workload, chosen, progress)
     _write(result, options)
+    if options["html"] is not None:
+        from ..api.simulations import Simulation
+        from ..pages.simulations import simulation_page
+
+        run = Simulation(result=result, settings=chosen.settings(), name=workload.name)
+        write_text(options["html"], simulation_page([run], workload.name or file_name(path)))
     if options["form"] == "json":
         named = {} if options["failures"] is None else {"failures": shown(options["failures"])}
         write_text(options["output"], to_json(to_node_document(result, {**chosen.settings(), **named})))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
+html_option = click.option("--html", type=OUTPUT, help="Report as one web page, which needs no network.")
+
 workload_argument = click.argument("workload", metavar="WORKLOAD", type=click.Path(allow_dash=True))
 processors_option = click.option(
     "--processors", type=click.IntRange(1, 10**9), help="The machine's size; default: the log's header."
@@ -30,6 +32,11 @@ output_option = click.option("-o", "--output", type=OUTPUT, default="-", help="I
 def shown(path: str) -> str:
     """Return the name that messages call a file by."""
     return "standard input" if path == "-" else one_line(path)
+
+
+def file_name(path: str) -> str:
+    """Return a file's name without its folders, as a page's title has it."""
+    return "standard input" if path == "-" else one_line(Path(path).name)
 
 
 def read_log(path: str) -> SwfLog:

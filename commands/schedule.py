@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .auction_options import auction_options, snapshot_argument, top_option
+from .outputs import html_option
 
 if TYPE_CHECKING:
     from ..cluster.schedule import Schedule
@@ -44,10 +45,17 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     show_default=True,
     help="A table, the schedule file, or the scontrol commands that place the jobs.",
 )
+@html_option
 @top_option
 @click.option("-o", "--output", default="-", help="File to write instead of standard output.")
 def schedule(
-    snapshot: str, form: str, output: str, plot: Path | None, top: int | None, **options: Any
+    snapshot: str,
+    form: str,
+    output: str,
+    plot: Path | None,
+    html: Path | None,
+    top: int | None,
+    **options: Any,
 ) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     from ..auction.render.picture import draw_machine
@@ -58,7 +66,7 @@ def schedule(
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
     from .auction_options import step_options, write_rich
-    from .outputs import note
+    from .outputs import file_name, note
 
     check_drawing("--plot", plot)
     checked = step_options(options)
@@ -76,6 +84,12 @@ def schedule(
         note(f"{checked.export} minimises the negated objective")
     if plot is not None:
         draw_machine(loaded, result, plot)
+    if html is not None:
+        from ..auction.baseline import first_fit_by_priority
+        from ..pages.auctions import schedule_page
+
+        baseline = first_fit_by_priority(loaded, checked.window, checked.reserve)
+        write_text(html, schedule_page(loaded, result, baseline, file_name(snapshot)))
     if form == "json":
         write_text(output, result.to_json())
     elif form == "slurm":

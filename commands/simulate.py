@@ -24,7 +24,9 @@ from .malleable_options import (
 from .node_options import check_log_options, is_native, node_options, simulate_on_nodes
 from .outputs import (
     OUTPUT,
+    file_name,
     format_option,
+    html_option,
     output_option,
     processors_option,
     progress_over,
@@ -61,6 +63,7 @@ _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
 @click.option("--batsim-out", type=OUTPUT, help="CSV as Batsim's jobs file.")
 @click.option("--swf-out", type=OUTPUT, help="The log as the simulated machine would have written it.")
 @click.option("--gantt", type=OUTPUT, help="Chart of the jobs (.png, .pdf, .svg).")
+@html_option
 @click.option("--plot", type=OUTPUT, help="Chart of utilisation and queue (.png, .pdf, .svg).")
 def simulate(workload: str, **options: Any) -> None:
     """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
@@ -99,6 +102,12 @@ def simulate(workload: str, **options: Any) -> None:
     from ..simulation.report import to_document, to_json, to_text
 
     name = shown(workload)
+    if options["html"] is not None:
+        from ..api.simulations import Simulation
+        from ..pages.simulations import simulation_page
+
+        run = Simulation(result=result, settings=settings, name=name)
+        write_text(options["html"], simulation_page([run], file_name(workload)))
     text = to_json(to_document(result, settings)) if options["form"] == "json" else to_text(result, name)
     write_text(options["output"], text)
 
@@ -111,6 +120,10 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
 
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
+    if options["html"] is not None:
+        from ..pages.simulations import simulation_page
+
+        write_text(options["html"], simulation_page(runs, file_name(workload)))
     text = to_json(document_of(runs)) if options["form"] == "json" else text_of(runs)
     write_text(options["output"], text)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
-from ..commands.outputs import note
+from ..commands.outputs import html_option, note
 from .axes import AXES
 
 if TYPE_CHECKING:
@@ -45,8 +45,11 @@ def _axes(command: Callable[..., Any]) -> Callable[..., Any]:
     required=True,
     help="Table of the results (.csv, .parquet); may be given twice. The same command goes on with it.",
 )
+@html_option
 @click.option("--plot", type=_FILE, help="Quality and time over window and caps (.png, .pdf, .svg).")
-def sweep(source: str, outputs: tuple[Path, ...], plot: Path | None, **options: Any) -> None:
+def sweep(
+    source: str, outputs: tuple[Path, ...], plot: Path | None, html: Path | None, **options: Any
+) -> None:
     """Run every combination of options over a snapshot or a workload, in parallel processes.
 
     Options with N,… or NAME,… take lists: --window 25,50,100. A sweep that was stopped, by whatever, goes on
@@ -71,6 +74,13 @@ def sweep(source: str, outputs: tuple[Path, ...], plot: Path | None, **options: 
     with _resumable(), progress_over(len(plan.runs), "runs", memory_s=inf) as progress:
         rows = sweep_plan(plan, outputs, executor, retry_failed=retry, begun=_say_begun, progress=progress)
     _say_failed(rows)
+    if html is not None:
+        from ..formats.native.write import write_text
+        from ..pages.sweeps import sweep_page
+        from .call import Sweep
+
+        found = Sweep(plan=plan, rows=tuple(rows))
+        write_text(html, sweep_page(found.columns, [name for name, _ in plan.axes], plan.subject.name))
     if plot is not None:
         draw_sweep(plan, rows, plot)
 

@@ -1,0 +1,303 @@
+"use strict";
+// Draws the sections of a report from the JSON in #data. No library, no network.
+const data = JSON.parse(document.getElementById("data").textContent);
+const tip = document.getElementById("tip");
+const shades = (n) => `hsl(${((n * 137.508) % 360).toFixed(1)} 58% ${54 + (n % 3) * 7}%)`;
+function make(tag, parent, text, name) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  if (name) made.className = name;
+  if (parent) parent.append(made);
+  return made;
+}
+function shown(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" && !Number.isInteger(value)) return String(+value.toPrecision(7));
+  return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+}
+function span(seconds) {
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  let left = Math.round(seconds); const parts = [];
+  for (const [unit, size] of units) {
+    const count = Math.floor(left / size); left -= count * size;
+    if (count) parts.push(`${count} ${unit}`);
+  }
+  return parts.slice(0, 2).join(" ") || "0 s";
+}
+function point(event, text) {
+  tip.style.display = text ? "block" : "none";
+  if (!text) return;
+  tip.textContent = text;
+  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
+  tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+}
+function canvasIn(parent, height) {
+  const canvas = make("canvas", parent);
+  const width = Math.max(300, parent.clientWidth), ratio = devicePixelRatio || 1;
+  canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d"); pen.scale(ratio, ratio); pen.font = "12px system-ui, sans-serif";
+  return { canvas, pen, width, height };
+}
+const at = (event, canvas) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+
+function facts(section, box) {
+  const list = make("dl", box);
+  for (const [name, value] of section.items) { make("dt", list, name); make("dd", list, shown(value)); }
+}
+
+function table(section, box) {
+  const names = Object.keys(section.columns), columns = Object.values(section.columns);
+  const count = columns.length ? columns[0].length : 0, size = 100;
+  const isNumber = columns.map((column) => column.every((v) => v === null || typeof v === "number"));
+  const text = columns.map((column) => column.map((v) => shown(v).toLowerCase()));
+  let rows = [...Array(count).keys()], page = 0, sorted = -1, down = false;
+  const bar = make("div", box, undefined, "bar");
+  const filter = make("input", bar); filter.placeholder = "filter: words, or column:word"; filter.size = 34;
+  const state = make("span", bar, "", "soft");
+  const before = make("button", bar, "‹"), after = make("button", bar, "›");
+  const wide = make("div", box, undefined, "wide"), element = make("table", wide);
+  const head = make("tr", make("thead", element)), body = make("tbody", element);
+  names.forEach((name, place) => {
+    const cell = make("th", head, name, isNumber[place] ? "number" : "");
+    cell.onclick = () => { down = sorted === place ? !down : false; sorted = place; page = 0; apply(); };
+  });
+  function matches(row, words) {
+    return words.every((word) => {
+      const cut = word.indexOf(":"), place = cut > 0 ? names.findIndex((n) => n.toLowerCase() === word.slice(0, cut)) : -1;
+      if (place >= 0) return text[place][row].includes(word.slice(cut + 1));
+      return text.some((column) => column[row].includes(word));
+    });
+  }
+  function apply() {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    rows = [...Array(count).keys()].filter((row) => matches(row, words));
+    if (sorted >= 0) {
+      const column = columns[sorted], sign = down ? -1 : 1;
+      rows.sort((a, b) => {
+        const x = column[a], y = column[b];
+        if (x === null || y === null) return (x === null) - (y === null);
+        return sign * (isNumber[sorted] ? x - y : shown(x).localeCompare(shown(y), "en", { numeric: true }));
+      });
+    }
+    [...head.children].forEach((cell, place) => {
+      cell.classList.toggle("up", place === sorted && !down); cell.classList.toggle("down", place === sorted && down);
+    });
+    draw();
+  }
+  function draw() {
+    const first = page * size, last = Math.min(first + size, rows.length);
+    body.replaceChildren(...rows.slice(first, last).map((row) => {
+      const line = document.createElement("tr");
+      columns.forEach((column, place) => make("td", line, shown(column[row]), isNumber[place] ? "number" : ""));
+      return line;
+    }));
+    state.textContent = `${rows.length ? first + 1 : 0}–${last} of ${rows.length}` + (rows.length < count ? ` (${count} in all)` : "");
+    before.disabled = page === 0; after.disabled = last >= rows.length;
+    before.hidden = after.hidden = rows.length <= size;
+    filter.hidden = count < 2;
+  }
+  filter.oninput = () => { page = 0; apply(); };
+  before.onclick = () => { page -= 1; draw(); }; after.onclick = () => { page += 1; draw(); };
+  draw();
+}
+
+// A block for each leaf switch, a cell for each node: grey what ran before, a colour for each job that starts.
+function machine(section, box) {
+  const { names, total, free, closed, leaves, starts, running } = section;
+  const held = new Map(), ran = new Map();
+  const note = (uses, map, entry) => { for (const [node, cores] of uses) { if (!map.has(node)) map.set(node, []); map.get(node).push([entry[0], cores, entry[1]]); } };
+  starts.forEach(([job, uses], number) => note(uses, held, [job, number]));
+  for (const [job, uses] of running) note(uses, ran, [job, 0]);
+  const matters = ([, nodes]) => nodes.some((node) => held.has(node) || (free[node] > 0 && !closed[node]));
+  const changed = leaves.filter(matters), full = leaves.length - changed.length, few = full > 8 && changed.length > 0;
+  const legend = make("div", box, undefined, "legend");
+  for (const [color, words] of [["#9aa5b1", "runs already"], [shades(0), "starts now, a colour for each job"], ["#fff", "free"], ["#e9ecef", "takes no jobs"]]) {
+    const entry = make("span", legend); make("i", entry).style.background = color; entry.append(words);
+  }
+  const place = make("div", box);
+  if (few) {
+    const bar = make("div", box, undefined, "bar"), button = make("button", bar, `show all ${leaves.length} switches`);
+    make("span", bar, `${full} switches without a free core, where nothing changes, are left out`, "soft");
+    button.onclick = () => { draw(leaves); bar.remove(); };
+  }
+  function draw(shownLeaves) {
+    place.replaceChildren();
+    const label = 84, longest = Math.max(...shownLeaves.map((leaf) => leaf[1].length)), width = Math.max(300, place.clientWidth);
+    const perRow = Math.min(longest, 64), cell = Math.max(5, Math.min(22, Math.floor((width - label - 10) / perRow)));
+    const high = Math.max(cell, 12), block = label + perRow * cell + 12, across = Math.max(1, Math.floor(width / block));
+    const deep = Math.ceil(longest / perRow) * high + 4, { canvas, pen } = canvasIn(place, Math.ceil(shownLeaves.length / across) * deep + 4), spot = [];
+    shownLeaves.forEach(([name, nodes], number) => {
+      const left = (number % across) * block, above = Math.floor(number / across) * deep;
+      pen.fillStyle = "#5b6775"; pen.fillText(name.length > 12 ? name.slice(0, 11) + "…" : name, left + 2, above + 11);
+      nodes.forEach((node, index) => {
+        const x = left + label + (index % perRow) * cell, y = above + Math.floor(index / perRow) * high, w = cell - 1, h = high - 1;
+        pen.fillStyle = closed[node] ? "#e9ecef" : "#fff"; pen.fillRect(x, y, w, h);
+        let filled = h * Math.max(0, total[node] - free[node]) / total[node];
+        pen.fillStyle = "#9aa5b1"; pen.fillRect(x, y + h - filled, w, filled);
+        for (const [, cores, job] of held.get(node) || []) { const part = h * cores / total[node]; filled += part; pen.fillStyle = shades(job); pen.fillRect(x, y + h - filled, w, part); }
+        pen.strokeStyle = "#c3ccd6"; pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+        spot.push([x, y, w, h, node]);
+      });
+    });
+    canvas.onmousemove = (event) => {
+      const [x, y] = at(event, canvas), hit = spot.find(([a, b, w, h]) => x >= a && x <= a + w && y >= b && y <= b + h);
+      if (!hit) { point(event, ""); return; }
+      const node = hit[4], words = [`${names[node]}: ${free[node]} of ${total[node]} cores were free`];
+      const told = (verb) => ([job, cores]) => words.push(`job ${job} ${verb}, ${cores} core${cores === 1 ? "" : "s"}`);
+      (held.get(node) || []).forEach(told("starts"));
+      const before = ran.get(node) || []; before.slice(0, 6).forEach(told("runs"));
+      if (before.length > 6) words.push(`and ${before.length - 6} more run`);
+      if (closed[node]) words.push(closed[node]);
+      point(event, words.join("\n"));
+    };
+    canvas.onmouseleave = (event) => point(event, "");
+  }
+  draw(few ? changed : leaves);
+}
+
+// Rectangles [job, first row, rows] over time; the wheel zooms where the pointer is, dragging moves, double click resets.
+function gantt(section, box) {
+  const { jobs, start, end, rects, rows, unit, names, cores, wait } = section;
+  make("p", box, "wheel: zoom in time · shift and wheel: zoom in " + unit + " · drag: move · double click: everything", "soft");
+  const label = names ? 84 : 54, foot = 22, { canvas, pen, width, height } = canvasIn(box, 430);
+  let longest = 0;
+  for (let one = 0; one < end.length; one++) longest = Math.max(longest, end[one]);
+  const all = { t0: 0, t1: longest || 1, r0: 0, r1: rows }; let view = { ...all }, visible = [];
+  const tx = (t) => label + (t - view.t0) / (view.t1 - view.t0) * (width - label), ry = (r) => (r - view.r0) / (view.r1 - view.r0) * (height - foot);
+  function draw() {
+    pen.fillStyle = "#fff"; pen.fillRect(0, 0, width, height); visible = [];
+    pen.save(); pen.beginPath(); pen.rect(label, 0, width - label, height - foot); pen.clip();
+    for (const rect of rects) {
+      const [job, first, count] = rect;
+      if (end[job] < view.t0 || start[job] > view.t1 || first + count < view.r0 || first > view.r1) continue;
+      const x = tx(start[job]), y = ry(first), w = Math.max(0.7, tx(end[job]) - x), h = Math.max(0.7, ry(first + count) - y);
+      pen.fillStyle = shades(job); pen.fillRect(x, y, w, h); visible.push([x, y, w, h, job]);
+      if (w > 8 && h > 5) { pen.strokeStyle = "#ffffffaa"; pen.strokeRect(x, y, w, h); }
+      if (h > 11 && w > 8 * String(jobs[job]).length) { pen.fillStyle = "#10151b"; pen.fillText(jobs[job], x + 3, y + Math.min(h - 2, 11)); }
+    }
+    pen.restore(); pen.fillStyle = "#5b6775";
+    for (let part = 0; part <= 5; part++) {
+      const t = view.t0 + (view.t1 - view.t0) * part / 5, text = span(t);
+      pen.fillText(text, Math.min(tx(t), width - pen.measureText(text).width), height - 6);
+    }
+    const step = Math.max(1, Math.ceil((view.r1 - view.r0) / ((height - foot) / 16)));
+    for (let r = Math.ceil(view.r0); r < view.r1; r++) if (r % step === 0) pen.fillText(names ? names[r] : r, 2, ry(r) + 11);
+  }
+  canvas.onwheel = (event) => {
+    event.preventDefault();
+    const [x, y] = at(event, canvas), factor = Math.exp((event.deltaY || event.deltaX) * 0.0016);
+    const [low, high, share] = event.shiftKey ? ["r0", "r1", y / (height - foot)] : ["t0", "t1", (x - label) / (width - label)];
+    const middle = view[low] + (view[high] - view[low]) * Math.min(1, Math.max(0, share));
+    view[low] = Math.max(all[low], middle - (middle - view[low]) * factor);
+    view[high] = Math.min(all[high], middle + (view[high] - middle) * factor);
+    if (event.shiftKey && view.r1 - view.r0 < 1) view.r1 = view.r0 + 1;
+    draw();
+  };
+  let held = null;
+  canvas.onmousedown = (event) => { held = [...at(event, canvas), { ...view }]; };
+  onmouseup = () => { held = null; };
+  canvas.onmousemove = (event) => {
+    const [x, y] = at(event, canvas);
+    if (held) {
+      const [x0, y0, from] = held;
+      let dt = (x0 - x) / (width - label) * (from.t1 - from.t0), dr = (y0 - y) / (height - foot) * (from.r1 - from.r0);
+      dt = Math.min(all.t1 - from.t1, Math.max(-from.t0, dt)); dr = Math.min(all.r1 - from.r1, Math.max(-from.r0, dr));
+      view = { t0: from.t0 + dt, t1: from.t1 + dt, r0: from.r0 + dr, r1: from.r1 + dr }; draw(); return;
+    }
+    const hit = visible.find(([a, b, w, h]) => x >= a && x <= a + w && y >= b && y <= b + h);
+    if (!hit) { point(event, ""); return; }
+    const job = hit[4], waited = wait && wait[job] !== null ? `\nwaited ${span(wait[job])}` : "";
+    point(event, `job ${jobs[job]}: ${cores[job]} core${cores[job] === 1 ? "" : "s"}\n${span(start[job])} to ${span(end[job])}, ${span(end[job] - start[job])}${waited}`);
+  };
+  canvas.onmouseleave = (event) => point(event, "");
+  canvas.ondblclick = () => { view = { ...all }; draw(); };
+  draw();
+  canvas.view = () => ({ ...view });
+}
+
+function axes(pen, width, height, left, bottom, xs, ys, xText, yText) {
+  pen.strokeStyle = "#b9c3cf"; pen.fillStyle = "#5b6775";
+  pen.beginPath(); pen.moveTo(left, 4); pen.lineTo(left, height - bottom); pen.lineTo(width - 4, height - bottom); pen.stroke();
+  for (let part = 0; part <= 4; part++) {
+    const x = xs[0] + (xs[1] - xs[0]) * part / 4, y = ys[0] + (ys[1] - ys[0]) * part / 4, text = xText(x);
+    pen.fillText(text, Math.min(left + (width - left - 8) * part / 4, width - pen.measureText(text).width), height - bottom + 14);
+    pen.fillText(yText(y), 2, height - bottom - (height - bottom - 12) * part / 4);
+  }
+}
+
+function lines(section, box) {
+  const { times, series } = section;
+  for (const { label, values, most } of series) {
+    make("div", box, label, "soft");
+    const left = 60, bottom = 22, { pen, width, height, canvas } = canvasIn(box, 170);
+    const top = most || Math.max(1, ...values), x = (t) => left + t / (times[times.length - 1] || 1) * (width - left - 8), y = (v) => height - bottom - v / top * (height - bottom - 12);
+    axes(pen, width, height, left, bottom, [0, times[times.length - 1] || 1], [0, top], span, (v) => shown(+v.toPrecision(3)));
+    pen.fillStyle = "#0b6e9955"; pen.strokeStyle = "#0b6e99"; pen.beginPath(); pen.moveTo(x(0), y(0));
+    values.forEach((v, place) => { pen.lineTo(x(times[place]), y(v)); pen.lineTo(x(times[place + 1]), y(v)); });
+    pen.lineTo(x(times[times.length - 1]), y(0)); pen.fill(); pen.stroke();
+    canvas.title = label;
+  }
+}
+
+// Percentiles by group: a line from the median to the 90th percentile, the mean as a dot.
+function spread(section, box) {
+  const { groups, unit } = section, left = 130, high = 22;
+  const { canvas, pen, width } = canvasIn(box, groups.length * high + 30);
+  const most = Math.max(1, ...groups.map((one) => one.p99)), x = (v) => left + Math.sqrt(v / most) * (width - left - 20);
+  groups.forEach((one, place) => {
+    const y = place * high + 14; pen.fillStyle = "#1d2733"; pen.fillText(`${one.name} (${one.jobs})`.slice(0, 20), 2, y + 4);
+    pen.strokeStyle = "#c3ccd6"; pen.lineWidth = 2; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p99), y); pen.stroke();
+    pen.strokeStyle = "#0b6e99"; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p90), y); pen.stroke();
+    pen.fillStyle = "#c2410c"; pen.beginPath(); pen.arc(x(one.mean), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
+  });
+  pen.fillStyle = "#5b6775";
+  for (let part = 0; part <= 4; part++) { const text = span(most * (part / 4) ** 2); pen.fillText(text, Math.min(left + (width - left - 20) * part / 4, width - pen.measureText(text).width), groups.length * high + 24); }
+  canvas.onmousemove = (event) => {
+    const one = groups[Math.floor((at(event, canvas)[1] - 3) / high)];
+    point(event, one ? `${one.name}: ${one.jobs} jobs\nmean ${span(one.mean)}, median ${span(one.p50)}\n90 % ${span(one.p90)}, 99 % ${span(one.p99)}, longest ${span(one.max)}` : "");
+  };
+  canvas.onmouseleave = (event) => point(event, "");
+  make("p", box, `${unit}: thick from the median to the 90th percentile, thin to the 99th, the dot is the mean; the scale is a square root`, "soft");
+}
+
+function scatter(section, box) {
+  const names = Object.keys(section.columns), bar = make("div", box, undefined, "bar");
+  const numeric = names.filter((name) => section.columns[name].some((v) => typeof v === "number"));
+  const chosen = {};
+  for (const [axis, options, start] of [["across", names, section.x], ["up", numeric, section.y], ["colour", ["", ...names], section.color]]) {
+    make("span", bar, axis, "soft"); const select = make("select", bar);
+    for (const name of options) make("option", select, name).value = name;
+    select.value = start; chosen[axis] = select; select.onchange = () => draw();
+  }
+  const { canvas, pen, width, height } = canvasIn(box, 340), legend = make("div", box, undefined, "legend"); let dots = [];
+  function draw() {
+    pen.clearRect(0, 0, width, height); legend.replaceChildren(); dots = [];
+    const xs = section.columns[chosen.across.value], ys = section.columns[chosen.up.value], by = section.columns[chosen.colour.value] || [];
+    const words = [...new Set(xs)], isNumber = xs.every((v) => typeof v === "number"), groups = [...new Set(by)];
+    const values = xs.map((v) => isNumber ? v : words.indexOf(v)), ok = ys.map((v, i) => i).filter((i) => typeof ys[i] === "number" && values[i] !== null);
+    if (!ok.length) return;
+    const lowX = Math.min(...ok.map((i) => values[i])), highX = Math.max(...ok.map((i) => values[i])), highY = Math.max(...ok.map((i) => ys[i])), lowY = Math.min(0, ...ok.map((i) => ys[i]));
+    const left = 70, bottom = 24, x = (v) => left + 14 + (v - lowX) / (highX - lowX || 1) * (width - left - 60), y = (v) => height - bottom - (v - lowY) / (highY - lowY || 1) * (height - bottom - 14);
+    axes(pen, width, height, left, bottom, [lowX, highX], [lowY, highY], (v) => isNumber ? shown(+v.toPrecision(3)) : "", (v) => shown(+v.toPrecision(3)));
+    if (!isNumber) words.forEach((word, place) => { pen.fillStyle = "#5b6775"; const text = shown(word).slice(0, 18); pen.fillText(text, Math.min(x(place) - 10, width - pen.measureText(text).width), height - bottom + 14); });
+    for (const i of ok) {
+      const group = groups.indexOf(by[i]); pen.fillStyle = shades(Math.max(0, group)); pen.beginPath(); pen.arc(x(values[i]), y(ys[i]), 4.5, 0, 7); pen.fill(); dots.push([x(values[i]), y(ys[i]), i]);
+    }
+    groups.forEach((group, place) => { const entry = make("span", legend); make("i", entry).style.background = shades(place); entry.append(shown(group)); });
+  }
+  canvas.onmousemove = (event) => {
+    const [x, y] = at(event, canvas), hit = dots.find(([a, b]) => Math.hypot(a - x, b - y) < 7);
+    point(event, hit ? section.told.map((name) => `${name}: ${shown(section.columns[name][hit[2]])}`).join("\n") : "");
+  };
+  canvas.onmouseleave = (event) => point(event, "");
+  draw();
+}
+
+const draws = { facts, table, machine, gantt, lines, spread, scatter };
+for (const section of data.sections) {
+  const box = make("section", document.body); box.dataset.kind = section.kind;
+  make("h2", box, section.title);
+  if (section.note) make("p", box, section.note, "soft");
+  draws[section.kind](section, box);
+}
+document.documentElement.dataset.ready = Math.round(performance.now());

@@ -1,0 +1,65 @@
+"""A page of sections: text, styles, script and data in one file; its policy forbids every request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from ..cluster.text import escaped
+
+#: What the browser is told to refuse: everything but what stands in the page.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+#: Errors stand in the page itself, for people and for tests.
+_WATCH = "onerror = (text) => { document.documentElement.dataset.error = text; };"
+
+Section = Mapping[str, Any]
+
+
+def facts(title: str, items: Sequence[tuple[str, Any]]) -> Section:
+    """Return a section of names and values."""
+    return {"kind": "facts", "title": title, "items": [list(item) for item in items]}
+
+
+def table(title: str, columns: Mapping[str, Sequence[Any]], note: str = "") -> Section:
+    """Return a section with a table that sorts and filters."""
+    return {
+        "kind": "table",
+        "title": title,
+        "columns": {name: list(one) for name, one in columns.items()},
+    } | ({"note": note} if note else {})
+
+
+def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """Return the page's text.
+
+    Args:
+        title: of the window and the page.
+        subtitle: a line below it.
+        sections: each with ``kind``, ``title`` and what page.js draws of that kind.
+    """
+    styles, script = (_asset(name) for name in ("page.css", "page.js"))
+    # "</script>" in a name would end the data, "<!--" hide what follows.
+    data = msgspec.json.encode({"sections": list(sections)}).decode().replace("<", "\\u003c")
+    return (
+        "<!doctype html>\n"
+        f'<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{_text(title)}</title><style>{styles}</style><script>{_WATCH}</script></head>\n"
+        f"<body><header><h1>{_text(title)}</h1>"
+        f'<p class="soft">{_text(subtitle)} · made by aucsched</p></header><div id="tip"></div>\n'
+        f'<script type="application/json" id="data">{escaped(data)}</script>\n'
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _text(text: str) -> str:
+    return escape(escaped(text))
