@@ -20,6 +20,7 @@ from .outputs import (
 )
 from .workload_alibaba import alibaba
 from .workload_ischeduler import fit_log, ischeduler
+from .workload_logs import IMPORTS
 from .workload_papers import GENERATORS
 from .workload_slurm import slurm_events
 
@@ -29,7 +30,7 @@ def workload() -> None:
     """Look at workloads and make them."""
 
 
-for _command in (*GENERATORS, slurm_events, alibaba, ischeduler, fit_log):
+for _command in (*GENERATORS, slurm_events, alibaba, *IMPORTS, ischeduler, fit_log):
     workload.add_command(_command)
 
 

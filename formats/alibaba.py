@@ -15,42 +15,33 @@ GPU is of one GPU, which a count for the whole node cannot say. So there are two
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster.checks import plain
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job, Request, Span
 from ..cluster.nodes import Node, Resources
 from ..cluster.text import one_line
 from ..cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from .delimited import Row, read_table
 from .notes import Notes
 from .reading import read_document
-
-if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
 
 GRES = "gpu_milli"
 #: GPUs of a node or a pod; the trace's largest nodes have 8.
 _MOST_GPUS = 128
 #: Of a whole GPU.
 WHOLE = 1000
-T = TypeVar("T")
 _NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase"),
     *("creation_time", "deletion_time", "scheduled_time"),
 )
-_NUMBER = re.compile(r"\d{1,12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,36 +77,6 @@ class _Pod:
     deleted: int | None
 
 
-class _Row:
-    """A line of a CSV file, its values by column."""
-
-    def __init__(self, line: int, values: Mapping[str, str]) -> None:
-        self._line = line
-        self._values = values
-
-    def text(self, column: str) -> str:
-        """Return a field without blanks around it."""
-        text = self._values[column].strip()
-        plain(text, column)
-        return text
-
-    def number(self, column: str) -> int:
-        """Return a whole number; an empty field is 0."""
-        text = self.text(column) or "0"
-        # The public files write 427061.0 where a table program has been at them.
-        if not _NUMBER.fullmatch(text.removesuffix(".0")):
-            raise InputError(f"{text!r} is no whole number", path=column)
-        return int(text.removesuffix(".0"))
-
-    def made(self, build: Callable[[_Row], T]) -> T:
-        """Return what is made of the row; errors name its line."""
-        try:
-            return build(self)
-        except InputError as error:
-            path = f"line {self._line}" + (f": {error.path}" if error.path else "")
-            raise InputError(error.message, path=path) from error
-
-
 def import_alibaba(
     nodes: str | Path, pods: str | Path, options: AlibabaOptions | None = None
 ) -> tuple[ClusterWorkload, Notes]:
@@ -141,39 +102,23 @@ def import_alibaba(
     return workload, notes
 
 
-def _rows(content: bytes, columns: Sequence[str], notes: Notes) -> list[_Row]:
+def _rows(content: bytes, columns: Sequence[str], notes: Notes) -> tuple[Row, ...]:
     """Return a CSV file's rows; columns may stand in any order, those not known are noted."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
-    try:
-        return list(_checked_rows(csv.reader(io.StringIO(text, newline="")), columns, notes))
-    except csv.Error as error:
-        raise InputError(f"not CSV: {error}") from error
-
-
-def _checked_rows(lines: CsvReader, columns: Sequence[str], notes: Notes) -> Iterator[_Row]:
-    header = [name.strip() for name in next(lines, [])]
-    missing = [name for name in columns if name not in header]
+    table = read_table(content)
+    missing = [name for name in columns if name not in table.columns]
     if missing:
         raise InputError(f"the columns {', '.join(missing)} are missing", path="line 1")
-    for name in header:
+    for name in table.columns:
         if name not in columns:
             notes.add("columns", f"the column {name} is not read")
-    for fields in lines:
-        if len(fields) != len(header):
-            raise InputError(
-                f"{len(fields)} fields where the header has {len(header)}", path=f"line {lines.line_num}"
-            )
-        yield _Row(lines.line_num, dict(zip(header, fields, strict=True)))
+    return table.rows
 
 
-def _nodes(rows: Iterable[_Row], options: AlibabaOptions) -> tuple[Node, ...]:
+def _nodes(rows: Iterable[Row], options: AlibabaOptions) -> tuple[Node, ...]:
     return tuple(row.made(lambda row: _node(row, options)) for row in rows)
 
 
-def _node(row: _Row, options: AlibabaOptions) -> Node:
+def _node(row: Row, options: AlibabaOptions) -> Node:
     model = row.text("model")
     total = Resources(
         cores=row.number("cpu_milli"),
@@ -190,7 +135,7 @@ def _node(row: _Row, options: AlibabaOptions) -> Node:
     )
 
 
-def _gpus(row: _Row, column: str) -> int:
+def _gpus(row: Row, column: str) -> int:
     count = row.number(column)
     if count > _MOST_GPUS:
         raise InputError(f"{count} is above the limit of {_MOST_GPUS}", path=column)
@@ -203,7 +148,7 @@ def _gres_of_node(gpus: int, options: AlibabaOptions) -> dict[str, int]:
     return {GRES: gpus * WHOLE} if gpus else {}
 
 
-def _jobs(rows: Iterable[_Row], options: AlibabaOptions, notes: Notes) -> tuple[ArrivingJob, ...]:
+def _jobs(rows: Iterable[Row], options: AlibabaOptions, notes: Notes) -> tuple[ArrivingJob, ...]:
     pods = sorted((row.made(_pod) for row in rows), key=lambda pod: pod.created)
     first = pods[0].created if pods else 0
     last = max((pod.deleted or 0 for pod in pods), default=0)
@@ -227,7 +172,7 @@ def _jobs(rows: Iterable[_Row], options: AlibabaOptions, notes: Notes) -> tuple[
     )
 
 
-def _pod(row: _Row) -> _Pod:
+def _pod(row: Row) -> _Pod:
     gpus, share = _gpus(row, "num_gpu"), row.number("gpu_milli")
     if share > WHOLE or bool(gpus) != bool(share):
         raise InputError(f"{share} a GPU with num_gpu {gpus}", path="gpu_milli")

@@ -20,13 +20,18 @@ class EvenCluster:
     Attributes:
         nodes: how many.
         cores, gpus: of each node.
-        tree: 16 nodes a leaf switch, 8 leaves a switch, one switch above all; False is the linear topology.
+        tree: nodes below leaf switches, leaves below switches, one switch above all; False is the linear
+            topology.
+        leaf_nodes: nodes below a leaf switch.
+        switch_leaves: leaves below a switch of the second level.
     """
 
     nodes: int = 1408
     cores: int = 12
     gpus: int = 3
     tree: bool = True
+    leaf_nodes: int = LEAF_NODES
+    switch_leaves: int = SWITCH_LEAVES
 
     @property
     def total_cores(self) -> int:
@@ -44,12 +49,12 @@ class EvenCluster:
         """Return the switches, leaves first; None is the linear topology."""
         if not self.tree:
             return None
-        groups = _groups(_names("n", self.nodes), LEAF_NODES)
+        groups = _groups(_names("n", self.nodes), self.leaf_nodes)
         leaves = _names("leaf", len(groups))
         switches = [Switch(name=name, nodes=nodes) for name, nodes in zip(leaves, groups, strict=True)]
         tops = leaves
-        if len(leaves) > SWITCH_LEAVES:
-            groups = _groups(leaves, SWITCH_LEAVES)
+        if len(leaves) > self.switch_leaves:
+            groups = _groups(leaves, self.switch_leaves)
             tops = _names("switch", len(groups))
             switches += [Switch(name=name, switches=below) for name, below in zip(tops, groups, strict=True)]
         if len(tops) > 1:

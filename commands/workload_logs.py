@@ -1,0 +1,145 @@
+"""``aucsched workload from-swf, from-csv, from-sacct``: logs made into workloads of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..cluster.errors import OptionError
+from .outputs import output_option, shown, workload_argument
+
+if TYPE_CHECKING:
+    from ..cluster.workload import ClusterWorkload
+    from ..formats.notes import Notes
+    from ..simulation.workloads.clusters import EvenCluster
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_NODES = 100_000
+
+
+def _machine(command: F) -> F:
+    """Add the options that say on which machine the jobs are put."""
+    for option in (
+        output_option,
+        click.option(
+            "--switch",
+            metavar="NODES[,LEAVES]",
+            help="Nodes below a leaf switch, and leaves below a switch; default: no switches.",
+        ),
+        click.option("--gpus", type=click.IntRange(0, 1000), default=0, show_default=True, help="Of a node."),
+        click.option("--cores", type=click.IntRange(1, 10**6), required=True, help="Of a node."),
+        click.option("--nodes", type=click.IntRange(1, _MOST_NODES), required=True),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("from-swf")
+@workload_argument
+@_machine
+def from_swf(workload: str, output: Path, **machine: Any) -> None:
+    """Put a log's jobs (SWF, plain or gzip; - reads standard input) on equal nodes.
+
+    Processors are cores, which spread freely over nodes. What is left out or cut is said in the workload's
+    notes and on stderr.
+    """
+    from ..simulation.workloads.from_swf import workload_of_log
+    from .outputs import read_log
+
+    cluster = _cluster(machine)
+    log = read_log(workload)
+    _write(workload, output, lambda name: workload_of_log(name, log, cluster))
+
+
+@click.command("from-csv")
+@workload_argument
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="WHAT=NAME",
+    help="Which column says what: id, time, duration, start, end, limit, nodes, cores, gpus, user; several "
+    "between commas. Columns of usual names are found.",
+)
+@_machine
+def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: Any) -> None:
+    """Put the jobs of a CSV file, a row each, on equal nodes.
+
+    Times are seconds or dates, durations and limits seconds or [D-]HH:MM:SS. GPUs are of all a job's nodes
+    together.
+    """
+    from ..formats.delimited import read_table
+    from ..formats.reading import read_document
+    from ..simulation.workloads.from_table import workload_of_table
+
+    cluster, given = _cluster(machine), _pairs(columns)
+    table = read_document(workload, read_table)
+    _write(workload, output, lambda name: workload_of_table(name, table, given, cluster))
+
+
+@click.command("from-sacct")
+@workload_argument
+@_machine
+def from_sacct(workload: str, output: Path, **machine: Any) -> None:
+    """Put the jobs of sacct -P's output on equal nodes.
+
+    It wants the columns JobID, Submit, ElapsedRaw (or Start and End), and reads TimelimitRaw, NNodes, NCPUS,
+    AllocTRES and User; steps are left out.
+    """
+    from ..formats.delimited import read_table
+    from ..formats.reading import read_document
+    from ..simulation.workloads.from_table import workload_of_sacct
+
+    cluster = _cluster(machine)
+    table = read_document(workload, lambda content: read_table(content, "|"))
+    _write(workload, output, lambda name: workload_of_sacct(name, table, cluster))
+
+
+#: In the order in which help lists them.
+IMPORTS = (from_swf, from_csv, from_sacct)
+
+
+def _cluster(machine: dict[str, Any]) -> EvenCluster:
+    from ..simulation.workloads.clusters import EvenCluster
+
+    switch: str | None = machine.pop("switch")
+    if switch is None:
+        return EvenCluster(**machine, tree=False)
+    parts = switch.split(",")
+    if len(parts) > 2 or not all(  # noqa: PLR2004 - two levels
+        part.isascii() and part.isdecimal() and 0 < int(part) <= _MOST_NODES for part in parts
+    ):
+        raise OptionError(f"--switch {switch}: neither NODES nor NODES,LEAVES")
+    leaves = int(parts[1]) if len(parts) > 1 else _MOST_NODES
+    return EvenCluster(**machine, leaf_nodes=int(parts[0]), switch_leaves=leaves)
+
+
+def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for part in (part for text in columns for part in text.split(",")):
+        what, equals, name = part.partition("=")
+        if not equals or not name.strip():
+            raise OptionError(f"--column {part!r} is not WHAT=NAME")
+        if what.strip() in given:
+            raise OptionError(f"--column: {what.strip()} is given twice")
+        given[what.strip()] = name.strip()
+    return given
+
+
+def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]]) -> None:
+    """Write the workload and say what it does not hold; errors name the file."""
+    from ..cluster.errors import InputError
+    from ..cluster.text import one_line
+    from ..formats.native.workload import save_workload
+    from .snapshot import tell
+
+    try:
+        made, notes = make(one_line(Path(source).name))
+    except InputError as error:
+        raise error.in_file(shown(source)) from error
+    save_workload(made, output)
+    tell(notes.summary())
