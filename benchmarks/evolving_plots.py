@@ -32,6 +32,7 @@ from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
 from aucsched.runtime.evolving.fairness import begun, same_for_every_user
 from aucsched.runtime.evolving.iteration import Depths
 from aucsched.simulation.charts.chart import new_figure, styled
+from aucsched.simulation.charts.plot_evolving import waits_in_order
 from aucsched.simulation.evolving.run import simulate_evolving
 from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
 
@@ -47,36 +48,25 @@ _CONFIGS = {
     "Dyn-500": Config("emulated", "Dyn-500", target=500),
     "Dyn-600": Config("emulated", "Dyn-600", target=600),
 }
-_COLOURS = {"Static": "#8a8f98", "Dyn-HP": "#c8641e", "Dyn-500": "#1f5a94", "Dyn-600": "#4b7f52"}
-_FIGURES = {8: ("Static", "Dyn-HP"), 10: ("Static", "Dyn-HP", "Dyn-500"), 11: ("Static", "Dyn-HP", "Dyn-600")}
-
-
-def waits(seed: int) -> dict[str, list[tuple[str, float]]]:
-    """Return type and wait in minutes of each job in order of submission, by configuration."""
-    workload = dynamic_esp(seed)
-    found = {}
-    for name, config in _CONFIGS.items():
-        played = simulate_evolving(workload, config.options).run.played
-        found[name] = [(job.kind, (played[job.id].start_s - job.arrival_s) / 60) for job in workload.jobs]
-    return found
+_FIGURES = {
+    8: ("Static", "Dyn-HP"),
+    9: tuple(_CONFIGS),
+    10: ("Static", "Dyn-HP", "Dyn-500"),
+    11: ("Static", "Dyn-HP", "Dyn-600"),
+}
+_OF_TYPE_L = 9
 
 
 def draw_waits(seed: int, folder: Path) -> None:
     """Draw figures 8 to 11."""
-    found = waits(seed)
+    workload = dynamic_esp(seed)
+    found = {name: simulate_evolving(workload, config.options).run for name, config in _CONFIGS.items()}
     for number, names in _FIGURES.items():
         figure, axes = new_figure(2.6, 1, 1, dpi=_DPI)
-        for name in names:
-            values = [wait for _, wait in found[name]]
-            axes.plot(values, color=_COLOURS[name], linewidth=0.8, label=name)
-        _finish(axes, "job, in order of submission", "wait (min)")
+        runs = {name: found[name] for name in names}
+        waits_in_order(axes, runs, "L" if number == _OF_TYPE_L else None)
+        axes.legend()
         figure.savefig(folder / f"figure-{number}.png")
-    figure, axes = new_figure(2.6, 1, 1, dpi=_DPI)
-    for name, rows in found.items():
-        values = [wait for kind, wait in rows if kind == "L"]
-        axes.plot(values, color=_COLOURS[name], linewidth=0.8, marker=".", markersize=3, label=name)
-    _finish(axes, "type L job, in order of submission", "wait (min)")
-    figure.savefig(folder / "figure-9.png")
 
 
 def draw_quadflow(folder: Path) -> None:

@@ -14,11 +14,6 @@ from .parties import journal_in, link_of, link_options, secret_in, tell
 
 @click.command(short_help="Answer running applications that ask for more cores.")
 @snapshot_argument
-@click.option(
-    "--requests",
-    type=click.Path(),
-    help="File (aucsched-requests/1) that says which jobs are preemptible and malleable.",
-)
 @click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
 @click.option("--fairness-decay", type=click.FloatRange(0, 1), metavar="SHARE", help="With target.")
 @click.option("--reservation-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
@@ -40,15 +35,11 @@ def dynsched(snapshot: str, **options: Any) -> None:
     from ..negotiation.remote.serve_dynamic import TERMS, serve_applications
     from ..runtime.evolving.fairness import begun
     from ..runtime.evolving.iteration import Depths
-    from ..runtime.evolving.requests import Requests, load_requests
 
     if options["listen"] is None or options["connect"] is not None:
         raise OptionError("dynsched listens: --listen is needed, and no --connect")
     fairness = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
-    others = Requests() if options["requests"] is None else load_requests(options["requests"], loaded)
-    if others.asks or others.releases:
-        raise OptionError(f"--requests {options['requests']}: applications themselves ask and release")
     began = loaded.time or 0.0
     depths = Depths(reservation=options["reservation_depth"], delay=options["reservation_delay_depth"])
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
@@ -57,9 +48,8 @@ def dynsched(snapshot: str, **options: Any) -> None:
         fairness=fairness,
         depths=depths,
         accounts=begun(fairness, began),
-        others=others,
     )
-    settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths, others)))}"
+    settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths)))}"
     with journal_in(identity, settings, options) as journal:
         party = Party(state, machine.step, journal)
         first = str(time.time())

@@ -60,6 +60,8 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     from ..runtime.evolving.requests import Requests, load_requests
     from .auction_options import write_json
 
+    if options["accounts"] is not None and str(options["accounts"]) == "-":
+        raise OptionError("--accounts: the delays are read and written again, which - cannot be")
     if requests == "-" == snapshot:
         raise OptionError("--requests - and the snapshot would both read standard input")
     serve_by, depth = options["serve_by"], options["reservation_depth"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,7 +89,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     ),
 }
 #: Options of other simulations that are read here too.
-_SHARED = ("policy", "order", "seed", "interval_s", "form", "output", "jobs_out", "workload")
+_SHARED = ("policy", "order", "seed", "interval_s", "form", "output", "jobs_out", "plot", "workload")
 
 
 def evolving_options(command: F) -> F:
@@ -150,12 +151,14 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
         options: all of the command's.
         foreign: what those of other simulations are where nothing is said, if not None.
     """
+    from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
     from ..simulation.evolving.report import evolving_document, evolving_jobs_csv, evolving_text
     from ..simulation.evolving.run import WORKLOADS, simulate_evolving
     from ..simulation.report import to_json
 
     _check(workload, options, foreign)
+    check_drawing("--plot", options["plot"])
     seed = options["seed"] or 0
     made = WORKLOADS[workload](seed)
     chosen = _chosen(made, options)
@@ -163,6 +166,12 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     settings = _settings(options, chosen, seed)
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], evolving_jobs_csv(played.run))
+    if options["plot"] is not None:
+        from ..simulation.charts.plot_evolving import draw_evolving
+
+        refused = replace(chosen, setting=replace(chosen.setting, serves=False))
+        runs = {"requests refused": simulate_evolving(made, refused).run, "as asked for": played.run}
+        draw_evolving(runs, options["plot"])
     if options["form"] == "json":
         write_text(options["output"], to_json(evolving_document(played, settings)))
     else:

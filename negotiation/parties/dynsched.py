@@ -39,7 +39,6 @@ class DynamicState:
         snapshot: the cluster now; its time is the clock.
         fairness, depths: of the extended iteration.
         accounts: delays so far.
-        others: what may be preempted and shrunk.
         pending: requests that wait, first come first.
         answers: the last one to each job.
         changed: something was given back since the last iteration, or none was made yet.
@@ -49,7 +48,6 @@ class DynamicState:
     fairness: Fairness
     depths: Depths
     accounts: Accounts
-    others: Requests = field(default_factory=Requests)
     pending: tuple[Pending, ...] = ()
     answers: Mapping[str, DynResponse] = field(default_factory=dict)
     changed: bool = True
@@ -108,11 +106,8 @@ def _iterated(state: DynamicState) -> DynamicState:
     """Make an extended iteration with all requests that wait; keep the answers."""
     running = {job.id for job in state.snapshot.running}
     waiting = [one for one in state.pending if one.message.job in running]
-    requests = Requests(
-        asks=tuple(_ask(one.message) for one in waiting),
-        preemptible=tuple(name for name in state.others.preemptible if name in running),
-        malleable={name: least for name, least in state.others.malleable.items() if name in running},
-    )
+    # From idle nodes only: nobody here could make another application leave what it holds.
+    requests = Requests(asks=tuple(_ask(one.message) for one in waiting))
     found = evolve(
         state.snapshot, requests, fairness=state.fairness, accounts=state.accounts, depths=state.depths
     )

@@ -87,6 +87,16 @@ def test_preemption_and_shrinking(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["preemptible"] == "A"
 
 
+def test_a_plot_of_waits(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    paths = [tmp_path / "first.svg", tmp_path / "second.svg"]
+    for path in paths:
+        assert run([*PLAY, "--plot", str(path), "-o", str(tmp_path / "text")]) == 0
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second
+    assert b"requests refused" in first or b"<svg" in first
+
+
 def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "quadflow", "--policy", "evolving", "--format", "json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["wait_by_type"]) == {"Cylinder", "FlatPlate", "rigid"}
@@ -108,6 +118,7 @@ def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
         (["--order", "sjf"], "--order"),
         (["--processors", "120"], "--processors"),
         (["--gantt", "x.png"], "--gantt"),
+        (["--plot", "x.txt"], "x.txt"),
         (["--harvest", "fair"], "--harvest"),
         (["--window", "3"], "--window"),
     ],

@@ -26,7 +26,6 @@ def test_three_processes_ask_grow_and_give_back(tmp_path: Path) -> None:
         (["--connect", "unix:x"], "--listen"),
         (["--listen", "nowhere"], "nowhere"),
         (["--listen", "unix:{}/s", "--fairness", "{}/missing.toml"], "missing.toml"),
-        (["--listen", "unix:{}/s", "--requests", "{}/asks.json"], "applications themselves"),
         (["--listen", "0.0.0.0:0"], "secret"),
     ],
 )
@@ -34,9 +33,6 @@ def test_dynsched_refuses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
 ) -> None:
     write_inputs(tmp_path)
-    (tmp_path / "asks.json").write_text(
-        '{"format": "aucsched-requests/1", "requests": [{"job": "A", "cores": 1}]}'
-    )
     given = [option.replace("{}", str(tmp_path)) for option in options]
     assert run(["dynsched", str(tmp_path / "snapshot.json"), *given]) == 2
     captured = capsys.readouterr()
