@@ -1,0 +1,122 @@
+"""The logs of real.py, what makes them doubtful, and how one is played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from aucsched.cluster.workload import ClusterWorkload
+from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
+from aucsched.formats.swf import read_swf
+from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.easy import Easy
+from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.logs.policies import PolicyOptions
+from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.requests import Workload, workload_from_swf
+from aucsched.simulation.result import Result
+from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.workloads.from_swf import workload_of_log
+from aucsched.slurm.site.events import import_events
+
+#: Name -> file under swf, and processors where the header is not to be believed.
+LOGS: Mapping[str, tuple[str, int | None]] = {
+    "KTH-SP2": ("KTH-SP2-1996-2.swf", 100),
+    "SDSC-SP2 first 5k": ("SDSC-SP2-1998-4-first5k.swf", None),
+    "HPC2N first": ("HPC2N-first.swf", None),
+    "theta 2023": ("theta_2023.swf", None),
+}
+UB, ALIBABA = "UB week", "Alibaba 2023"
+CLUSTERS = (UB, ALIBABA)
+#: A log on nodes of two processors, as the machine had them.
+DOUBTED_NODES = "HPC2N on nodes"
+_HPC2N = EvenCluster(nodes=120, cores=2, gpus=0, tree=False)
+#: The baseline to beat: EASY, first whom waited a day in the order of submission, then the shortest.
+OVERDUE = "overdue"
+_DAY_S = 86_400
+
+
+def _estimates(workload: Workload, factor: float) -> Workload:
+    asked = workload.requests
+    return replace(workload, requests=replace(asked, estimate=tuple(one * factor for one in asked.estimate)))
+
+
+def _exact(workload: Workload) -> Workload:
+    return replace(workload, requests=replace(workload.requests, estimate=workload.run))
+
+
+def _crowded(workload: Workload) -> Workload:
+    asked = workload.requests
+    return replace(workload, requests=replace(asked, submit=tuple(one / 1.2 for one in asked.submit)))
+
+
+DOUBTS: Mapping[str, Callable[[Workload], Workload]] = {
+    "exact estimates": _exact,
+    "estimates × 2": lambda workload: _estimates(workload, 2),
+    "estimates × 5": lambda workload: _estimates(workload, 5),
+    "estimates × 10": lambda workload: _estimates(workload, 10),
+    "arrivals × 1.2": _crowded,
+}
+NODE_DOUBTS: Mapping[str, Mapping[str, float]] = {
+    "passes every 1 s": {"interval_s": 1.0},
+    "passes every 30 s": {"interval_s": 30.0},
+    "passes every 300 s": {"interval_s": 300.0},
+    "nodes fail": {"interval_s": 30.0, "mtbf_s": 30 * _DAY_S, "mttr_s": 4 * 3600.0},
+}
+
+
+def is_here(log: str, data: Path) -> bool:
+    """Return whether a log's files are in the data's folder."""
+    if log in CLUSTERS:
+        return (data / ("ub" if log == UB else "gpu")).is_dir()
+    return (data / "swf" / LOGS["HPC2N first" if log == DOUBTED_NODES else log][0]).is_file()
+
+
+@cache
+def _log(name: str, data: Path) -> Workload:
+    file, processors = LOGS[name]
+    return workload_from_swf(read_swf(data / "swf" / file), processors=processors)
+
+
+@cache
+def _cluster(name: str, data: Path) -> ClusterWorkload:
+    if name == DOUBTED_NODES:
+        return workload_of_log(name, read_swf(data / "swf" / LOGS["HPC2N first"][0]), _HPC2N)[0]
+    if name == UB:
+        return import_events(data / "ub" / "workload_week.events.gz", data / "ub")[0]
+    nodes, pods = (data / "gpu" / f"openb_{kind}.csv" for kind in ("node_list_gpu_node", "pod_list_default"))
+    options = AlibabaOptions(gpus="separate", time_limits="run-time")
+    return import_alibaba(nodes, pods, options)[0]
+
+
+def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tuple[Result, int]:
+    """Play a log; return the result and how many jobs can never start."""
+    if log in LOGS:
+        workload = _log(log, data)
+        workload = DOUBTS[doubt](workload) if doubt else workload
+        if options["policy"] == OVERDUE:
+            return _overdue(workload), 0
+        told = {name: value for name, value in options.items() if name not in ("policy", "order")}
+        order = options.get("order", "fcfs")
+        return play_log(workload, options["policy"], order=order, options=PolicyOptions(**told)), 0
+    result = play(_cluster(log, data), NodeOptions(**options))
+    return result, len(result.record.never)
+
+
+def _overdue(workload: Workload) -> Result:
+    asked = workload.requests
+
+    def sort(now: float, queue: list[int]) -> None:
+        queue.sort(
+            key=lambda job: (
+                (0, asked.submit[job], job)
+                if now - asked.submit[job] >= _DAY_S
+                else (1, asked.estimate[job], job)
+            )
+        )
+
+    starts = simulate_counts(workload, Easy(asked, sort))
+    return Result(workload=workload, policy=OVERDUE, order="fcfs", starts=tuple(starts), seconds=0.0)
