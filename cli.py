@@ -67,6 +67,7 @@ COMMANDS = {
         "schema",
         "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     ),
+    "examples": ("commands.examples", "examples", "List the bundled examples, or copy them to a folder."),
     "completion": ("commands.completion", "completion", "Print the completion script of a shell."),
     "snapshot": (
         "commands.snapshot",

@@ -35,6 +35,11 @@ WORKLOAD = {
         {"id": "中", "priority": 2, "nodes": 3, "cores_per_node": 4, "arrival_s": 1, "run_time_s": 9},
     ],
 }
+BIDS = {
+    "format": "aucsched-bids/1",
+    "capacities": {"gpu": 2},
+    "bids": [{"bidder": "ann", "value": 10.25, "items": {"gpu": 2}}],
+}
 SLURM = " ".join(
     f"--{option} {USE / name}"
     for option, name in (
@@ -44,6 +49,9 @@ SLURM = " ".join(
 )
 #: Of each command one that prints; ``sweep`` prints nothing, the two parties are run as a pair below.
 PRINTING = {
+    "examples": "examples",
+    "evolve": "evolve snapshot.json",
+    "winners": "winners bids.json",
     "help": "--help",
     "version": "--version",
     "schedule": "schedule snapshot.json",
@@ -68,6 +76,7 @@ PRINTING = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("streams")
     (place / "snapshot.json").write_text(json.dumps(SNAPSHOT, ensure_ascii=False))
+    (place / "bids.json").write_text(json.dumps(BIDS))
     (place / "workload.json").write_text(json.dumps(WORKLOAD, ensure_ascii=False))
     return place
 
@@ -85,7 +94,7 @@ def shell(script: str, folder: Path, **environment: str) -> subprocess.Completed
 
 def test_every_command_is_among_them() -> None:
     tried = {name.split()[0] for name in PRINTING}
-    assert set(COMMANDS) - tried == {"sweep", "ibsched", "irtsched"}
+    assert set(COMMANDS) - tried == {"sweep", "ibsched", "irtsched", "dynsched"}
 
 
 def lost(script: str, folder: Path) -> None:
