@@ -166,7 +166,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     chosen = with_failures(chosen, workload, options["failures"])
     with progress_over(len(workload.jobs)) as progress:
         result = play(workload, chosen, progress)
-    _write(result, options)
+    _write(result, options, workload.name or file_name(path))
     if options["html"] is not None:
         from ..api.simulations import Simulation
         from ..pages.simulations import simulation_page
@@ -222,7 +222,7 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
     return replace(chosen, failures=outages)
 
 
-def _write(result: NodeResult, options: dict[str, Any]) -> None:
+def _write(result: NodeResult, options: dict[str, Any], name: str) -> None:
     """Write the files that the options name."""
     from ..formats.native.write import write_text
     from ..simulation.charts.plot_gantt import draw_gantt
@@ -233,6 +233,8 @@ def _write(result: NodeResult, options: dict[str, Any]) -> None:
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], node_jobs_csv(result))
     if options["gantt"] is not None:
-        draw_gantt(result, options["gantt"], place_on_nodes(result))
+        columns = result.columns
+        nodes = (columns.names, columns.total.cores.tolist())
+        draw_gantt(result, options["gantt"], place_on_nodes(result), name=name, nodes=nodes)
     if options["plot"] is not None:
-        draw_utilization(result, options["plot"])
+        draw_utilization(result, options["plot"], name=name)

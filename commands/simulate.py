@@ -97,7 +97,7 @@ def simulate(workload: str, **options: Any) -> None:
     jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])
     choice, settings = read_policy_options(options)
     result = _run(jobs, options, choice)
-    _write(result, log, options)
+    _write(result, log, options, file_name(workload))
     from ..formats.native.write import write_text
     from ..simulation.report import to_document, to_json, to_text
 
@@ -163,7 +163,7 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
         )
 
 
-def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:
+def _write(result: Result, log: SwfLog, options: dict[str, Any], name: str) -> None:
     """Write the files that the options name."""
     from ..formats.native.write import write_text
     from ..formats.swf import write_swf
@@ -178,6 +178,6 @@ def _write(result: Result, log: SwfLog, options: dict[str, Any]) -> None:
     if options["swf_out"] is not None:
         write_swf(options["swf_out"], simulated_log(result, log))
     if options["gantt"] is not None:
-        draw_gantt(result, options["gantt"])
+        draw_gantt(result, options["gantt"], name=name)
     if options["plot"] is not None:
-        draw_utilization(result, options["plot"])
+        draw_utilization(result, options["plot"], name=name)

@@ -91,6 +91,7 @@ def test_public_names_are_what_all_says() -> None:
         "snapshot_from_slurm",
         "sweep",
         "winners",
+        "workload_from_swf",
     }
     with pytest.raises(AttributeError):
         aucsched.no_such_name  # noqa: B018

@@ -17,6 +17,7 @@ from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.drawing import literal, save_figure
 from .boxes import NAME, Boxes, boxes_of, corners, gpus, place_of_number
+from .changed import changed_part
 from .layout import LABEL_SIZE, LARGEST_LABEL_PT, LETTER, Layout, layout_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _STYLE = {"font.size": 8, "hatch.linewidth": 0.35, "hatch.color": "#8a8f98", "sv
 _DPI, _POINTS = 300, 72
 #: Page: as wide as a text's column, or a landscape page for a machine of more nodes than that (inches).
 _PAGE_IN, _WIDE_PAGE_IN, _WIDE_FROM = (7.0, 6.0), (11.0, 6.6), 3000
-_MARGIN_IN, _TITLE_IN, _LEGEND_ROW_IN = 0.12, 0.24, 0.17
+_MARGIN_IN, _TITLE_IN, _LEGEND_ROW_IN = 0.12, 0.36, 0.17
 
 #: The widest jobs get one of these each and stand in the legend.
 _COLORS = (
@@ -48,11 +49,14 @@ _NARROW_PT = 1.5
 def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path) -> None:
     """Draw the machine with a schedule's awards; the file is written whole or not at all.
 
+    Of a large machine only the leaf switches are drawn where something is free or starts.
+
     Raises:
         InputError: the file cannot be written.
     """
     from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
 
+    whole, snapshot = snapshot, changed_part(snapshot, schedule)
     page = _WIDE_PAGE_IN if len(snapshot.nodes) > _WIDE_FROM else _PAGE_IN
     layout = layout_of(snapshot, page[0] - 2 * _MARGIN_IN, page[1])
     boxes = boxes_of(snapshot, schedule.started, layout)
@@ -64,7 +68,7 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path) -> None:
         _draw_cores(axes, boxes, colors, layout)
         _draw_gpus(axes, boxes, colors, layout)
         _write_jobs(axes, boxes, colors, layout)
-        _write_title(figure, snapshot, schedule)
+        _write_title(figure, whole, schedule, len(whole.nodes) - len(snapshot.nodes))
         _draw_legend(figure, entries)
         save_figure(figure, path)
 
@@ -177,7 +181,7 @@ def _is_dark(color: str) -> bool:
     return 0.299 * red + 0.587 * green + 0.114 * blue < 150  # noqa: PLR2004 - luma of ITU-R BT.601
 
 
-def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule) -> None:
+def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_out: int) -> None:
     nodes = {name for award in schedule.started for name in award.nodes}
     taken = sum(map(_cores, schedule.started))
     free = sum(node.free.cores for node in snapshot.nodes if node.state.takes_jobs)
@@ -185,6 +189,8 @@ def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule) -> None
         f"{schedule.model} starts {len(schedule.started)} of {len(schedule.started) + len(schedule.pending)} "
         f"jobs on {len(nodes)} of {len(snapshot.nodes)} nodes; {taken} of {free} free cores are taken"
     )
+    if left_out:
+        text += f"\nnot drawn: {_counted(left_out, 'node')} of switches where nothing is free or starts"
     width, height = figure.get_size_inches()
     figure.text(
         _MARGIN_IN / width, 1 - _MARGIN_IN / height, text, ha="left", va="top", fontsize=8, color=_INK

@@ -48,6 +48,10 @@ class Winners:
         status: ``optimal`` where it is proved, the second objective too if there is one; else ``feasible``.
         prices: what a unit of each item costs, by name: what bids outbid each other to, at the bound.
         seconds: of wall time, reading what was given included.
+
+    >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
+    >>> found.value, found.bound, found.status
+    (10, 10, 'optimal')
     """
 
     chosen: tuple[int, ...]

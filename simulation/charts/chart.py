@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +40,21 @@ def styled() -> Any:
     from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
 
     return rc_context(_STYLE)
+
+
+def write_title(axes: Axes, text: str) -> None:
+    """Write what a chart shows above its left end: policy and log."""
+    from ...formats.drawing import literal  # noqa: PLC0415 - beside the extra's own imports
+
+    if text:
+        axes.set_title(literal(text), loc="left", fontsize=8)
+
+
+def name_nodes(axes: Axes, names: Sequence[str], cores: Sequence[int], most: int = 22) -> None:
+    """Name nodes on the vertical axis, whose unit is a core: all, or every so many where there are more."""
+    step = -(-len(names) // most)
+    first = [sum(cores[:place]) for place in range(0, len(names), step)]
+    axes.set_yticks(first, [names[place] for place in range(0, len(names), step)], fontsize=6)
 
 
 def time_unit(span_s: float, largest: str = "days") -> tuple[str, float]:

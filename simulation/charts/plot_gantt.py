@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +10,26 @@ import numpy as np
 from ...formats.drawing import save_figure
 from ..placement import Runs, place_lowest_first
 from ..result import Result
-from .chart import count_axis, new_figure, styled, time_unit
+from .chart import count_axis, name_nodes, new_figure, styled, time_unit, write_title
 from .gantt import Boxes, draw_jobs, label_waits
 
 
-def draw_gantt(result: Result, path: Path, placed: Mapping[int, Runs] | None = None) -> None:
+def draw_gantt(
+    result: Result,
+    path: Path,
+    placed: Mapping[int, Runs] | None = None,
+    *,
+    name: str = "",
+    nodes: tuple[Sequence[str], Sequence[int]] | None = None,
+) -> None:
     """Draw the chart.
 
     Args:
         result: the outcome.
         path: file to write.
         placed: the processors of each job; None where the machine only counts them: the lowest that are free.
+        name: of the log or workload, for the title.
+        nodes: names and cores of the nodes, which then stand on the axis.
     """
     with styled():
         figure, axes = new_figure(3.6, 1)
@@ -29,7 +38,11 @@ def draw_gantt(result: Result, path: Path, placed: Mapping[int, Runs] | None = N
         axes.set_ylim(0, result.workload.requests.processors)
         axes.set_xlabel(f"Time since the first submission ({unit})")
         axes.set_ylabel("Processors" if placed is None else "Cores, node by node")
-        count_axis(axes)
+        write_title(axes, f"{result.policy} on {name}" if name else "")
+        if nodes is None:
+            count_axis(axes)
+        else:
+            name_nodes(axes, *nodes)
         wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds

@@ -15,9 +15,10 @@ import numpy as np
 from ...auction.planning.plan import OVERDUE_S, Plan
 from ...cluster.nodes import Node, Reservation, Resources
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import counted
 from ...formats.drawing import save_figure
 from ..placement import FreeRuns
-from .chart import GREY, count_axis, new_figure, styled, time_unit
+from .chart import GREY, name_nodes, new_figure, styled, time_unit, write_title
 from .gantt import Boxes, draw_jobs, label_waits
 
 if TYPE_CHECKING:
@@ -51,8 +52,10 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path) -> None:
         axes.set_xlim(0, horizon / seconds)
         axes.set_ylim(0, sum(node.total.cores for node in nodes))
         axes.set_xlabel(f"Time from now ({unit})")
-        axes.set_ylabel(f"Cores of {len(nodes)} of {len(snapshot.nodes)} nodes, one after another")
-        count_axis(axes)
+        axes.set_ylabel(f"{len(nodes)} of {len(snapshot.nodes)} nodes, core by core")
+        name_nodes(axes, [node.name for node in nodes], [node.total.cores for node in nodes])
+        left = len(plan.unplanned)
+        write_title(axes, f"plan: {counted(len(plan.planned), 'job')}, {counted(left, 'job')} left out")
         _draw_reservations(axes, nodes, snapshot.reservations, (plan.time, seconds))
         running, planned = _boxes(nodes, stays, horizon, seconds)
         _draw_running(axes, running)

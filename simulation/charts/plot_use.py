@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...formats.drawing import save_figure
 from ..result import Result
-from .chart import BLUE, ORANGE, count_axis, legend_above, new_figure, styled, time_unit
+from .chart import BLUE, ORANGE, count_axis, legend_above, new_figure, styled, time_unit, write_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 _BINS = 350
 
 
-def draw_utilization(result: Result, path: Path) -> None:
-    """Draw how much of the machine was used, and how many jobs waited, over time."""
+def draw_utilization(result: Result, path: Path, *, name: str = "") -> None:
+    """Draw how much of the machine was used, and how many jobs waited, over time; ``name`` is the log's."""
     with styled():
         figure, (top, bottom) = new_figure(3.6, 2, sharex=True)
         unit, seconds = time_unit(result.makespan)
+        write_title(top, f"{result.policy} on {name}" if name else "")
         _draw_used(top, result, seconds)
         _draw_waiting(bottom, result, seconds)
         bottom.set_xlim(0, max(result.makespan, 1) / seconds)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .api.auctions import compare, explain
     from .api.simulations import Simulation, simulate
     from .api.slurm import snapshot_from_slurm
+    from .api.workloads import workload_from_swf
     from .auction.explain.comparison import Comparison
     from .auction.explain.explain import Explanation
     from .auction.explain.overview import Overview
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "api.auctions": ('compare', 'explain',),
     "api.simulations": ('Simulation', 'simulate',),
+    "api.workloads": ("workload_from_swf",),
     "api.slurm": ('snapshot_from_slurm',),
     "auction.explain.comparison": ('Comparison',),
     "auction.explain.explain": ('Explanation',),
@@ -129,6 +131,7 @@ __all__ = [
     "snapshot_from_slurm",
     "sweep",
     "winners",
+    "workload_from_swf",
 ]
 
 

@@ -36,7 +36,7 @@ WORKLOAD = {
     ],
 }
 BIDS = {
-    "format": "aucsched-bids/1",
+    "format": "aucsched-auction/1",
     "capacities": {"gpu": 2},
     "bids": [{"bidder": "ann", "value": 10.25, "items": {"gpu": 2}}],
 }

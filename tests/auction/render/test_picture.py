@@ -16,6 +16,7 @@ from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, load_snapshot, save_snapshot, schedule
 from aucsched.auction.render.boxes import Boxes, boxes_of, gpus, place_of_number
+from aucsched.auction.render.changed import changed_part
 from aucsched.auction.render.layout import Layout, layout_of
 from aucsched.auction.render.picture import draw_machine
 
@@ -155,3 +156,23 @@ main(["schedule", {str(EXAMPLE)!r}, "--plot", {str(tmp_path / "m.png")!r}])
     assert done.returncode == 2
     assert done.stderr == "aucsched: --plot needs matplotlib: pip install 'aucsched[plot]'\n"
     assert done.stdout == ""
+
+
+def test_of_a_full_machine_only_what_changes_is_drawn() -> None:
+    names = [f"n{place}" for place in range(64)]
+    nodes = [{"name": name, "cores": 4} for name in names]
+    running = [
+        {"id": "wide", "nodes": {name: {"cores": 4} for name in names[:58]}},
+        {"id": "half", "nodes": {names[58]: {"cores": 2}}},
+    ]
+    cluster = snapshot(nodes, [{"nodes": 3, "cores_per_node": 2}], running=running, topology=tree(names, 4))
+    result = schedule(cluster)
+    part = changed_part(cluster, result)
+    assert [node.name for node in part.nodes] == names[56:]
+    assert {job.id: sorted(job.nodes) for job in part.running} == {"wide": ["n56", "n57"], "half": ["n58"]}
+    assert part.switches is not None
+    assert sorted(name for switch in part.switches for name in switch.nodes) == sorted(names[56:])
+    few = snapshot(nodes[:8], [{"nodes": 1, "cores_per_node": 2}], topology=tree(names[:8], 4))
+    assert changed_part(few, schedule(few)) is few
+    empty = snapshot(nodes, [{"nodes": 1, "cores_per_node": 2}], topology=tree(names, 4))
+    assert changed_part(empty, schedule(empty)) is empty
