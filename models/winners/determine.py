@@ -50,7 +50,7 @@ class Winners:
         seconds: of wall time, reading what was given included.
 
     >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
-    >>> found.value, found.bound, found.status
+    >>> found.value, found.bound, found.status.value
     (10, 10, 'optimal')
     """
 

@@ -44,7 +44,10 @@ class BidArrays:
     >>> import numpy as np
     >>> import aucsched
     >>> bids = BidArrays(
-    ...     value=np.array([10, 7]), indptr=np.array([0, 1, 2]), item=np.array([0, 0]), amount=np.array([2, 1])
+    ...     value=np.array([10, 7]),
+    ...     indptr=np.array([0, 1, 2]),
+    ...     item=np.array([0, 0]),
+    ...     amount=np.array([2, 1]),
     ... )
     >>> aucsched.winners(bids, np.array([2])).chosen
     (0,)
