@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from attack_evolving import EVOLVING, evolving_files
 from attack_snapshots import hostile_document
 
 ROOT = Path(__file__).parent.parent
@@ -213,6 +214,7 @@ READERS: tuple[Reader, ...] = (
             *(f"{_STEP} text", f"{_STEP} json", f"{_STEP} slurm", f"{_STEP} json --reserve 1"),
             *("plan snapshot.json --jobs 5", "plan snapshot.json --jobs 5 --format json"),
             *("compare snapshot.json --time-limit 0.1", "explain snapshot.json --time-limit 0.1"),
+            *("evolve snapshot.json", "evolve snapshot.json --format json --snapshot-out after.json"),
         ),
     ),
     Reader(
@@ -271,6 +273,10 @@ READERS: tuple[Reader, ...] = (
             ),
         )
         for which in ("nodes", "pods")
+    ),
+    *(
+        Reader(name=target.replace(".", "-"), target=target, files=evolving_files, commands=commands)
+        for target, commands in EVOLVING.items()
     ),
     Reader(
         name="sweep-journal",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .auction_options import output_options, snapshot_argument
-from .evolving_options import FAIRNESS_HELP, read_fairness
+from .evolving_options import FAIRNESS_HELP, read_fairness, tell_of
 from .outputs import OUTPUT
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         raise OptionError("--requests - and the snapshot would both read standard input")
     serve_by, depth = options["serve_by"], options["reservation_depth"]
     depth = default_depths(serve_by).reservation if depth is None else depth
-    limits = read_fairness(options["fairness"], options["fairness_decay"])
+    limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     asked = Requests() if requests is None else load_requests(requests, loaded)
     if serve_by == "auction" and (asked.preemptible or asked.malleable):
@@ -84,6 +84,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         )
     except InputError as error:
         raise error.in_file(snapshot) from error
+    tell_of(remark)
     if accounts is not None:
         # Before anybody hears of a grant: what it costs others must not be forgotten.
         save_accounts(found.accounts, accounts)

@@ -24,6 +24,8 @@ EVOLVING = "evolving"
 EVOLVING_WORKLOADS = ("dynamic-esp", "quadflow")
 SERVED_BY = ("iteration", "auction", "partition", "preallocation", "merge")
 _TARGET = "target:"
+#: How many names of other parameters are told, and how much of each.
+_LISTED, _LONGEST = 8, 40
 _SECONDS = click.FloatRange(0, 10**9)
 
 FAIRNESS_HELP = (
@@ -117,8 +119,8 @@ def _flag(name: str) -> str:
     return f"--{name.removesuffix('_s').replace('_', '-')}"
 
 
-def read_fairness(text: str | None, decay: float | None) -> Fairness:
-    """Return the configuration that ``--fairness`` names; tell what else its file holds.
+def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]:
+    """Return the configuration that ``--fairness`` names, and what is to be told of it once all is well.
 
     Raises:
         InputError: the file cannot be read.
@@ -131,16 +133,24 @@ def read_fairness(text: str | None, decay: float | None) -> Fairness:
     if decay is not None and not is_target:
         raise OptionError("--fairness-decay needs --fairness target:SECONDS")
     if text is None or text == "none":
-        return Fairness()
+        return Fairness(), ""
     if is_target:
         seconds = seconds_of(text.removeprefix(_TARGET), "--fairness")
         if not seconds:
             raise OptionError(f"--fairness {text}: 0 is no limit; say none")
-        return same_for_every_user(seconds, decay=decay or 0.0)
+        return same_for_every_user(seconds, decay=decay or 0.0), ""
     fairness, others = load_fairness(text)
-    if others:
-        note(f"{text}: not of dynamic fairness, not read: {', '.join(others)}")
-    return fairness
+    if not others:
+        return fairness, ""
+    named = ", ".join(name[:_LONGEST] for name in others[:_LISTED])
+    more = f" and {len(others) - _LISTED} more" if others[_LISTED:] else ""
+    return fairness, f"{text}: not of dynamic fairness, not read: {named}{more}"
+
+
+def tell_of(remark: str) -> None:
+    """Print a remark on stderr, if there is one."""
+    if remark:
+        note(remark)
 
 
 def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
@@ -161,8 +171,10 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     check_drawing("--plot", options["plot"])
     seed = options["seed"] or 0
     made = WORKLOADS[workload](seed)
-    chosen = _chosen(made, options)
+    fairness, remark = read_fairness(options["fairness"], options["fairness_decay"])
+    chosen = _chosen(made, options, fairness)
     played = simulate_evolving(made, chosen)
+    tell_of(remark)
     settings = _settings(options, chosen, seed)
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], evolving_jobs_csv(played.run))
@@ -199,7 +211,7 @@ def _types(workload: EvolvingWorkload, name: str, options: dict[str, Any]) -> fr
     return given
 
 
-def _chosen(workload: EvolvingWorkload, options: dict[str, Any]) -> EvolvingOptions:
+def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairness) -> EvolvingOptions:
     from ..runtime.evolving.iteration import Depths, default_depths
     from ..simulation.evolving.loop import Setting
     from ..simulation.evolving.run import EvolvingOptions
@@ -209,7 +221,6 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any]) -> EvolvingOpti
     for name in ("preemptible", "shrinkable"):
         if options[name] is not None and serve_by != "iteration":
             raise OptionError(f"{_flag(name)} needs --serve-by iteration, not {serve_by}")
-    fairness = read_fairness(options["fairness"], options["fairness_decay"])
     if serve_by not in {"iteration", "auction"}:
         measured = {"fairness": options["fairness"] not in {None, "none"}}
         measured["reservation_delay_depth"] = options["reservation_delay_depth"] is not None

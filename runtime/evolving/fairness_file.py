@@ -73,7 +73,7 @@ def fairness_of_toml(text: str) -> Fairness:
     """
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, too
         raise InputError(f"no TOML: {error}") from error
     _only(document, (*_TOP, *KINDS), "")
     limits = {}
@@ -123,7 +123,7 @@ def _only(members: dict[str, Any], names: tuple[str, ...], path: str) -> None:
 def _decay(value: object, path: str) -> float:
     try:
         number = float(value) if isinstance(value, (int, float, str)) else float("nan")
-    except ValueError:
+    except (ValueError, OverflowError):
         number = float("nan")
     if isinstance(value, bool) or not 0 <= number <= 1:
         raise InputError(f"{value!r} is not from 0 to 1", path=path)

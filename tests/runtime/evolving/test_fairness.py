@@ -209,6 +209,8 @@ def test_other_parameters_of_maui_are_told() -> None:
         "[user.u]\npermission = 1",
         "[user.u]\nx = 1",
         "user = 1",
+        f"decay = 1{'0' * 400}",
+        f"decay = 1{'0' * 5000}",
         "x",
     ],
 )
