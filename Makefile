@@ -1,15 +1,29 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer and make:
-#   make demo   virtual environment, install, one auction over the bundled queue of a 1408-node cluster
+#   make demo   virtual environment, install, one auction over the crowded queue of a 1408-node cluster
 #   make test   virtual environment, install, all tests
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench clean
+CROWDED := examples/emulated-1408-full.json
+
+.PHONY: demo test bench site clean
 
 demo: $(VENV)/.run
-	$(BIN)/aucsched schedule examples/emulated-1408-queue.json
+	$(BIN)/aucsched compare $(CROWDED) --top 14
+	@echo
+	@echo "More priority on as many cores: the auction wins where not everything fits, and proves it."
+	@echo "A job worth its priority times its cores (--objective priority_cores) fills every core:"
+	@echo
+	$(BIN)/aucsched compare $(CROWDED) --objective priority_cores --top 1
+	@$(BIN)/aucsched schedule $(CROWDED) --html demo.html -o demo.txt
+	@echo
+	@echo "demo.html shows the machine: who starts where, who waits and why. Next:"
+	@echo "    $(BIN)/aucsched explain $(CROWDED) 64"
+
+site: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto
@@ -32,5 +46,9 @@ $(VENV)/.dev: pyproject.toml $(BIN)/python
 	$(BIN)/python -m aucsched.models.search.compiled
 	@touch $@ $(VENV)/.run
 
+$(VENV)/.docs: pyproject.toml $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info src/*.egg-info
+	rm -rf $(VENV) build dist site demo.html demo.txt *.egg-info src/*.egg-info

@@ -68,6 +68,7 @@ COMMANDS = {
         "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     ),
     "examples": ("commands.examples", "examples", "List the bundled examples, or copy them to a folder."),
+    "man": ("commands.man", "man", "Write the man pages into a folder."),
     "completion": ("commands.completion", "completion", "Print the completion script of a shell."),
     "snapshot": (
         "commands.snapshot",
@@ -114,8 +115,18 @@ class LazyGroup(Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="aucsched")
-def cli() -> None:
+@click.option(
+    "--config",
+    type=click.Path(allow_dash=True),
+    help="TOML file of options, a table for each command: [schedule] window = 50.",
+)
+@click.pass_context
+def cli(context: click.Context, config: str | None) -> None:
     """Schedule an HPC cluster's queue by auction: jobs bid on nodes, an integer program picks the winners."""
+    if config is not None:
+        from .commands.config import read_config  # noqa: PLC0415 - only who asks for it pays for it
+
+        context.default_map = read_config(cli, context, config)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Run every command of the README's ```sh blocks, as a reader would, in a copy of the working tree.
+"""Run every command of the README's and the pages' ```sh blocks, as a reader would, in a copy of the tree.
 
 A line starting with ``make`` is left out: CI runs those itself. A command that fails fails this script.
 """
@@ -14,6 +14,15 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Pages whose commands are run; each is short of seconds.
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/administrators.md",
+    "docs/researchers.md",
+    "docs/solver-users.md",
+    "docs/extending.md",
+)
 
 
 def commands(text: str) -> list[str]:
@@ -30,7 +39,8 @@ def main() -> int:
         place = Path(folder) / "aucsched"
         ignore = shutil.ignore_patterns(".venv", ".git", "build", "*_cache", ".hypothesis")
         shutil.copytree(ROOT, place, symlinks=True, ignore=ignore)
-        for command in commands((ROOT / "README.md").read_text()):
+        found = (one for page in PAGES for one in commands((ROOT / page).read_text()))
+        for command in dict.fromkeys(found):
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=place,

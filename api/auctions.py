@@ -39,14 +39,15 @@ def explain(snapshot: Snapshot, job: str | None = None, **options: Any) -> Expla
         InputError: no pending job has that id.
         OptionError: an option's value cannot be used.
 
-    >>> import aucsched
-    >>> asks = aucsched.Request(cores=8)
-    >>> jobs = [aucsched.Job(id=name, priority=9 - place, request=asks) for place, name in enumerate("ab")]
-    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
-    >>> explain(snapshot, "b").refusal.reason
-    <Reason.OUTBID: 'outbid'>
-    >>> explain(snapshot).columns["starts"]
-    [True, False]
+    Examples:
+        >>> import aucsched
+        >>> asks = aucsched.Request(cores=8)
+        >>> jobs = [aucsched.Job(id=name, priority=ord("z") - ord(name), request=asks) for name in "ab"]
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
+        >>> explain(snapshot, "b").refusal.reason
+        <Reason.OUTBID: 'outbid'>
+        >>> explain(snapshot).columns["starts"]
+        [True, False]
     """
     checked = _checked(options)
     return overview(snapshot, checked) if job is None else explained(snapshot, job, checked)
@@ -65,13 +66,14 @@ def compare(snapshot: Snapshot, *, within_s: int = 60, **options: Any) -> Compar
     Raises:
         OptionError: an option's value cannot be used.
 
-    >>> import aucsched
-    >>> wide = aucsched.Job(id="a", priority=3, request=aucsched.Request(cores=5))
-    >>> others = [aucsched.Job(id=name, priority=2, request=aucsched.Request(cores=4)) for name in "bc"]
-    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=[wide, *others])
-    >>> found = compare(snapshot)
-    >>> found.auction.priority, found.first_fit.priority
-    (Fraction(4, 1), Fraction(3, 1))
+    Examples:
+        >>> import aucsched
+        >>> wide = aucsched.Job(id="a", priority=3, request=aucsched.Request(cores=5))
+        >>> others = [aucsched.Job(id=name, priority=2, request=aucsched.Request(cores=4)) for name in "bc"]
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=[wide, *others])
+        >>> found = compare(snapshot)
+        >>> found.auction.priority, found.first_fit.priority
+        (Fraction(4, 1), Fraction(3, 1))
     """
     checked = _checked(options)
     result = run_step(snapshot, checked)

@@ -42,11 +42,12 @@ class Simulation(Tabular):
 
     ``metrics`` holds every figure by name, times in seconds; ``columns`` a row for each job.
 
-    >>> import aucsched
-    >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
-    >>> found = aucsched.simulate(log)
-    >>> found.metrics["wait_mean_s"], found.columns["wait_s"]
-    (4.5, [0.0, 9.0])
+    Examples:
+        >>> import aucsched
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
+        >>> found = aucsched.simulate(log)
+        >>> found.metrics["wait_mean_s"], found.columns["wait_s"]
+        (4.5, [0.0, 9.0])
     """
 
     result: Result
@@ -116,11 +117,12 @@ def simulate(
         PolicyError: a policy of your own raised.
         AwardError: it broke a rule.
 
-    >>> import aucsched
-    >>> rows = "1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n3 2 -1 5 1 -1 -1 1 5\n"
-    >>> log = aucsched.parse_swf(("; MaxProcs: 4\n" + rows).encode())
-    >>> [simulate(log, policy).columns["start_s"] for policy in ("fcfs", "easy")]
-    [[0.0, 10.0, 10.0], [0.0, 10.0, 2.0]]
+    Examples:
+        >>> import aucsched
+        >>> rows = "1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n3 2 -1 5 1 -1 -1 1 5\n"
+        >>> log = aucsched.parse_swf(("; MaxProcs: 4\n" + rows).encode())
+        >>> [simulate(log, policy).columns["start_s"] for policy in ("fcfs", "easy")]
+        [[0.0, 10.0, 10.0], [0.0, 10.0, 2.0]]
     """
     given = {name: value for name, value in options.items() if value is not None}
     played, name = _loaded(workload)

@@ -31,10 +31,11 @@ def snapshot_from_slurm(
         InputError: a file cannot be read, or Slurm does not answer; names the file or the command.
         OptionError: two of the files are standard input.
 
-    >>> snapshot_from_slurm(jobs="no-such-file.json", nodes="neither.json")
-    Traceback (most recent call last):
-        ...
-    aucsched.cluster.errors.InputError: no-such-file.json: No such file or directory
+    Examples:
+        >>> snapshot_from_slurm(jobs="no-such-file.json", nodes="neither.json")
+        Traceback (most recent call last):
+            ...
+        aucsched.cluster.errors.InputError: no-such-file.json: No such file or directory
     """
     names = {name: None if path is None else str(path) for name, path in files.items()}
     sources, notes = collect(SlurmFiles(**names))

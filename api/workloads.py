@@ -28,10 +28,11 @@ def workload_from_swf(
     Raises:
         InputError: the file cannot be read, or no job is left.
 
-    >>> import aucsched
-    >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
-    >>> workload_from_swf(log, nodes=2, cores=2).jobs[0].job.request.cores
-    3
+    Examples:
+        >>> import aucsched
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+        >>> workload_from_swf(log, nodes=2, cores=2).jobs[0].job.request.cores
+        3
     """
     read = log if isinstance(log, SwfLog) else read_swf(log)
     name = "log" if isinstance(log, SwfLog) else Path(log).name

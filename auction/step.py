@@ -96,15 +96,16 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         InputError: the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
 
-    >>> import aucsched
-    >>> jobs = [
-    ...     aucsched.Job(id=name, priority=priority, request=aucsched.Request(cores=cores))
-    ...     for name, priority, cores in (("wide", 3, 5), ("b", 2, 4), ("c", 2, 4))
-    ... ]
-    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
-    >>> found = schedule(snapshot)
-    >>> sorted(award.job for award in found.started), int(found.objective.priority)
-    (['b', 'c'], 4)
+    Examples:
+        >>> import aucsched
+        >>> jobs = [
+        ...     aucsched.Job(id=name, priority=priority, request=aucsched.Request(cores=cores))
+        ...     for name, priority, cores in (("wide", 3, 5), ("b", 2, 4), ("c", 2, 4))
+        ... ]
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
+        >>> found = schedule(snapshot)
+        >>> sorted(award.job for award in found.started), int(found.objective.priority)
+        (['b', 'c'], 4)
     """
     given = {name: value for name, value in locals().items() if name not in {"snapshot", "preset"}}
     explicit = {name: value for name, value in given.items() if value is not None}

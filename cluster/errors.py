@@ -21,8 +21,9 @@ _LONGEST_PART = 1000
 class AucschedError(Exception):
     """The root of every error raised on purpose.
 
-    >>> issubclass(InputError, AucschedError)
-    True
+    Examples:
+        >>> issubclass(InputError, AucschedError)
+        True
     """
 
 
@@ -34,8 +35,9 @@ class InputError(AucschedError):
         path: the value's place inside its file, e.g. ``jobs[3].gres_per_node.gpu``.
         file: the file's name as the user gave it; empty for values of the Python API.
 
-    >>> print(InputError("-1 is below 1", path="jobs[3].cores", file="now.json"))
-    now.json: jobs[3].cores: -1 is below 1
+    Examples:
+        >>> print(InputError("-1 is below 1", path="jobs[3].cores", file="now.json"))
+        now.json: jobs[3].cores: -1 is below 1
     """
 
     def __init__(self, message: str, *, path: str = "", file: str = "") -> None:
@@ -68,16 +70,18 @@ def _cut(part: str) -> str:
 class OptionError(AucschedError):
     """An option's value cannot be used; the message names the option and the value.
 
-    >>> print(OptionError("window: 0 is below 1"))
-    window: 0 is below 1
+    Examples:
+        >>> print(OptionError("window: 0 is below 1"))
+        window: 0 is below 1
     """
 
 
 class SolverError(AucschedError):
     """The solver failed, refused the model or was given an option it does not know.
 
-    >>> isinstance(SolverError("HiGHS refused the model"), AucschedError)
-    True
+    Examples:
+        >>> isinstance(SolverError("HiGHS refused the model"), AucschedError)
+        True
     """
 
 
@@ -89,8 +93,9 @@ class PolicyError(AucschedError):
         what: was being done.
         error: what it raised.
 
-    >>> print(PolicyError("mine:Policy", "its step at 5 s", ValueError("no")))
-    policy mine:Policy: its step at 5 s: ValueError: no
+    Examples:
+        >>> print(PolicyError("mine:Policy", "its step at 5 s", ValueError("no")))
+        policy mine:Policy: its step at 5 s: ValueError: no
     """
 
     def __init__(self, policy: str, what: str, error: Exception) -> None:
@@ -104,8 +109,9 @@ class AwardError(AucschedError):
         message: what is broken.
         job: whose award it is, where one job's alone breaks a rule.
 
-    >>> AwardError("3 cores of 2", job="7").job
-    '7'
+    Examples:
+        >>> AwardError("3 cores of 2", job="7").job
+        '7'
     """
 
     def __init__(self, message: str, *, job: str | None = None) -> None:

@@ -25,8 +25,9 @@ def settle(target: object, **members: Any) -> None:
 def whole(value: Any) -> Any:
     """Return an integer of whatever library as Python's; anything else as it is.
 
-    >>> whole(3), whole(3.0), whole(True)
-    (3, 3.0, True)
+    Examples:
+        >>> whole(3), whole(3.0), whole(True)
+        (3, 3.0, True)
     """
     if type(value) is int or isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return value
@@ -63,8 +64,9 @@ def several(value: Names | None, path: str) -> tuple[str, ...]:
     Raises:
         InputError: it is neither.
 
-    >>> several("n1", "nodes"), several(["n1", "n2"], "nodes")
-    (('n1',), ('n1', 'n2'))
+    Examples:
+        >>> several("n1", "nodes"), several(["n1", "n2"], "nodes")
+        (('n1',), ('n1', 'n2'))
     """
     if isinstance(value, tuple):
         return value

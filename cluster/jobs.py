@@ -23,8 +23,9 @@ _PRIORITY_DIGITS = 40
 class Span:
     """An inclusive range of counts, ``[minimum, maximum]``; both equal when the request is exact.
 
-    >>> Span(minimum=1, maximum=4).is_exact
-    False
+    Examples:
+        >>> Span(minimum=1, maximum=4).is_exact
+        False
     """
 
     minimum: int
@@ -59,8 +60,9 @@ def as_span(value: Any, path: str) -> Span:
     Raises:
         InputError: it is neither, or the range is empty.
 
-    >>> as_span(2, "nodes") == Span.exactly(2), as_span((1, 3), "nodes")
-    (True, Span(minimum=1, maximum=3))
+    Examples:
+        >>> as_span(2, "nodes") == Span.exactly(2), as_span((1, 3), "nodes")
+        (True, Span(minimum=1, maximum=3))
     """
     if isinstance(value, Span):
         return value
@@ -87,8 +89,9 @@ def _spans(values: Any, path: str) -> Mapping[str, Span]:
 class JobType(StrEnum):
     """How a job states its size (Soner, section 4.1).
 
-    >>> JobType.CORES.value
-    'cores'
+    Examples:
+        >>> JobType.CORES.value
+        'cores'
     """
 
     CORES = "cores"
@@ -123,10 +126,11 @@ class Request:
     Raises:
         InputError: a value is none, or members contradict each other.
 
-    >>> Request(cores=8, nodes=2, gres_per_node={"gpu": 1}).type
-    <JobType.NODES_AND_CORES: 'nodes and cores'>
-    >>> Request(nodes=(1, 4), cores_per_node=16).fewest_cores
-    16
+    Examples:
+        >>> Request(cores=8, nodes=2, gres_per_node={"gpu": 1}).type
+        <JobType.NODES_AND_CORES: 'nodes and cores'>
+        >>> Request(nodes=(1, 4), cores_per_node=16).fewest_cores
+        16
     """
 
     cores: int | None = None
@@ -279,8 +283,9 @@ class Request:
 class JobKind(StrEnum):
     """What may change about a job's size (kept for the runtime scheduler).
 
-    >>> JobKind("rigid")
-    <JobKind.RIGID: 'rigid'>
+    Examples:
+        >>> JobKind("rigid")
+        <JobKind.RIGID: 'rigid'>
     """
 
     RIGID = "rigid"
@@ -307,8 +312,9 @@ class Job:
     Raises:
         InputError: a value is none, e.g. a priority below 0.
 
-    >>> Job(id="12", priority=0.1, request=Request(cores=4), time_limit_s=3600).priority
-    Fraction(1, 10)
+    Examples:
+        >>> Job(id="12", priority=0.1, request=Request(cores=4), time_limit_s=3600).priority
+        Fraction(1, 10)
     """
 
     id: str
@@ -416,8 +422,9 @@ class RunningJob:
 
     ``user`` to ``partition`` say which limits count it.
 
-    >>> RunningJob(id="11", nodes={"n1": Resources(cores=4)}, end_time=1700000000).end_time
-    1700000000
+    Examples:
+        >>> RunningJob(id="11", nodes={"n1": Resources(cores=4)}, end_time=1700000000).end_time
+        1700000000
     """
 
     id: str

@@ -52,9 +52,10 @@ class JobSet:
 
     A member without names takes every job. A job that names several partitions is in the set of each.
 
-    >>> from aucsched import Job, Request
-    >>> JobSet(account=("physics",)).holds(Job(id="1", priority=1, request=Request(cores=1)))
-    False
+    Examples:
+        >>> from aucsched import Job, Request
+        >>> JobSet(account=("physics",)).holds(Job(id="1", priority=1, request=Request(cores=1)))
+        False
     """
 
     user: tuple[str, ...] = ()
@@ -89,8 +90,9 @@ class Limit:
             seconds to its estimated end; what has been used is for the writer to take off.
         per: None: the set together; a member of JOB_MEMBERS: so much for the jobs of each.
 
-    >>> Limit(name="physics", jobs=JobSet(account=("physics",)), most={"cores": 512}).most["cores"]
-    512
+    Examples:
+        >>> Limit(name="physics", jobs=JobSet(account=("physics",)), most={"cores": 512}).most["cores"]
+        512
     """
 
     name: str

@@ -18,8 +18,9 @@ MAX_GRES = 256
 class NodeState(StrEnum):
     """Slurm's node states; only ``idle`` and ``mixed`` take jobs.
 
-    >>> NodeState.MIXED.takes_jobs, NodeState.DOWN.takes_jobs
-    (True, False)
+    Examples:
+        >>> NodeState.MIXED.takes_jobs, NodeState.DOWN.takes_jobs
+        (True, False)
     """
 
     IDLE = "idle"
@@ -50,8 +51,9 @@ class Resources:
     Raises:
         InputError: a count is below 0, or no integer.
 
-    >>> Resources(cores=8, gres={"gpu": 2}).gres["gpu"]
-    2
+    Examples:
+        >>> Resources(cores=8, gres={"gpu": 2}).gres["gpu"]
+        2
     """
 
     cores: int
@@ -92,9 +94,10 @@ class Node:
     Raises:
         InputError: both ways are given, or more is free than there is.
 
-    >>> node = Node(name="n01", cores=8, gres={"gpu": 2})
-    >>> node.total == node.free == Resources(cores=8, gres={"gpu": 2})
-    True
+    Examples:
+        >>> node = Node(name="n01", cores=8, gres={"gpu": 2})
+        >>> node.total == node.free == Resources(cores=8, gres={"gpu": 2})
+        True
     """
 
     name: str
@@ -158,8 +161,9 @@ class Node:
 class Switch:
     """A switch of a tree, as topology.conf has it: a leaf with nodes, or a switch with switches below.
 
-    >>> Switch(name="leaf1", nodes=["n01", "n02"]).nodes
-    ('n01', 'n02')
+    Examples:
+        >>> Switch(name="leaf1", nodes=["n01", "n02"]).nodes
+        ('n01', 'n02')
     """
 
     name: str
@@ -196,8 +200,9 @@ def part_of_tree(switches: Iterable[Switch], names: Container[str]) -> tuple[Swi
 class License:
     """A cluster-wide count of licences, and how many are free.
 
-    >>> License(total=10, free=4).free
-    4
+    Examples:
+        >>> License(total=10, free=4).free
+        4
     """
 
     total: int
@@ -218,8 +223,9 @@ class License:
 class PartitionState(StrEnum):
     """Slurm's partition states; only ``up`` starts jobs.
 
-    >>> PartitionState("up")
-    <PartitionState.UP: 'up'>
+    Examples:
+        >>> PartitionState("up")
+        <PartitionState.UP: 'up'>
     """
 
     UP = "up"
@@ -232,8 +238,9 @@ class PartitionState(StrEnum):
 class Partition:
     """A partition's limits. ``nodes`` adds to the nodes that name the partition themselves.
 
-    >>> Partition(name="short", nodes=["n01"], max_time_limit_s=3600).state
-    <PartitionState.UP: 'up'>
+    Examples:
+        >>> Partition(name="short", nodes=["n01"], max_time_limit_s=3600).state
+        <PartitionState.UP: 'up'>
     """
 
     name: str
@@ -268,8 +275,9 @@ class Reservation:
 
     Times are seconds since the epoch. No users: nobody's jobs.
 
-    >>> Reservation(name="course", nodes="n01", start=0, end=3600, users=["ada"]).nodes
-    ('n01',)
+    Examples:
+        >>> Reservation(name="course", nodes="n01", start=0, end=3600, users=["ada"]).nodes
+        ('n01',)
     """
 
     name: str

@@ -19,8 +19,9 @@ FORMAT = "aucsched-schedule/1"
 class Reason(StrEnum):
     """Why a job did not start.
 
-    >>> Reason("outbid")
-    <Reason.OUTBID: 'outbid'>
+    Examples:
+        >>> Reason("outbid")
+        <Reason.OUTBID: 'outbid'>
     """
 
     OUTBID = "outbid"
@@ -36,11 +37,28 @@ class Reason(StrEnum):
     SHARE = "share"
 
 
+#: What each reason means, for docs/reference.
+MEANINGS = {
+    Reason.OUTBID: "others that are worth more together hold what its bids need; the sentence names them",
+    Reason.NO_FIT: "no set of free nodes that it may use holds what it asks for",
+    Reason.INELIGIBLE: "no node could ever take it: features, partition, memory or size",
+    Reason.BID_CAP: "the caps left it no bid (--max-bids, --max-bids-per-job)",
+    Reason.WINDOW: "jobs of higher priority fill the window (--window)",
+    Reason.NOT_EXPRESSIBLE: "the model cannot say what it asks for, or the source had to leave a part out",
+    Reason.HELD: "it is held, or waits for another job",
+    Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or run into an advance one",
+    Reason.SET_ASIDE: "it made the step fail; the others were decided without it",
+    Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
+    Reason.SHARE: "jobs of its shape hold their share of what runs already (--balance)",
+}
+
+
 class BidClass(StrEnum):
     """A bid's class (Soner, section 4.1): A contiguous and aligned, B contiguous, C joined nodesets.
 
-    >>> BidClass("A")
-    <BidClass.A: 'A'>
+    Examples:
+        >>> BidClass("A")
+        <BidClass.A: 'A'>
     """
 
     A = "A"
@@ -51,8 +69,9 @@ class BidClass(StrEnum):
 class Status(StrEnum):
     """How far the solve came: proved, an award without proof, or no award.
 
-    >>> Status.OPTIMAL.value
-    'optimal'
+    Examples:
+        >>> Status.OPTIMAL.value
+        'optimal'
     """
 
     OPTIMAL = "optimal"
@@ -79,9 +98,10 @@ class BidSummary:
 class Award:
     """A job that starts, with what it holds on each node, in the snapshot's node order.
 
-    >>> summary = BidSummary(bid_class=BidClass.A, level=0, preference=None)
-    >>> Award(job="7", nodes={"n1": Resources(cores=4)}, bid=summary).nodes["n1"].cores
-    4
+    Examples:
+        >>> summary = BidSummary(bid_class=BidClass.A, level=0, preference=None)
+        >>> Award(job="7", nodes={"n1": Resources(cores=4)}, bid=summary).nodes["n1"].cores
+        4
     """
 
     job: str
@@ -93,8 +113,9 @@ class Award:
 class Refusal:
     """A job that does not start, the reason, and a sentence with the particulars.
 
-    >>> Refusal(job="7", reason=Reason.HELD, detail="Dependency").reason.value
-    'held'
+    Examples:
+        >>> Refusal(job="7", reason=Reason.HELD, detail="Dependency").reason.value
+        'held'
     """
 
     job: str
@@ -154,12 +175,13 @@ class Schedule(Tabular):
     ``window`` is that of the award; ``next_window`` how many jobs the next step should look at: half as many
     after a limit without a proof, twice as many after a proof, never more than asked for.
 
-    >>> import aucsched
-    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6, nodes=2))
-    >>> nodes = [aucsched.Node(name=name, cores=4) for name in ("a", "b")]
-    >>> found = aucsched.schedule(aucsched.Snapshot(nodes=nodes, jobs=[job]))
-    >>> found.columns["nodes"], found.columns["cores"]
-    (['a,b'], [6])
+    Examples:
+        >>> import aucsched
+        >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6, nodes=2))
+        >>> nodes = [aucsched.Node(name=name, cores=4) for name in ("a", "b")]
+        >>> found = aucsched.schedule(aucsched.Snapshot(nodes=nodes, jobs=[job]))
+        >>> found.columns["nodes"], found.columns["cores"]
+        (['a,b'], [6])
     """
 
     model: str

@@ -38,10 +38,11 @@ class Snapshot:
         InputError: names repeat or are unknown, the switches are no tree, a running job does not fit
             or a free figure exceeds what running jobs leave.
 
-    >>> from aucsched import Job, Node, Request
-    >>> nodes = [Node(name=f"n{place}", cores=8) for place in range(4)]
-    >>> len(Snapshot(nodes=nodes, jobs=[Job(id="1", priority=5, request=Request(cores=8))]).nodes)
-    4
+    Examples:
+        >>> from aucsched import Job, Node, Request
+        >>> nodes = [Node(name=f"n{place}", cores=8) for place in range(4)]
+        >>> len(Snapshot(nodes=nodes, jobs=[Job(id="1", priority=5, request=Request(cores=8))]).nodes)
+        4
     """
 
     nodes: tuple[Node, ...]

@@ -48,8 +48,9 @@ class Tabular:
 def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Return columns as a mapping for each row.
 
-    >>> rows_of({"job": ["a", "b"], "cores": [1, 2]})
-    [{'job': 'a', 'cores': 1}, {'job': 'b', 'cores': 2}]
+    Examples:
+        >>> rows_of({"job": ["a", "b"], "cores": [1, 2]})
+        [{'job': 'a', 'cores': 1}, {'job': 'b', 'cores': 2}]
     """
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -57,8 +58,9 @@ def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def html_table(columns: Mapping[str, Sequence[Any]], title: str = "") -> str:
     """Return columns as an HTML table with what stands in them escaped.
 
-    >>> html_table({"job": ["<1>"]})
-    '<table><thead><tr><th>job</th></tr></thead><tbody><tr><td>&lt;1&gt;</td></tr></tbody></table>'
+    Examples:
+        >>> html_table({"job": ["<1>"]})
+        '<table><thead><tr><th>job</th></tr></thead><tbody><tr><td>&lt;1&gt;</td></tr></tbody></table>'
     """
     rows = list(zip(*columns.values(), strict=True))
     head = "".join(f"<th>{_text(name)}</th>" for name in columns)

@@ -26,8 +26,9 @@ _FIRST_PAIR, _UNITS = 0x10000, 0x400
 def counted(count: int, thing: str) -> str:
     """Return a count and what is counted, in the plural where it is not one.
 
-    >>> counted(1, "node"), counted(2, "node")
-    ('1 node', '2 nodes')
+    Examples:
+        >>> counted(1, "node"), counted(2, "node")
+        ('1 node', '2 nodes')
     """
     return f"{count} {thing}{'' if count == 1 else 's'}"
 

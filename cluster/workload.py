@@ -39,9 +39,10 @@ class ArrivingJob:
             the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
             ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.
 
-    >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
-    >>> ArrivingJob(job=one, arrival_s=0, run_time_s=30).run_time_with(1, 1)
-    30
+    Examples:
+        >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
+        >>> ArrivingJob(job=one, arrival_s=0, run_time_s=30).run_time_with(1, 1)
+        30
     """
 
     job: Job
@@ -86,11 +87,12 @@ class ClusterWorkload:
     Raises:
         InputError: jobs are out of order, something is not free, or what a snapshot would refuse.
 
-    >>> from aucsched import ArrivingJob, Job, Node, Request
-    >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
-    >>> jobs = [ArrivingJob(job=one, arrival_s=0, run_time_s=30)]
-    >>> ClusterWorkload(name="tiny", nodes=[Node(name="n1", cores=8)], jobs=jobs).name
-    'tiny'
+    Examples:
+        >>> from aucsched import ArrivingJob, Job, Node, Request
+        >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
+        >>> jobs = [ArrivingJob(job=one, arrival_s=0, run_time_s=30)]
+        >>> ClusterWorkload(name="tiny", nodes=[Node(name="n1", cores=8)], jobs=jobs).name
+        'tiny'
     """
 
     name: str

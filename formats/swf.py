@@ -67,9 +67,10 @@ class SwfLog:
         comments: the comment lines in file order, without the leading ``;``.
         table: one row a job, 18 columns (see ``Field``), float64; −1 is not known.
 
-    >>> log = parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
-    >>> log.header_count("MaxProcs"), log.column(Field.RUN).tolist()
-    (4, [10.0])
+    Examples:
+        >>> log = parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+        >>> log.header_count("MaxProcs"), log.column(Field.RUN).tolist()
+        (4, [10.0])
     """
 
     comments: tuple[str, ...]
@@ -109,10 +110,11 @@ def read_swf(path: str | Path) -> SwfLog:
     Raises:
         InputError: the file cannot be read, is cut short or is no SWF; names the file and the line.
 
-    >>> from pathlib import Path
-    >>> _ = Path("days.swf").write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
-    >>> read_swf("days.swf").header("MaxProcs")
-    '4'
+    Examples:
+        >>> from pathlib import Path
+        >>> _ = Path("days.swf").write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+        >>> read_swf("days.swf").header("MaxProcs")
+        '4'
     """
     return read_document(path, parse_swf)
 
@@ -132,8 +134,9 @@ def parse_swf(content: bytes) -> SwfLog:
     Raises:
         InputError: a row has another number of fields than the first, or a field is no number.
 
-    >>> len(parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n").table)
-    1
+    Examples:
+        >>> len(parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n").table)
+        1
     """
     comments: list[str] = []
     values = array("d")

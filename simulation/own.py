@@ -36,8 +36,9 @@ class QueuedJob:
         user: its user's name or number in the log.
         job: with priority and request, on a machine of nodes; None in a log.
 
-    >>> QueuedJob(number=3, cores=8, estimate_s=60.0, submit_s=5.0, user="1").estimate_s
-    60.0
+    Examples:
+        >>> QueuedJob(number=3, cores=8, estimate_s=60.0, submit_s=5.0, user="1").estimate_s
+        60.0
     """
 
     number: int
@@ -52,8 +53,9 @@ class QueuedJob:
 class ActiveJob:
     """A job that runs, as a policy sees it; ``expected_end_s`` is its start and its estimate.
 
-    >>> ActiveJob(number=3, cores=8, start_s=0.0, expected_end_s=60.0).cores
-    8
+    Examples:
+        >>> ActiveJob(number=3, cores=8, start_s=0.0, expected_end_s=60.0).cores
+        8
     """
 
     number: int
@@ -68,11 +70,12 @@ class MachineView(Protocol):
     Attributes:
         cores: of the whole machine.
 
-    >>> class FirstComeFirstServed:
-    ...     def step(self, now: float, machine: MachineView) -> None:
-    ...         for job in machine.waiting:
-    ...             if not machine.start(job):
-    ...                 break
+    Examples:
+        >>> class FirstComeFirstServed:
+        ...     def step(self, now: float, machine: MachineView) -> None:
+        ...         for job in machine.waiting:
+        ...             if not machine.start(job):
+        ...                 break
     """
 
     cores: int
@@ -109,14 +112,15 @@ class MachineView(Protocol):
 class Policy(Protocol):
     r"""A scheduling policy for ``simulate``: one class for logs and for machines of nodes.
 
-    >>> class SmallestFirst:
-    ...     def step(self, now, machine):
-    ...         for job in sorted(machine.waiting, key=lambda job: job.cores):
-    ...             machine.start(job)
-    >>> import aucsched
-    >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 4 -1 -1 4 10\n2 0 -1 10 1 -1 -1 1 10\n")
-    >>> aucsched.simulate(log, policy=SmallestFirst).columns["start_s"]
-    [10.0, 0.0]
+    Examples:
+        >>> class SmallestFirst:
+        ...     def step(self, now, machine):
+        ...         for job in sorted(machine.waiting, key=lambda job: job.cores):
+        ...             machine.start(job)
+        >>> import aucsched
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 4 -1 -1 4 10\n2 0 -1 10 1 -1 -1 1 10\n")
+        >>> aucsched.simulate(log, policy=SmallestFirst).columns["start_s"]
+        [10.0, 0.0]
     """
 
     def step(self, now: float, machine: MachineView) -> None:

@@ -33,11 +33,12 @@ class Sweep(Tabular):
         plan: the grid and its runs.
         rows: by column; what a run is told, its result, its seconds, and the versions that made it.
 
-    >>> import aucsched
-    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)])
-    >>> found = aucsched.sweep(snapshot, window=[10, 20])
-    >>> found.columns["window"], found.columns["status"]
-    ([10, 20], ['optimal', 'optimal'])
+    Examples:
+        >>> import aucsched
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)])
+        >>> found = aucsched.sweep(snapshot, window=[10, 20])
+        >>> found.columns["window"], found.columns["status"]
+        ([10, 20], ['optimal', 'optimal'])
     """
 
     plan: Plan
@@ -92,11 +93,12 @@ def sweep(
         InputError: the source cannot be read.
         OptionError: no such option, or values that cannot go together.
 
-    >>> import aucsched
-    >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
-    >>> found = sweep(log, policy=["fcfs", "easy"])
-    >>> found.columns["policy"], found.columns["wait_mean_s"]
-    (['fcfs', 'easy'], [4.5, 4.5])
+    Examples:
+        >>> import aucsched
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
+        >>> found = sweep(log, policy=["fcfs", "easy"])
+        >>> found.columns["policy"], found.columns["wait_mean_s"]
+        (['fcfs', 'easy'], [4.5, 4.5])
     """
     values = {name: _values(name, value) for name, value in axes.items()}
     if isinstance(source, (str, Path)):

@@ -50,10 +50,11 @@ class Comparison(Tabular):
         within_s: Slurm's plan counts the jobs that it starts within so many seconds.
         slurm: None where no job of the snapshot has an expected start time.
 
-    >>> import aucsched
-    >>> found = aucsched.compare(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]))
-    >>> found.title()
-    'the auction starts 0 jobs worth 0, first-fit 0 worth 0'
+    Examples:
+        >>> import aucsched
+        >>> found = aucsched.compare(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]))
+        >>> found.title()
+        'the auction starts 0 jobs worth 0, first-fit 0 worth 0'
     """
 
     lines: tuple[Line, ...]

@@ -60,11 +60,13 @@ class Explanation(Tabular):
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
 
-    >>> import aucsched
-    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6))
-    >>> found = aucsched.explain(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job]), "7")
-    >>> found.changes[0].words
-    ('4 cores instead of 6',)
+    Examples:
+        >>> import aucsched
+        >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6))
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job])
+        >>> found = aucsched.explain(snapshot, "7")
+        >>> found.changes[0].words
+        ('4 cores instead of 6',)
     """
 
     job: Job

@@ -60,11 +60,12 @@ class Overview(Tabular):
         jobs: of the window, highest priority first.
         objective: what is maximised: the option's, or ``worth`` where a balance is kept.
 
-    >>> import aucsched
-    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
-    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job])
-    >>> aucsched.explain(snapshot).columns["job"]
-    ['7']
+    Examples:
+        >>> import aucsched
+        >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job])
+        >>> aucsched.explain(snapshot).columns["job"]
+        ['7']
     """
 
     model: str

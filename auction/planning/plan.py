@@ -60,11 +60,12 @@ class Plan(Tabular):
         overdue: running jobs past their end, taken to end in a second.
         endless: running jobs without an end: what they hold is never given back.
 
-    >>> import aucsched
-    >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
-    >>> found = aucsched.plan(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job]))
-    >>> found.title()
-    '1 job planned, 1 of them now; 0 are not'
+    Examples:
+        >>> import aucsched
+        >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
+        >>> found = aucsched.plan(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job]))
+        >>> found.title()
+        '1 job planned, 1 of them now; 0 are not'
     """
 
     time: float
@@ -132,14 +133,15 @@ def make_plan(
     Raises:
         InputError: running jobs' ends or reservations have nothing to be compared with.
 
-    >>> import aucsched
-    >>> jobs = [
-    ...     aucsched.Job(id=name, priority=9 - place, request=aucsched.Request(cores=4), time_limit_s=60)
-    ...     for place, name in enumerate("ab")
-    ... ]
-    >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=jobs)
-    >>> aucsched.plan(snapshot).columns["wait_s"]
-    [0.0, 60.0]
+    Examples:
+        >>> import aucsched
+        >>> jobs = [
+        ...     aucsched.Job(id=name, priority=9 - place, request=aucsched.Request(cores=4), time_limit_s=60)
+        ...     for place, name in enumerate("ab")
+        ... ]
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=jobs)
+        >>> aucsched.plan(snapshot).columns["wait_s"]
+        [0.0, 60.0]
     """
     check_time(snapshot)
     now = snapshot.time or 0.0

@@ -34,10 +34,11 @@ def load_snapshot(path: str | Path) -> Snapshot:
     Raises:
         InputError: the file cannot be read or is no valid snapshot; names file, path and value.
 
-    >>> import aucsched
-    >>> aucsched.save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
-    >>> load_snapshot("now.json").nodes[0].total.cores
-    8
+    Examples:
+        >>> import aucsched
+        >>> aucsched.save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+        >>> load_snapshot("now.json").nodes[0].total.cores
+        8
     """
     return read_document(path, parse_snapshot)
 
@@ -49,9 +50,10 @@ def parse_snapshot(text: bytes) -> Snapshot:
     Raises:
         InputError: it is no valid snapshot.
 
-    >>> text = b'{"format": "aucsched-snapshot/1", "nodes": [{"name": "n[1-2]", "cores": 8}], "jobs": []}'
-    >>> [node.name for node in parse_snapshot(text).nodes]
-    ['n1', 'n2']
+    Examples:
+        >>> text = b'{"format": "aucsched-snapshot/1", "nodes": [{"name": "n[1-2]", "cores": 8}], "jobs": []}'
+        >>> [node.name for node in parse_snapshot(text).nodes]
+        ['n1', 'n2']
     """
     try:
         document = decode(text, wire.SnapshotWire)

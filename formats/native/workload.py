@@ -40,11 +40,12 @@ def load_workload(path: str | Path) -> ClusterWorkload:
     Raises:
         InputError: the file cannot be read or is no valid workload; names file, path and value.
 
-    >>> import aucsched
-    >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
-    >>> aucsched.save_workload(made, "tiny.json")
-    >>> load_workload("tiny.json") == made
-    True
+    Examples:
+        >>> import aucsched
+        >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
+        >>> aucsched.save_workload(made, "tiny.json")
+        >>> load_workload("tiny.json") == made
+        True
     """
     return read_document(path, parse_workload)
 
@@ -56,10 +57,11 @@ def parse_workload(text: bytes) -> ClusterWorkload:
     Raises:
         InputError: it is no valid workload.
 
-    >>> nodes = '"nodes": [{"name": "n", "cores": 8}], "jobs": []'
-    >>> text = f'{{"format": "aucsched-workload/1", "name": "w", {nodes}}}'
-    >>> parse_workload(text.encode()).name
-    'w'
+    Examples:
+        >>> nodes = '"nodes": [{"name": "n", "cores": 8}], "jobs": []'
+        >>> text = f'{{"format": "aucsched-workload/1", "name": "w", {nodes}}}'
+        >>> parse_workload(text.encode()).name
+        'w'
     """
     try:
         document = decode(text, workload_wire.WorkloadWire)
@@ -113,9 +115,10 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
     Raises:
         InputError: the file cannot be written; nothing is left behind.
 
-    >>> import aucsched
-    >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
-    >>> save_workload(made, "tiny.json")
+    Examples:
+        >>> import aucsched
+        >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
+        >>> save_workload(made, "tiny.json")
     """
     write_text(path, workload_to_json(workload))
 

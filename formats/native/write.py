@@ -56,8 +56,9 @@ def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
     Raises:
         InputError: the file cannot be written; nothing is left behind.
 
-    >>> import aucsched
-    >>> save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+    Examples:
+        >>> import aucsched
+        >>> save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
     """
     write_text(path, snapshot_to_json(snapshot))
 

@@ -49,9 +49,10 @@ class Winners:
         prices: what a unit of each item costs, by name: what bids outbid each other to, at the bound.
         seconds: of wall time, reading what was given included.
 
-    >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
-    >>> found.value, found.bound, found.status.value
-    (10, 10, 'optimal')
+    Examples:
+        >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
+        >>> found.value, found.bound, found.status.value
+        (10, 10, 'optimal')
     """
 
     chosen: tuple[int, ...]
@@ -78,10 +79,11 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
 ) -> Winners:
     """Return which bids win: the greatest sum of values that the capacities and the groups allow.
 
-    >>> bids = [("ann", 10, {"gpu": 2}), ("ann", 7, {"gpu": 1}), ("bob", 5, {"gpu": 1})]
-    >>> found = winners(bids, {"gpu": 2})
-    >>> found.chosen, found.value, found.proved
-    ((1, 2), 12, True)
+    Examples:
+        >>> bids = [("ann", 10, {"gpu": 2}), ("ann", 7, {"gpu": 1}), ("bob", 5, {"gpu": 1})]
+        >>> found = winners(bids, {"gpu": 2})
+        >>> found.chosen, found.value, found.proved
+        ((1, 2), 12, True)
 
     Args:
         bids: tuples ``(bidder, value, {item: amount})``, or columns. Numbers are Python's or numpy's integers

@@ -41,16 +41,17 @@ class BidArrays:
         amount: not negative, shape (entries,).
         bidder: of each bid, shape (bids,); None: each bid is another's.
 
-    >>> import numpy as np
-    >>> import aucsched
-    >>> bids = BidArrays(
-    ...     value=np.array([10, 7]),
-    ...     indptr=np.array([0, 1, 2]),
-    ...     item=np.array([0, 0]),
-    ...     amount=np.array([2, 1]),
-    ... )
-    >>> aucsched.winners(bids, np.array([2])).chosen
-    (0,)
+    Examples:
+        >>> import numpy as np
+        >>> import aucsched
+        >>> bids = BidArrays(
+        ...     value=np.array([10, 7]),
+        ...     indptr=np.array([0, 1, 2]),
+        ...     item=np.array([0, 0]),
+        ...     amount=np.array([2, 1]),
+        ... )
+        >>> aucsched.winners(bids, np.array([2])).chosen
+        (0,)
     """
 
     value: Sequence[Number] | npt.NDArray[Any]

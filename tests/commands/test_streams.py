@@ -49,6 +49,7 @@ SLURM = " ".join(
 )
 #: Of each command one that prints; ``sweep`` prints nothing, the two parties are run as a pair below.
 PRINTING = {
+    "man": "man pages",
     "examples": "examples",
     "evolve": "evolve snapshot.json",
     "winners": "winners bids.json",

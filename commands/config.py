@@ -1,0 +1,70 @@
+"""``aucsched --config FILE``: options from TOML, a table for each command; what is typed comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ..cluster.errors import InputError
+from .log_options import suggestion
+
+
+def read_config(root: click.Group, context: click.Context, path: str) -> dict[str, Any]:
+    """Return the defaults that a file gives to commands, as click keeps them.
+
+    Args:
+        root: the group whose commands the tables name: ``[schedule]``, ``[workload.esp]``.
+        context: of the group.
+        path: of the file; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read, is no TOML, or names a command or an option there is not.
+    """
+    import tomllib
+
+    from ..formats.reading import read_document, text_of
+
+    def parse(content: bytes) -> dict[str, Any]:
+        try:
+            tables = tomllib.loads(text_of(content))
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"not TOML: {error}") from error
+        return _defaults(root, context, tables, "")
+
+    return read_document(path, parse)
+
+
+def _defaults(group: click.Group, context: click.Context, tables: Mapping[str, Any], where: str) -> Any:
+    found: dict[str, Any] = {}
+    for name, table in tables.items():
+        path = f"{where}{name}"
+        command = group.get_command(context, name)
+        if command is None:
+            raise InputError(f"no command{suggestion(name, group.list_commands(context))}", path=path)
+        if not isinstance(table, dict):
+            raise InputError(f"{table!r} is no table of options", path=path)
+        if isinstance(command, click.Group):
+            found[name] = _defaults(command, context, table, f"{path}.")
+        else:
+            found[name] = dict(_option(command, key, value, path) for key, value in table.items())
+    return found
+
+
+def _option(command: click.Command, key: str, value: Any, where: str) -> tuple[str, Any]:
+    """Return an option's parameter and value as if it had been typed."""
+    flag = f"--{key.replace('_', '-')}"
+    options = [one for one in command.params if isinstance(one, click.Option) and one.name]
+    names = [opt for one in options for opt in one.opts if opt.startswith("--")]
+    found = next((one for one in options if flag in one.opts), None)
+    if found is None or found.name is None:
+        known = (name.removeprefix("--") for name in names)
+        raise InputError(f"no option{suggestion(key, known)}", path=f"{where}.{key}")
+    if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
+        raise InputError(f"{value!r} is no value of {flag}", path=f"{where}.{key}")
+    if isinstance(value, list):
+        return found.name, value if found.multiple else ",".join(map(str, value))
+    if found.is_flag and not isinstance(value, bool):
+        raise InputError(f"{value!r} is neither true nor false", path=f"{where}.{key}")
+    return found.name, [value] if found.multiple else value

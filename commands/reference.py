@@ -1,0 +1,186 @@
+"""The reference of commands, reasons and files, made from the code: pages of the site, and man pages.
+
+``python -m aucsched.commands.reference docs/reference`` writes the pages, ``aucsched man FOLDER`` man pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+_BY = "by `python -m aucsched.commands.reference docs/reference`"
+#: A page's width where help is laid out (characters).
+_WIDTH = 78
+
+
+def walked(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:
+    """Yield a context for a command and each below it."""
+    context = click.Context(command, info_name=path.rsplit(" ", 1)[-1], parent=parent, terminal_width=_WIDTH)
+    yield context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from walked(below, f"{path} {name}", context)
+
+
+def commands_page(root: click.Command) -> str:
+    """Return the page of every command's help."""
+    helps = (
+        f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+        for context in walked(root, "aucsched")
+    )
+    return f"# Commands\n\nMade from the commands {_BY}.\n{''.join(helps)}"
+
+
+def reasons_page() -> str:
+    """Return the page of the reasons why a job waits."""
+    from ..cluster.schedule import MEANINGS
+
+    rows = "".join(f"| `{reason.value}` | {text} |\n" for reason, text in MEANINGS.items())
+    about = (
+        "Every job of a snapshot that does not start stands in `pending` with one of these and a sentence."
+    )
+    head = f"# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
+    return f"{head}| reason | meaning |\n|---|---|\n{rows}"
+
+
+def files_page() -> str:
+    """Return the page of the files' members."""
+    from ..formats.native.schema import SCHEMAS
+
+    about = "`aucsched schema NAME` prints the whole JSON Schema."
+    parts = [f"# Files\n\nMade from formats/native/ {_BY}. {about}\n"]
+    for name, make in SCHEMAS.items():
+        body = _resolved(make())
+        needed = body.get("required", ())
+        rows = "".join(
+            f"| `{member}` | {'yes' if member in needed else ''} | {_kind(entry)} |\n"
+            for member, entry in body.get("properties", {}).items()
+        )
+        parts.append(f"\n## {name}\n\n| member | required | what |\n|---|---|---|\n{rows}")
+    return "".join(parts)
+
+
+#: An equation as docstrings name it: (5.2), (3.6).
+_EQUATION = re.compile(r"\(\d\.\d+\)")
+
+
+def equations_page() -> str:
+    """Return the page that maps the papers' equations to the methods that state them."""
+    rooms = ("models", "bidgen/families", "simulation", "simulation/nodes", "cluster")
+    rows = []
+    for room in rooms:
+        folder = files("aucsched").joinpath(*room.split("/"))
+        for source in sorted(
+            (one for one in folder.iterdir() if one.name.endswith(".py")), key=lambda one: one.name
+        ):
+            for name, text in _documented(ast.parse(source.read_text("utf-8"))):
+                numbers = ", ".join(dict.fromkeys(_EQUATION.findall(text)))
+                if numbers:
+                    rows.append(f"| {numbers} | `{room}/{source.name}` | `{name}` | {_cell(text)} |\n")
+    about = "Numbers are Soner's (2016); a docstring that cites one stands here with its first sentence."
+    head = f"# Equations\n\nMade from the docstrings {_BY}. {about}\n\n"
+    return f"{head}| equations | file | name | what |\n|---|---|---|---|\n{''.join(rows)}"
+
+
+def _documented(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names and docstrings of a module's classes, functions and methods."""
+    for node in module.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            yield node.name, ast.get_docstring(node) or ""
+            for below in node.body if isinstance(node, ast.ClassDef) else ():
+                if isinstance(below, ast.FunctionDef):
+                    yield f"{node.name}.{below.name}", ast.get_docstring(below) or ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split("\n\n", maxsplit=1)[0].split()).replace("|", "\\|")
+
+
+def _resolved(schema: dict[str, object]) -> dict[str, dict[str, object]]:
+    reference = schema.get("$ref")
+    definitions = schema.get("$defs", {})
+    if isinstance(reference, str) and isinstance(definitions, dict):
+        found: dict[str, dict[str, object]] = definitions[reference.rsplit("/", 1)[-1]]
+        return found
+    return schema  # type: ignore[return-value]
+
+
+def _kind(entry: object) -> str:
+    if not isinstance(entry, dict):
+        return ""
+    if "$ref" in entry:
+        return f"object {str(entry['$ref']).rsplit('/', 1)[-1]}"
+    if "anyOf" in entry:
+        return " or ".join(_kind(one) for one in entry["anyOf"])
+    if "const" in entry or "enum" in entry:
+        return ", ".join(f"`{one}`" for one in entry.get("enum", [entry.get("const")]))
+    if entry.get("type") == "array":
+        return f"list of {_kind(entry.get('items', {})) or 'anything'}"
+    return str(entry.get("description") or entry.get("type") or "anything")
+
+
+def man_pages(root: click.Command) -> dict[str, str]:
+    """Return a man page (section 1, roff) of each command, by file name."""
+    return {
+        f"{context.command_path.replace(' ', '-')}.1": _man_page(context)
+        for context in walked(root, "aucsched")
+    }
+
+
+def _man_page(context: click.Context) -> str:
+    command, name = context.command, context.command_path.replace(" ", "-")
+    usage = " ".join(command.collect_usage_pieces(context))
+    lines = [
+        f'.TH "{name.upper()}" "1" "" "aucsched" "aucsched"',
+        ".SH NAME",
+        f"{_roff(name)} \\- {_roff(command.get_short_help_str(200))}",
+        ".SH SYNOPSIS",
+        f"\\fB{_roff(context.command_path)}\\fR {_roff(usage)}",
+        ".SH DESCRIPTION",
+        *(_roff(line.strip()) or ".PP" for line in (command.help or "").replace("\b", "").splitlines()),
+    ]
+    records = [one.get_help_record(context) for one in command.get_params(context)]
+    if any(records):
+        lines.append(".SH OPTIONS")
+    for record in records:
+        if record is not None:
+            lines += [".TP", f"\\fB{_roff(record[0])}\\fR", _roff(record[1])]
+    if isinstance(command, click.Group):
+        lines.append(".SH COMMANDS")
+        for below in command.list_commands(context):
+            lines += [".TP", f"\\fB{_roff(name)}\\-{_roff(below)}\\fR(1)"]
+    return "\n".join(lines) + "\n"
+
+
+def _roff(text: str) -> str:
+    """Return a text as roff reads it: no command, no escape, minus signs that can be copied."""
+    safe = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{safe}" if safe.startswith((".", "'")) else safe
+
+
+def pages(root: click.Command) -> dict[str, str]:
+    """Return the pages of docs/reference by file name."""
+    return {"commands.md": commands_page(root), "reasons.md": reasons_page(), "files.md": files_page()} | {
+        "equations.md": equations_page()
+    }
+
+
+def write_pages(root: click.Command, folder: Path) -> None:
+    """Write docs/reference."""
+    for name, text in pages(root).items():
+        (folder / name).write_text(text)
+
+
+if __name__ == "__main__":
+    from importlib import import_module
+
+    # The command line is above this room: it is looked up, not imported.
+    write_pages(import_module("aucsched.cli").cli, Path(sys.argv[1]))

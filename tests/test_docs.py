@@ -1,0 +1,155 @@
+"""The pages: their code runs, and what is made from the code is as the code makes it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from aucsched.cli import cli, run
+from aucsched.cluster.schedule import MEANINGS, Reason
+from aucsched.commands.reference import man_pages, pages
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SCRIPTS = sorted((DOCS / "scripts").glob("*.py"))
+
+
+def test_the_reference_is_as_the_code_makes_it() -> None:
+    for name, text in pages(cli).items():
+        again = "python -m aucsched.commands.reference docs/reference"
+        assert (DOCS / "reference" / name).read_text() == text, again
+
+
+def test_every_reason_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(Reason)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_stranger_s_script_is_short_and_runs(script: Path, place: Path) -> None:
+    assert len(script.read_text().splitlines()) <= 25
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=place,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def test_there_are_five_of_them() -> None:
+    assert len(SCRIPTS) == 5
+
+
+def test_the_notebook_is_the_tutorial_and_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location("notebook", ROOT / ".ci" / "notebook.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (DOCS / "tutorial.ipynb").read_text()
+    assert text == module.notebook((DOCS / "tutorial.md").read_text()), (
+        "python .ci/notebook.py > docs/tutorial.ipynb"
+    )
+    code = ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    assert len(code) >= 8
+    monkeypatch.chdir(place)
+    shared: dict[str, Any] = {"__name__": "__main__"}
+    for cell in code:
+        exec(compile(cell, "tutorial", "exec"), shared)  # noqa: S102 - our own page
+
+
+def test_the_citation_and_the_recipe_can_be_read() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["cff-version"] == "1.2.0"
+    assert {"title", "authors", "version", "license"} <= set(citation)
+
+
+def test_every_page_is_in_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text().replace("!!", ""))
+    listed = json.dumps(site["nav"])
+    for page in DOCS.glob("*.md"):
+        assert f'"{page.name}"' in listed, page.name
+
+
+def test_a_readme_of_150_lines_at_most() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < 150
+
+
+def test_man_pages_name_every_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["man", str(tmp_path / "man")]) == 0
+    capsys.readouterr()
+    found = man_pages(cli)
+    assert sorted(os.listdir(tmp_path / "man")) == sorted(found)  # noqa: PTH208
+    page = (tmp_path / "man" / "aucsched-schedule.1").read_text()
+    assert page.startswith('.TH "AUCSCHED-SCHEDULE" "1"')
+    for word in ("\\-\\-work\\-limit", "\\-\\-html", ".SH SYNOPSIS", "Run one auction"):
+        assert word in page
+    assert "\b" not in page
+
+
+CONFIG = """
+[schedule]
+window = 5
+work-limit = 2
+format = "json"
+[sweep]
+policy = ["fcfs", "easy"]
+[workload.esp]
+nodes = 16
+cores = 8
+"""
+
+
+def test_options_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, full = tmp_path / "site.toml", str(ROOT / "examples" / "emulated-1408-full.json")
+    file.write_text(CONFIG)
+    assert run(["--config", str(file), "schedule", full]) == 0
+    assert json.loads(capsys.readouterr().out)["window"]["size"] == 5
+    assert run(["--config", str(file), "schedule", full, "--window", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["window"]["size"] == 4
+    table = tmp_path / "sweep.csv"
+    days = str(ROOT / "examples" / "days.swf")
+    assert run(["--config", str(file), "sweep", days, "-o", str(table), "--workers", "1"]) == 0
+    assert len(table.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[shedule]\n", "shedule: no command: did you mean schedule"),
+        ("[schedule]\nwindw = 3\n", "schedule.windw: no option: did you mean window?"),
+        ("schedule = 3\n", "schedule: 3 is no table of options"),
+        ("[workload]\nesp = 1\n", "workload.esp: 1 is no table"),
+        ("[schedule]\nwindow = true\n", "schedule.window: True is no value of --window"),
+        ("[schedule]\nbalance = 3\n", "schedule.balance: 3 is neither true nor false"),
+        ("[schedule\n", "not TOML"),
+        ("[schedule]\nwindow = 'ten'\n", "--window"),
+    ],
+)
+def test_a_file_that_says_nothing_clear_is_one_line(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text(text)
+    assert run(["--config", str(file), "schedule", "absent.json"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
