@@ -36,7 +36,9 @@ def read_config(root: click.Group, context: click.Context, path: str) -> dict[st
     return read_document(path, parse)
 
 
-def _defaults(group: click.Group, context: click.Context, tables: Mapping[str, Any], where: str) -> Any:
+def _defaults(
+    group: click.Group, context: click.Context, tables: Mapping[str, Any], where: str
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, table in tables.items():
         path = f"{where}{name}"
