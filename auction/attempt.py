@@ -91,7 +91,7 @@ def attempt(
     if not bids.complete:
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
-    worth = _worth_of(solved.answer.table, solved.answer.chosen, options)
+    worth = worth_of(solved.answer.table, solved.answer.chosen, options)
     asked = priority_weights(solved.answer.table, options.objective)
     priority = sum_of(asked, solved.answer.chosen)
     has_worth = any(demand.worth is not None for demand in demands)
@@ -169,7 +169,7 @@ def _not_below(first: IntArray, solved: Solved, bids: Bids, cluster: Cluster, op
             table.demands, cluster.columns, cluster.topology, made, guards, cluster.placer
         )
         first = np.arange(len(table))
-    if _worth_of(table, first, options) <= _worth_of(solved.answer.table, solved.answer.chosen, options):
+    if worth_of(table, first, options) <= worth_of(solved.answer.table, solved.answer.chosen, options):
         return solved
     shown = shown_preference(table, cluster, options)
     return replace(
@@ -181,7 +181,7 @@ def _not_below(first: IntArray, solved: Solved, bids: Bids, cluster: Cluster, op
     )
 
 
-def _worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
+def worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
     """Return the exact sum of what some bids count."""
     return sum_of(bid_weights(table, options.objective), chosen)
 

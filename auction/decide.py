@@ -8,7 +8,8 @@ columns stay), and whoever imports it. One step:
 3. reservations for the first jobs that cannot start (``--reserve``);
 4. bids, and the best award by the options' strategy, within the time or work that is left;
 5. reservations for jobs that lost; where the award would delay one of these, bid and award again beside them;
-6. the next window: half after a limit without a proof, twice as many jobs after a proof.
+6. what the award leaves: every job that could start on it starts, in the window and behind it (complete.py);
+7. the next window: half after a limit without a proof, twice as many jobs after a proof.
 
 No clock but the options' is read, nothing is kept: the same state, queue and options give the same decision
 under a work limit.
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
 from .attempt import AttemptResult, attempt
 from .balance import Balance, balance_of
+from .complete import completed
 from .ledger import FreeState
 from .options import StepOptions
 from .parts import attempt_in_parts
@@ -97,25 +99,26 @@ def decide(
     size = options.window if window is None else window
     jobs = iter(queue)
     waiting = tuple(islice(jobs, size))
-    end = options.clock() + _FOR_DECIDING * options.time_limit_s
+    began = options.clock()
     many = _MANY if all_bid_up_to is None else all_bid_up_to
     if not options.balance:
-        return _Step(state, waiting, options, size, end, many).run()
-    mix = mix_of(state, (*waiting, *jobs)) if mix is None else mix
+        return _Step(state, waiting, jobs, options, size, began, many).run()
+    behind = tuple(jobs)
+    mix = mix_of(state, (*waiting, *behind)) if mix is None else mix
     free, since = state.columns.free, mix.since
     waits = {demand.job.id: state.now - since[demand.job.id] for demand in waiting if demand.job.id in since}
     balance = balance_of(mix.waiting, waiting, mix.held, free, waits=waits)
-    found = _Step(state, waiting, options, size, end, many, balance).run()
+    found = _Step(state, waiting, behind, options, size, began, many, balance).run()
     if found.starts or found.discarded or state.holds:
         return found
     if not balance.is_draining:
         # What no share holds must not keep an empty machine idle.
         drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
-        found = _Step(state, waiting, options, size, end, many, drained).run()
+        found = _Step(state, waiting, behind, options, size, began, many, drained).run()
         if found.starts or found.discarded:
             return found
     # Nor what no even part of a job fits: first bids are not all places.
-    return _Step(state, waiting, options, size, end, many).run()
+    return _Step(state, waiting, behind, options, size, began, many).run()
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
@@ -155,9 +158,10 @@ class _Step:
         self,
         state: State,
         window: tuple[Demand, ...],
+        behind: Iterable[Demand],
         options: StepOptions,
         size: int,
-        end: float,
+        began: float,
         all_bid_up_to: int,
         balance: Balance | None = None,
     ) -> None:
@@ -165,9 +169,13 @@ class _Step:
         self._balance = balance
         self._columns = state.columns if balance is None else balance.on(state.columns)
         self._window = window
+        self._behind = behind
         self._options = options
         self._size = size
-        self._deadline = end if options.is_timed else None
+        is_timed = options.is_timed
+        self._deadline = began + _FOR_DECIDING * options.time_limit_s if is_timed else None
+        self._end = began + options.time_limit_s if is_timed else None
+        self._behind_started: dict[str, Demand] = {}
         self._attempts: list[AttemptResult] = []
         self._could_start = _could_start(window, self._columns)
         self._bidding = _not_too_many_alike(
@@ -203,14 +211,15 @@ class _Step:
             guards = ()
             best = self._auctioned(guards) or best
             starts = self._starts(best)
-        return self._decision(best, starts, guards)
+        return self._decision(best, guards)
 
-    def _decision(
-        self, best: AttemptResult | None, starts: tuple[Start, ...], guards: tuple[Guard, ...]
-    ) -> Decision:
+    def _decision(self, best: AttemptResult | None, guards: tuple[Guard, ...]) -> Decision:
         options = self._options
         is_late = best is not None and not options.is_greedy and not self._is_proved(best)
         discarded = is_late and options.on_timeout == "discard"
+        if not discarded:
+            best = self._completed(best, guards)
+        starts = self._starts(best)
         return Decision(
             window=self._window,
             left_out=frozenset(self._left_out),
@@ -221,6 +230,21 @@ class _Step:
             discarded=discarded,
             next_window=self._next_window(is_late=is_late),
         )
+
+    def _completed(self, best: AttemptResult | None, guards: tuple[Guard, ...]) -> AttemptResult | None:
+        """Return the award with every job of the queue that could start on what it leaves."""
+        won = {start.demand.job.id for start in self._starts(best)}
+        losers = (demand for demand in self._window if demand.job.id not in won)
+        waiting: Iterable[Demand] = chain(losers, self._behind)
+        if self._balance is not None:
+            # Jobs behind the window have no share: the next pass, which sees them, gives them theirs.
+            waiting = (self._balance.valued(demand) for demand in losers)
+        window = frozenset(demand.job.id for demand in self._window)
+        best, started = completed(
+            best, waiting, self._cluster(guards), self._options, window, lambda: self._is_over(self._end)
+        )
+        self._behind_started = {demand.job.id: demand for demand in started}
+        return best
 
     def _is_proved(self, best: AttemptResult) -> bool:
         """Return whether the best award of the whole window is proved, not of a half of it."""
@@ -281,7 +305,7 @@ class _Step:
         if best is None:
             return ()
         table = best.table
-        jobs = {demand.job.id: demand for demand in self._window}
+        jobs = self._behind_started | {demand.job.id: demand for demand in self._window}
         return tuple(
             Start(demand=jobs[table.demands[int(table.job[bid])].job.id], spot=spot_of_bid(table, bid))
             for bid in best.chosen.tolist()

@@ -24,8 +24,8 @@ class Queue:
     Attributes:
         jobs: all of them, highest priority first.
         window: demands of the first that can take part.
-        waiting: of all that can take part, the window first, where a balance is kept; else the window.
-        refused: those that cannot, and those beyond the window.
+        waiting: of all that can take part, the window first.
+        refused: those that cannot, and those behind the window, which start only on what it leaves.
     """
 
     jobs: tuple[Job, ...]
@@ -61,17 +61,15 @@ def queue_of(
     jobs = in_order(tuple(worth.values()))
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
-    beyond = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
+    have = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
+    beyond = f"{have}, and what the award leaves does not hold it"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
-        is_beyond = refusal is None and len(waiting) >= size
-        if is_beyond and not options.balance:
-            refusal = Refusal(job=job.id, reason=Reason.WINDOW, detail=beyond)
         if refusal is None:
             demand = _read(reader, job, len(waiting))
             if isinstance(demand, Demand):
                 waiting.append(demand)
-                if is_beyond:
+                if len(waiting) > size:
                     refused[job.id] = Refusal(job=job.id, reason=Reason.WINDOW, detail=beyond)
                 continue
             refusal = demand if isinstance(demand, Refusal) else _ineligible(job, demand)

@@ -36,7 +36,10 @@ def refusals(
     Once ``is_over`` says that the step's time is up, nodesets for a job are looked for by first-fit only.
     """
     losers = _losers(snapshot, decision, is_over)
+    winners = {start.demand.job.id for start in decision.starts}
     for job in queue.jobs:
+        if job.id in winners:
+            continue
         refusal = queue.refused.get(job.id) or losers.get(job.id)
         if refusal is not None:
             yield refusal

@@ -167,7 +167,7 @@ def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
         except ENDS_THE_STEP:
             raise
         except Exception as error:
-            refusal = culprit(state, queue.window, options, error, AwardChecker(snapshot))
+            refusal = culprit(state, queue.waiting, options, error, AwardChecker(snapshot))
             if refusal is None:
                 raise
             aside[refusal.job] = refusal

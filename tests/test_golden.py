@@ -248,5 +248,7 @@ def test_caps_hold_and_no_bid_stands_twice() -> None:
 
 
 def test_jobs_beyond_the_cap_of_bids_say_so() -> None:
-    result = schedule(snapshot(one_core_nodes(5), [{"cores": 1}] * 5), max_bids=3)
-    assert [refusal.reason for refusal in result.pending] == ["bid_cap", "bid_cap"]
+    result = schedule(snapshot(one_core_nodes(4), [{"cores": 1}] * 5), max_bids=3)
+    # The fourth starts on what the three that bid leave.
+    assert [award.job for award in result.started] == ["J1", "J2", "J3", "J4"]
+    assert [refusal.reason for refusal in result.pending] == ["bid_cap"]

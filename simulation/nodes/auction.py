@@ -39,13 +39,13 @@ class Auction:
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Run one step."""
         machine, size = self._machine, self._window
-        window = self._first(queue, size)
         mix = self._mix(queue)
-        key = (machine.changes, size, [demand.index for demand in window], 0 if mix is None else len(queue))
+        # Priorities may change while nobody comes or goes.
+        key = (machine.changes, size, queue.changes, [demand.index for demand in queue.first(size)])
         if key == self._idle:
             self.wants_more = False
             return ()
-        decision = decide(machine.state(now), window, self._options, window=size, mix=mix)
+        decision = decide(machine.state(now), self._able(queue), self._options, window=size, mix=mix)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size
         self._idle = None if decision.starts else key
@@ -55,9 +55,9 @@ class Auction:
         """Return the job that made the last step fail, and how; None when no job alone does."""
         if isinstance(error, ENDS_THE_STEP):
             return None
-        window = self._first(queue, self._window)
+        window = tuple(self._able(queue))
         state = self._machine.state(now)
-        found = culprit(state, tuple(window), self._options, error, AwardChecker(self._machine.snapshot))
+        found = culprit(state, window, self._options, error, AwardChecker(self._machine.snapshot))
         if found is None:
             return None
         self._idle = None
@@ -75,10 +75,9 @@ class Auction:
             held[self._backlog.ask(holding.demand).shape] += len(holding.spot.nodes)
         return Mix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
-    def _first(self, queue: NodeQueue, size: int) -> list[Demand]:
-        """Return the first jobs that the model can express."""
+    def _able(self, queue: NodeQueue) -> Iterable[Demand]:
+        """Return the jobs that the model can express, highest priority first."""
         model = self._options.auction
         if model.expresses_all:
-            return queue.first(size)
-        jobs: Iterable[Demand] = (demand for demand in queue if not model.cannot_express(demand.job))
-        return [demand for demand, _ in zip(jobs, range(size), strict=False)]
+            return queue
+        return (demand for demand in queue if not model.cannot_express(demand.job))

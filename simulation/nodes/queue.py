@@ -22,9 +22,14 @@ _AGE, _SIZE, _DAY_S, _STEPS = 1000, 1000, 86_400, 1_000_000
 
 
 class NodeQueue:
-    """Waiting jobs by priority, highest first; ties by arrival, that is by number."""
+    """Waiting jobs by priority, highest first; ties by arrival, that is by number.
+
+    Attributes:
+        changes: how often a job began or ceased to wait.
+    """
 
     def __init__(self) -> None:
+        self.changes = 0
         self._jobs: list[Demand] = []
         self._watcher: Watcher | None = None
 
@@ -47,6 +52,7 @@ class NodeQueue:
     def add(self, demand: Demand) -> None:
         """Let a job wait."""
         insort(self._jobs, demand, key=_key)
+        self.changes += 1
         if self._watcher is not None:
             self._watcher(demand, 1)
 
@@ -54,6 +60,7 @@ class NodeQueue:
         """Let a job wait no more."""
         place = bisect_left(self._jobs, _key(demand), key=_key)
         del self._jobs[place]
+        self.changes += 1
         if self._watcher is not None:
             self._watcher(demand, -1)
 

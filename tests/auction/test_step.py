@@ -18,6 +18,7 @@ from aucsched import AwardError, OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.check import check_schedule
 from aucsched.auction.options import MODELS
+from aucsched.auction.queue import in_order
 from aucsched.cluster.nodes import Resources
 from aucsched.cluster.schedule import Award, BidClass, BidSummary, Reason, Refusal
 
@@ -196,7 +197,7 @@ def test_each_reason_names_what_stood_in_the_way() -> None:
         {"cores": 1, "priority": 0},
         {"cores": 1, "unsupported": ["burst buffer"]},
         {"cores": 1, "user": "bob", "required_nodes": "n2"},
-        {"cores": 1, "priority": 1},
+        {"cores": 3, "priority": 1},
     ]
     reserved = {
         "name": "r",
@@ -268,7 +269,7 @@ def test_a_timeout_halves_the_window_while_there_is_time() -> None:
     assert sizes == [60 // 2**place for place in range(len(sizes))]
     assert len(sizes) > 1
     assert result.window in sizes
-    assert result.objective.priority == max(one.priority for one in result.attempts)
+    assert result.objective.priority >= max(one.priority for one in result.attempts)
     # Optimal is said of the window that was asked for only, and the next step looks at half of it.
     assert result.status == "feasible"
     assert result.next_window == 50
@@ -280,7 +281,8 @@ def test_a_work_limit_halves_the_window_until_a_proof() -> None:
     sizes = [one.size for one in result.attempts]
     assert sizes[:3] == [60, 30, 15]
     # The last window is one whose best priority sum is proved; the proof of its preference may be open.
-    small = schedule(crowded(), strategy="exact", time_limit_s=60, window=sizes[-1], on_timeout="incumbent")
+    only = dataclasses.replace(crowded(), jobs=in_order(crowded().jobs)[: sizes[-1]])
+    small = schedule(only, strategy="exact", time_limit_s=60, on_timeout="incumbent")
     assert result.attempts[-1].priority == small.objective.priority
     assert result.next_window == 50
 

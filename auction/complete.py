@@ -1,0 +1,220 @@
+"""What an award leaves: no waiting job could start on it.
+
+Bids are made under caps, for a window of the queue, and not on every set of nodes: what no bid asked for may
+still hold a job. After the award every job that waits, in the window and behind it, is tried on what is left
+beside the reservations and the rows of a balance, in the order of the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..bidgen.candidates import GuardedViews
+from ..bidgen.columns import BoolArray
+from ..bidgen.demand import Demand
+from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
+from ..bidgen.guard import Guard
+from ..bidgen.table import BidTable, joined_tables
+from ..cluster.schedule import Sizes
+from ..models.solve.solver import SolverStatus
+from .attempt import AttemptResult, worth_of
+from .ledger import FreeState
+from .options import StepOptions
+from .spot import spot_of_bid
+from .stated import priority_weights, sum_of
+from .strategies import Cluster, bid_options, shown_preference
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """A job that starts on what is left, and its bid: a table of this one."""
+
+    demand: Demand
+    bid: BidTable
+
+
+def completed(
+    best: AttemptResult | None,
+    waiting: Iterable[Demand],
+    cluster: Cluster,
+    options: StepOptions,
+    window: frozenset[str],
+    is_over: Callable[[], bool],
+) -> tuple[AttemptResult | None, tuple[Demand, ...]]:
+    """Return the award with every waiting job that could start on what it leaves, and these jobs.
+
+    Args:
+        best: the award; None where no job could bid.
+        waiting: the jobs that it does not start, highest priority first; read as far as there is time.
+        cluster: what the award was made on.
+        options: of the step.
+        window: ids of the jobs of which an optimum is said.
+        is_over: whether the step's time is up: then no more jobs are looked at.
+    """
+    found = _Leftover(_left(best, cluster), options).start(waiting, is_over)
+    if not found:
+        return best, ()
+    base = _nothing(len(window)) if best is None else best
+    joined = _joined(base, found, cluster, options)
+    in_window = any(one.demand.job.id in window for one in found)
+    if in_window:
+        joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
+    return joined, tuple(one.demand for one in found)
+
+
+class _Leftover:
+    """Starts jobs one after another on what is left."""
+
+    def __init__(self, cluster: Cluster, options: StepOptions) -> None:
+        self._cluster = cluster
+        self._made = bid_options(options)
+        self._reserved = {guard.job.id for guard in cluster.guards}
+        self._views = self._seen()
+        #: Kinds of jobs of which none could start: less is left with every job that does.
+        self._hopeless: set[int] = set()
+
+    def start(self, waiting: Iterable[Demand], is_over: Callable[[], bool]) -> list[_Found]:
+        """Return the jobs that start, in order."""
+        found: list[_Found] = []
+        for demand in self._ordered(waiting):
+            if demand.kind in self._hopeless and demand.job.id not in self._reserved:
+                continue
+            if is_over():
+                break
+            bid = self._bid(demand, is_over)
+            if bid is None:
+                if demand.job.id not in self._reserved:
+                    self._hopeless.add(demand.kind)
+            else:
+                self._take(bid)
+                found.append(_Found(demand, bid))
+        return found
+
+    def _ordered(self, waiting: Iterable[Demand]) -> Iterable[Demand]:
+        placer = self._cluster.placer
+        if placer is None:
+            return waiting
+        demands = tuple(waiting)
+        return [demands[place] for place in placer.order(demands)]
+
+    def _seen(self) -> GuardedViews:
+        columns = self._cluster.columns
+        return GuardedViews(columns, columns.free, self._cluster.guards)
+
+    def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
+        """Return a bid of one job that could start beside what has started, None where it fits nowhere."""
+        cluster = self._cluster
+        columns, topology, guards = cluster.columns, cluster.topology, cluster.guards
+        if not columns.pools.hold(demand.job) or not self._views.of(demand).could_hold(demand):
+            return None
+        alone = (replace(demand, index=0),)
+        table = first_fit_bids(alone, columns, topology, self._made, guards, cluster.placer)
+        if not len(table) and cluster.placer is None:
+            # Bids are made on nodes that first-fit does not look at together.
+            few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
+            table = generate_bids(alone, columns, topology, few, guards, is_over).table
+        if not len(table) or not FreeState(table, columns, guards).fits(0):
+            return None
+        return table
+
+    def _take(self, bid: BidTable) -> None:
+        state = FreeState(bid, self._cluster.columns, self._cluster.guards)
+        state.take(0)
+        guards = tuple(guard.copy() for guard in self._cluster.guards)
+        _lessen(guards, bid, 0)
+        self._cluster = replace(self._cluster, columns=state.columns(), guards=guards)
+        self._views = self._seen()
+
+
+def _left(best: AttemptResult | None, cluster: Cluster) -> Cluster:
+    """Return what an award leaves of a cluster, and of the room beside its reservations."""
+    if best is None:
+        return cluster
+    state = FreeState(best.table, cluster.columns, cluster.guards)
+    guards = tuple(guard.copy() for guard in cluster.guards)
+    for bid in best.chosen.tolist():
+        state.take(bid)
+        _lessen(guards, best.table, bid)
+    columns = state.columns()
+    # What winners took of a limit or of licences, those that wait for it do not hold nodes for.
+    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job))
+    return replace(cluster, columns=columns, guards=kept)
+
+
+def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
+    """Lessen the room beside reservations by what a bid holds."""
+    spot, job = spot_of_bid(table, bid), table.demands[int(table.job[bid])].job
+    for guard in guards:
+        guard.take(job, spot.nodes, spot.held)
+
+
+def _nothing(size: int) -> AttemptResult:
+    """Return an attempt in which no job could bid."""
+    table, _ = joined_tables((), [], [])
+    none = np.zeros(0, np.bool_)
+    return AttemptResult(
+        size=size,
+        bids=Bids(table=table, first_fit=none, placed=0, complete=True, could_bid=none),
+        table=table,
+        chosen=np.zeros(0, np.int64),
+        status=SolverStatus.OPTIMAL,
+        proved=True,
+        priority=0,
+        bound=0,
+        preference=None,
+        value=(0, 0.0),
+        sizes=Sizes(),
+        bid_seconds=0.0,
+        build_seconds=0.0,
+        solve_seconds=0.0,
+    )
+
+
+def _joined(
+    base: AttemptResult, found: Sequence[_Found], cluster: Cluster, options: StepOptions
+) -> AttemptResult:
+    """Return an award and the jobs that start beside it as one.
+
+    What is proved of the sum stays proved over all these bids: no award has more of the others than all.
+    """
+    demands = list(base.table.demands)
+    places = {demand.job.id: demand.index for demand in demands}
+    for one in found:
+        if one.demand.job.id not in places:
+            places[one.demand.job.id] = len(demands)
+            demands.append(replace(one.demand, index=len(demands)))
+    mine = [np.array([places[one.demand.job.id]]) for one in found]
+    extra = [one.bid for one in found]
+    table, order = joined_tables(tuple(demands), [base.table, *extra], [base.table.job, *mine])
+    bids, _ = joined_tables(tuple(demands), [base.bids.table, *extra], [base.bids.table.job, *mine])
+    won = np.isin(order, base.chosen) | (order >= len(base.table))
+    chosen = np.flatnonzero(won)
+    shown = shown_preference(table, cluster, options)
+    new = np.flatnonzero(order >= len(base.table))
+    more = sum_of(priority_weights(table, options.objective), new)
+    return replace(
+        base,
+        bids=replace(
+            base.bids,
+            table=bids,
+            first_fit=_padded(base.bids.first_fit, len(demands), value=False),
+            could_bid=_padded(base.bids.could_bid, len(demands), value=True),
+        ),
+        table=table,
+        chosen=chosen,
+        priority=base.priority + more,
+        bound=None if base.bound is None else base.bound + more,
+        preference=shown,
+        value=(
+            worth_of(table, chosen, options),
+            base.value[1] + (0.0 if shown is None else float(shown[new].sum())),
+        ),
+    )
+
+
+def _padded(flags: BoolArray, count: int, *, value: bool) -> BoolArray:
+    padded: BoolArray = np.concatenate([flags, np.full(count - len(flags), value)])
+    return padded
