@@ -19,6 +19,7 @@ from ..models.solve.solver import SolverStatus
 from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
+from .rounds import RoundLimit, bettered
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
 from .strategies import Cluster, Solved, anytime, bid_options, exact, greedy_award, shown_preference
 
@@ -26,6 +27,12 @@ from .strategies import Cluster, Solved, anytime, bid_options, exact, greedy_awa
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
+#: The share of the time for the search over the first bids; rounds of new ones have the rest.
+_FOR_SEARCH = 0.2
+#: Rounds without a better award that end them: where the first bids' best is proved, or work is limited.
+_PATIENCE, _ENDLESS = 12, 10**9
+#: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
+_FIRST_STEPS, _STEPS_OF_ROUND = 32, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -40,6 +47,8 @@ class AttemptResult:
             reach, None where jobs count something else.
         preference: of each bid of the table, as schedules show it; None where the model has none.
         value: the exact sum of what the winners count, then preference: what awards are compared by.
+        earlier: other awards over the table, found with less work. What one of them leaves may hold more:
+            with all of them looked at, more work is never worse.
     """
 
     size: int
@@ -56,6 +65,7 @@ class AttemptResult:
     bid_seconds: float
     build_seconds: float
     solve_seconds: float
+    earlier: tuple[IntArray, ...] = ()
 
 
 def attempt(
@@ -84,9 +94,12 @@ def attempt(
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
-    solve = greedy_award if options.is_greedy else anytime if options.is_anytime else exact
+    solve = greedy_award if options.is_greedy else exact
     first = _first_fit(bids, cluster)
-    solved = solve(bids, weights, first, cluster, options, deadline)
+    if options.is_anytime:
+        solved, bids = _in_rounds(bids, weights, first, cluster, options, deadline)
+    else:
+        solved = solve(bids, weights, first, cluster, options, deadline)
     solved = _not_below(first, solved, bids, cluster, options)
     if not bids.complete:
         # What is proved over some of the bids is no proof.
@@ -110,7 +123,32 @@ def attempt(
         bid_seconds=made - began,
         build_seconds=solved.built - made,
         solve_seconds=clock() - solved.built,
+        earlier=solved.earlier if solved.answer.table is bids.table else (),
     )
+
+
+def _in_rounds(
+    bids: Bids,
+    weights: list[Weight],
+    first: IntArray,
+    cluster: Cluster,
+    options: StepOptions,
+    deadline: float | None,
+) -> tuple[Solved, Bids]:
+    """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
+    if deadline is not None:
+        now = options.clock()
+        end = now + _FOR_SEARCH * max(0.0, deadline - now)
+        solved = anytime(bids, weights, first, cluster, options, end)
+        limit = RoundLimit(deadline=deadline, patience=_PATIENCE if solved.proved else _ENDLESS)
+        return bettered(solved, bids, solved, cluster, options, limit)
+    solved = anytime(bids, weights, first, cluster, options, None)
+    rounds = max(0, (options.work_limit or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
+    if not rounds:
+        return solved, bids
+    # The same start whatever the limit, so that more work is never worse.
+    start = anytime(bids, weights, first, cluster, replace(options, work_limit=_FIRST_STEPS), None)
+    return bettered(solved, bids, start, cluster, options, RoundLimit(steps=rounds, patience=_PATIENCE))
 
 
 def _bids(

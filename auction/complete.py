@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..bidgen.columns import BoolArray
+from ..bidgen.columns import BoolArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, worth_of
 from .ledger import FreeState
+from .left import what_is_left
 from .options import StepOptions
-from .spot import spot_of_bid
 from .stated import priority_weights, sum_of
 from .strategies import Cluster, bid_options, shown_preference
 
@@ -38,7 +38,7 @@ class _Found:
 
 def completed(
     best: AttemptResult | None,
-    waiting: Iterable[Demand],
+    waiting: Callable[[frozenset[str]], Iterable[Demand]],
     cluster: Cluster,
     options: StepOptions,
     window: frozenset[str],
@@ -48,21 +48,53 @@ def completed(
 
     Args:
         best: the award; None where no job could bid.
-        waiting: the jobs that it does not start, highest priority first; read as far as there is time.
+        waiting: the jobs that wait beside some winners (ids), highest priority first; read as far as there is
+            time.
         cluster: what the award was made on.
         options: of the step.
         window: ids of the jobs of which an optimum is said.
         is_over: whether the step's time is up: then no more jobs are looked at.
     """
-    found = _Leftover(_left(best, cluster), options).start(waiting, is_over)
-    if not found:
-        return best, ()
     base = _nothing(len(window)) if best is None else best
-    joined = _joined(base, found, cluster, options)
-    in_window = any(one.demand.job.id in window for one in found)
-    if in_window:
+    tried: list[tuple[AttemptResult, list[_Found]]] = []
+    for chosen in (base.chosen, *base.earlier):
+        award = base if chosen is base.chosen else _instead(base, chosen, options)
+        won = frozenset(base.table.demands[int(base.table.job[bid])].job.id for bid in chosen.tolist())
+        found = _Leftover(what_is_left(award.table, award.chosen, cluster), options).start(
+            waiting(won), is_over
+        )
+        tried.append((award, found))
+        if is_over():
+            break
+    award, found = max(tried, key=lambda one: _worth(*one, options))
+    if not found:
+        return best if award is base else award, ()
+    joined = _joined(award, found, cluster, options)
+    if any(one.demand.job.id in window for one in found):
         joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
     return joined, tuple(one.demand for one in found)
+
+
+def _instead(base: AttemptResult, chosen: IntArray, options: StepOptions) -> AttemptResult:
+    """Return another award over the same bids."""
+    shown = base.preference
+    return replace(
+        base,
+        chosen=chosen,
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        priority=sum_of(priority_weights(base.table, options.objective), chosen),
+        value=(
+            worth_of(base.table, chosen, options),
+            0.0 if shown is None else float(shown[chosen].sum()),
+        ),
+    )
+
+
+def _worth(award: AttemptResult, found: list[_Found], options: StepOptions) -> tuple[Fraction | int, float]:
+    """Return what an award counts with the jobs that start beside it, then its preference."""
+    more = sum((worth_of(one.bid, np.zeros(1, np.int64), options) for one in found), start=Fraction(0))
+    return award.value[0] + more, award.value[1]
 
 
 class _Leftover:
@@ -121,34 +153,8 @@ class _Leftover:
         return table
 
     def _take(self, bid: BidTable) -> None:
-        state = FreeState(bid, self._cluster.columns, self._cluster.guards)
-        state.take(0)
-        guards = tuple(guard.copy() for guard in self._cluster.guards)
-        _lessen(guards, bid, 0)
-        self._cluster = replace(self._cluster, columns=state.columns(), guards=guards)
+        self._cluster = what_is_left(bid, np.zeros(1, np.int64), self._cluster)
         self._views = self._seen()
-
-
-def _left(best: AttemptResult | None, cluster: Cluster) -> Cluster:
-    """Return what an award leaves of a cluster, and of the room beside its reservations."""
-    if best is None:
-        return cluster
-    state = FreeState(best.table, cluster.columns, cluster.guards)
-    guards = tuple(guard.copy() for guard in cluster.guards)
-    for bid in best.chosen.tolist():
-        state.take(bid)
-        _lessen(guards, best.table, bid)
-    columns = state.columns()
-    # What winners took of a limit or of licences, those that wait for it do not hold nodes for.
-    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job))
-    return replace(cluster, columns=columns, guards=kept)
-
-
-def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
-    """Lessen the room beside reservations by what a bid holds."""
-    spot, job = spot_of_bid(table, bid), table.demands[int(table.job[bid])].job
-    for guard in guards:
-        guard.take(job, spot.nodes, spot.held)
 
 
 def _nothing(size: int) -> AttemptResult:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def decide(
     size = options.window if window is None else window
     jobs = iter(queue)
     waiting = tuple(islice(jobs, size))
-    began = options.clock()
+    began = options.clock() if options.began is None else options.began
     many = _MANY if all_bid_up_to is None else all_bid_up_to
     if not options.balance:
         return _Step(state, waiting, jobs, options, size, began, many).run()
@@ -233,12 +233,22 @@ class _Step:
 
     def _completed(self, best: AttemptResult | None, guards: tuple[Guard, ...]) -> AttemptResult | None:
         """Return the award with every job of the queue that could start on what it leaves."""
-        won = {start.demand.job.id for start in self._starts(best)}
-        losers = (demand for demand in self._window if demand.job.id not in won)
-        waiting: Iterable[Demand] = chain(losers, self._behind)
-        if self._balance is not None:
-            # Jobs behind the window have no share: the next pass, which sees them, gives them theirs.
-            waiting = (self._balance.valued(demand) for demand in losers)
+        behind: list[Demand] = []
+        kept = iter(self._behind)
+
+        def waiting(won: frozenset[str]) -> Iterable[Demand]:
+            """Yield the jobs that wait beside some winners; those behind the window are read once."""
+            losers = (demand for demand in self._window if demand.job.id not in won)
+            if self._balance is not None:
+                # Jobs behind the window have no share: the next pass, which sees them, gives them theirs.
+                yield from map(self._balance.valued, losers)
+                return
+            yield from losers
+            yield from behind
+            for demand in kept:
+                behind.append(demand)
+                yield demand
+
         window = frozenset(demand.job.id for demand in self._window)
         best, started = completed(
             best, waiting, self._cluster(guards), self._options, window, lambda: self._is_over(self._end)

@@ -61,6 +61,7 @@ class StepOptions:
         bid_order: ``spec`` (SPEC 1.3), or ``figure-4.5``, in which high priorities use up the cap.
         export: file for the first attempt's integer program, ``.mps`` or ``.lp``; empty for none.
         clock: seconds of wall time.
+        began: when the step's time began, by the clock; None: when it is asked to decide.
     """
 
     model: str = "aucsched3"
@@ -81,6 +82,7 @@ class StepOptions:
     bid_order: str = "spec"
     export: str = ""
     clock: Callable[[], float] = time.perf_counter
+    began: float | None = None
 
     def __post_init__(self) -> None:
         for option in OPTIONS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,12 +24,14 @@ from ..cluster.schedule import (
 from ..cluster.snapshot import Snapshot
 from ..models.search.compiled import compiled_loop
 from ..models.search.repacking import FEW_BIDS
+from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from .aside import ENDS_THE_STEP, culprit
 from .attempt import AttemptResult
 from .check import AwardChecker, check_schedule
 from .decide import Decision, decide
 from .options import StepOptions, options_with_preset
+from .placements import bound_over_placements
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .state import state_of
@@ -154,8 +156,9 @@ def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
 
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
     """
+    began = options.clock() if options.began is None else options.began
+    options = replace(options, began=began)
     _load_search(len(snapshot.jobs), options)
-    began = options.clock()
     state = state_of(snapshot)
     aside: dict[str, Refusal] = {}
     while True:
@@ -184,7 +187,7 @@ def _schedule(
     return Schedule(
         model=options.model,
         status=_status(decision),
-        objective=_objective(best, discarded=discarded),
+        objective=_objective(decision, options, end - options.clock() if options.is_timed else NO_LIMIT_S),
         started=awards,
         pending=tuple(
             refusals(snapshot, queue, decision, lambda: options.is_timed and options.clock() >= end)
@@ -236,19 +239,39 @@ def _status(decision: Decision) -> Status:
     return Status.NO_SOLUTION if decision.discarded else Status.FEASIBLE
 
 
-def _objective(best: AttemptResult | None, *, discarded: bool) -> Objective:
+def _objective(decision: Decision, options: StepOptions, left_s: float) -> Objective:
+    """Return what the award is worth, beside a bound over all placements where there is time for it."""
+    best = decision.best
+    over_all = _over_all(decision, options, left_s)
+    wide = None if over_all is None else float(over_all)
     if best is None:
-        return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0)
-    if discarded:
-        bound = None if best.bound is None else float(best.bound)
-        return Objective(priority=0, preference=0.0, bound=bound, gap=None)
+        return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0, bound_over_placements=wide)
+    # Bids that were made in rounds are beyond the bound over the first ones.
+    bounds = [one for one in (over_all, best.bound) if one is not None]
+    bound = float(min(bounds)) if bounds else None
+    if decision.discarded:
+        return Objective(priority=0, preference=0.0, bound=bound, gap=None, bound_over_placements=wide)
     preference = None if best.preference is None else float(np.sum(best.preference[best.chosen]))
     return Objective(
         priority=best.priority,
         preference=preference,
-        bound=None if best.bound is None else float(best.bound),
-        gap=_gap(best.priority, best.bound),
+        bound=bound,
+        gap=_gap(best.priority, min(bounds) if bounds else None),
+        bound_over_placements=wide,
     )
+
+
+def _over_all(decision: Decision, options: StepOptions, left_s: float) -> Fraction | int | None:
+    """Return a bound over all placements of the window and of those behind it that start."""
+    if options.objective != "priority" or decision.cluster.placer is not None:
+        return None
+    best = decision.best
+    started = () if best is None else (start.demand for start in decision.starts)
+    jobs = {demand.job.id: demand for demand in (*decision.window, *started)}
+    found = bound_over_placements(tuple(jobs.values()), decision.cluster.columns, left_s)
+    if found is None:
+        return None
+    return found if best is None else max(found, best.priority)
 
 
 def _gap(value: Fraction | int, bound: Fraction | int | None) -> float | None:

@@ -53,7 +53,11 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Solved:
-    """How one strategy answered; ``preferred`` is the award's preference, ``built`` when building ended."""
+    """How one strategy answered.
+
+    ``preferred`` is the award's preference, ``built`` when building ended, ``earlier`` the awards that were
+    the best before it, where work is limited.
+    """
 
     answer: Answer
     status: SolverStatus
@@ -62,6 +66,7 @@ class Solved:
     preferred: float
     sizes: Sizes
     built: float
+    earlier: tuple[IntArray, ...] = ()
 
 
 def exact(
@@ -207,6 +212,7 @@ def anytime(
         preferred=float(shown[found.award].sum()),
         sizes=_packed_sizes(bids, packing),
         built=built,
+        earlier=found.earlier,
     )
 
 

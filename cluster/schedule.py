@@ -135,16 +135,17 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """The award's value. ``bound`` and ``gap`` are about the priority sum over the window's bids.
+    """The award's value. ``bound`` and ``gap`` are about the priority sum over the bids that were made.
 
-    ``preference`` is the sum over the started jobs, higher is better; ``bound`` and ``gap`` are None
-    when no bound is known.
+    ``preference`` is the sum over the started jobs, higher is better; ``bound_over_placements`` holds
+    wherever the jobs could stand, whoever bid there; bounds and ``gap`` are None when no bound is known.
     """
 
     priority: Fraction | int
     preference: float | None
     bound: float | None
     gap: float | None
+    bound_over_placements: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +207,7 @@ class Schedule(Tabular):
                 "preference": self.objective.preference,
                 "bound": self.objective.bound,
                 "gap": self.objective.gap,
+                "bound_over_placements": self.objective.bound_over_placements,
             },
             "started": [_started(award) for award in self.started],
             "pending": [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,7 +72,11 @@ def schedule(
 
     check_drawing("--plot", plot)
     checked = step_options(options)
+    began = perf_counter()
     loaded = load_snapshot(snapshot)
+    if snapshot != "-":
+        # The limit is for all that the step takes; how long another program writes is not its time.
+        checked = replace(checked, began=began)
     try:
         result = run_step(loaded, checked)
     except InputError as error:

@@ -185,12 +185,15 @@ class Pools:
 
     def lacks(self, job: Job, use: Use | None = None) -> Iterator[Lack]:
         """Yield what a job lacks that holds so much; without ``use`` the least that it could hold."""
-        held = fewest(job) if use is None else use
+        for cell, asked in self.asked(job, fewest(job) if use is None else use):
+            left = self.left(cell)
+            if asked > left:
+                yield Lack(cell, asked, left)
+
+    def asked(self, job: Job, use: Use) -> Iterator[tuple[Cell, int]]:
+        """Yield what a job that holds so much takes of each cell."""
         for pool in self._pools:
-            for cell, asked in pool.takes(job, held, job.time_limit_s):
-                left = pool.capacity(cell) - self._taken.get(cell, 0)
-                if asked > left:
-                    yield Lack(cell, asked, left)
+            yield from pool.takes(job, use, job.time_limit_s)
 
     def hold(self, job: Job, use: Use | None = None) -> bool:
         """Return whether there is enough for a job."""
@@ -233,13 +236,12 @@ class Pools:
 
     def cells(self, job: Job, use: Use) -> list[Cell]:
         """Return the cells of which a job takes something."""
-        return [cell for pool in self._pools for cell, _ in pool.takes(job, use, job.time_limit_s)]
+        return [cell for cell, _ in self.asked(job, use)]
 
     def take(self, job: Job, use: Use) -> None:
         """Let a job start."""
-        for pool in self._pools:
-            for cell, amount in pool.takes(job, use, job.time_limit_s):
-                self._taken[cell] = self._taken.get(cell, 0) + amount
+        for cell, amount in self.asked(job, use):
+            self._taken[cell] = self._taken.get(cell, 0) + amount
 
     def spend(self, job: Job, use: Use) -> None:
         """Take what a job would not give back when it ends at its time limit."""

@@ -71,12 +71,14 @@ class Limits:
         deadline: when to stop, by ``clock`` (seconds); None when only ``steps`` count.
         steps: steps to make at most; None when only the clock counts.
         seed: of every random choice.
+        solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
     """
 
     deadline: float | None
     steps: int | None
     seed: int
     clock: Callable[[], float]
+    solves: bool = True
 
     def left_s(self) -> float:
         """Return the seconds that are left."""
@@ -103,6 +105,7 @@ class Found:
         bound: on the sum of integer weights; None: none is known.
         steps: that were made.
         price: of each row of the packing at the bound, in units of weight, shape (rows,).
+        earlier: awards that were the best before it, where steps are counted, not time.
     """
 
     award: IntArray
@@ -111,6 +114,7 @@ class Found:
     bound: int | None
     steps: int
     price: FloatArray
+    earlier: tuple[IntArray, ...] = ()
 
 
 def solve_anytime(
@@ -159,6 +163,7 @@ class _Contest:
         self._longest_s, self._moved_s = 0.0, 0.0
         self._search_s = self._searching.left_s()
         self.award = start
+        self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
         self.bound: int | None = None
         self._is_liked_best = not preference.any()
@@ -199,6 +204,7 @@ class _Contest:
             bound=self.bound,
             steps=number,
             price=self._price * (self._largest / _SCALE),
+            earlier=tuple(self._earlier),
         )
 
     @property
@@ -282,6 +288,8 @@ class _Contest:
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
         if value > self.best:
+            if self._limits.deadline is None:
+                self._earlier.append(self.award)
             self.award, self.best = award, value
 
     def _bounded(self, bound: int | None) -> None:
@@ -329,7 +337,8 @@ class _Contest:
         alive = np.union1d(np.flatnonzero(self._alive), self.award)
         gap = 1.0 if self.bound is None else (self.bound - self.best[0]) / max(self.best[0], 1)
         is_settled = self._proved and self._is_liked_best
-        if (len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED) or is_settled:
+        is_large = len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED
+        if is_large or is_settled or not self._limits.solves:
             return
         share = 1.0 if self._searching.is_over() else _FOR_WHOLE
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)

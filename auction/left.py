@@ -1,0 +1,37 @@
+"""What an award leaves of a cluster and of the room beside reservations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..bidgen.columns import IntArray
+from ..bidgen.guard import Guard
+from ..bidgen.table import BidTable
+from .ledger import FreeState
+from .spot import spot_of_bid
+from .strategies import Cluster
+
+
+def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster) -> Cluster:
+    """Return what some bids leave of a cluster, with the room that they leave beside its reservations.
+
+    What they take of a limit or of licences, those that wait for it do not hold nodes for.
+    """
+    state = FreeState(table, cluster.columns, cluster.guards)
+    guards = tuple(guard.copy() for guard in cluster.guards)
+    for bid in chosen.tolist():
+        state.take(bid)
+        _lessen(guards, table, bid)
+    columns = state.columns()
+    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job))
+    return replace(cluster, columns=columns, guards=kept)
+
+
+def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
+    """Lessen the room beside reservations by what a bid holds."""
+    if not guards:
+        return
+    spot, job = spot_of_bid(table, bid), table.demands[int(table.job[bid])].job
+    for guard in guards:
+        guard.take(job, spot.nodes, spot.held)

@@ -1,0 +1,192 @@
+"""A bound over all placements: what no award can be worth, wherever its jobs stand.
+
+A bound over bids says nothing of the node sets that nobody bid on. This one relaxes IPSCHED (Soner, chapter
+3) instead: nodes are not told apart, only counted. A job takes the fewest cores, gres and memory that it
+could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
+node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. What jobs ask of switches and neighbours
+is left out. The linear program over jobs is solved by HiGHS, and the bound computed from its prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from ..bidgen.candidates import GuardedViews
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
+from ..bidgen.demand import Demand
+from ..bidgen.families.pools import fewest
+from ..models.search.packing import packing_from
+from ..models.search.relaxation import Relaxation
+
+#: The largest priority becomes this for the solver.
+_SCALE = 1e4
+#: Sizes of slots that make rows: the largest of so many.
+_MOST_SIZES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Least:
+    """The least that a job takes: chunks of cores, nodes with cores and gres on each, and gres in all."""
+
+    chunks: int
+    cores: int
+    nodes: int
+    cores_on_node: int
+    gres_on_node: tuple[tuple[str, int], ...]
+    gres: tuple[tuple[str, int], ...]
+
+
+def bound_over_placements(
+    demands: Sequence[Demand], columns: Columns, time_limit_s: float
+) -> Fraction | int | None:
+    """Return a sum of priorities that no award of these jobs exceeds; None without the time for it.
+
+    Args:
+        demands: the jobs that wait.
+        columns: what is free.
+        time_limit_s: seconds for the linear program.
+    """
+    views = GuardedViews(columns, columns.free)
+    able = [
+        demand for demand in demands if columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
+    ]
+    everyone = sum((demand.job.priority for demand in able), start=Fraction(0))
+    if not able:
+        return 0
+    largest = float(max(demand.job.priority for demand in able))
+    value = np.array([float(demand.job.priority) / largest * _SCALE for demand in able])
+    rows = _Rows(columns, [_least(demand, columns) for demand in able], able)
+    packing = packing_from(np.arange(len(able)), *rows.entries())
+    if not len(packing.capacity):
+        return everyone
+    relaxed = Relaxation(packing, value).solve(time_limit_s)
+    if relaxed is None:
+        return None
+    # Rounded up by more than floats may have lost.
+    found = Fraction(relaxed.bound * (1 + 1e-9) + 1e-6) * Fraction(largest) / Fraction(_SCALE)
+    whole = all(Fraction(demand.job.priority).denominator == 1 for demand in able)
+    return min(everyone, Fraction(int(found)) if whole else found)
+
+
+def _least(demand: Demand, columns: Columns) -> _Least:
+    counts = demand.node_counts
+    nodes = 1 if counts is None else counts.minimum
+    variant = demand.variants[0]
+    mask = variant.eligible
+    if demand.exclusive:
+        each = int(columns.total.cores[mask].min(initial=columns.total.cores.max(initial=1)))
+        chunks, cores, on_node = nodes, each, each
+    elif demand.units_per_node is not None:
+        on_node = demand.units_per_node * demand.unit
+        if counts is None and demand.units is not None:
+            nodes = ceil(demand.units / demand.units_per_node)
+        chunks, cores = nodes, on_node
+    else:
+        on_node = demand.least * demand.unit
+        units = nodes * demand.least if demand.units is None else demand.units
+        chunks, cores = max(units, nodes * demand.least), demand.unit
+    # Where a request can be read in several ways, which gres it takes is open.
+    is_one = len(demand.variants) == 1
+    on_each = tuple((kind, span.minimum) for kind, _, span in variant.gres if is_one and span.minimum)
+    total = tuple((kind, span.minimum) for kind, _, span in variant.gres_total if is_one and span.minimum)
+    in_all = (*((kind, count * nodes) for kind, count in on_each), *total)
+    return _Least(chunks, max(cores, 1), nodes, max(on_node, 1), on_each, in_all)
+
+
+class _Rows:
+    """The rows of the linear program: capacities, and what each job takes of them."""
+
+    def __init__(self, columns: Columns, least: Sequence[_Least], demands: Sequence[Demand]) -> None:
+        self._columns = columns
+        self._least = least
+        self._demands = demands
+        self._capacity: list[int] = []
+        self._job: list[int] = []
+        self._row: list[int] = []
+        self._amount: list[int] = []
+
+    def entries(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return job, row and amount of each entry, and the capacities."""
+        for add in (self._cores, self._gres, self._slots, self._memory, self._pools):
+            add()
+        arrays = (self._job, self._row, self._amount, self._capacity)
+        job, row, amount, capacity = (np.array(values, np.int64) for values in arrays)
+        return job, row, amount, capacity
+
+    def _take(self, capacity: int, amounts: Iterator[tuple[int, int]]) -> None:
+        row = len(self._capacity)
+        self._capacity.append(max(capacity, 0))
+        for job, amount in amounts:
+            if amount:
+                self._job.append(job)
+                self._row.append(row)
+                self._amount.append(amount)
+
+    def _mask(self, jobs: Sequence[int]) -> BoolArray:
+        """Return the nodes that any of some jobs may use."""
+        mask = np.zeros(len(self._columns.names), np.bool_)
+        known = {id(self._demands[job].variants): self._demands[job].variants for job in jobs}
+        for variant in (variant for variants in known.values() for variant in variants):
+            mask |= variant.eligible
+        return mask
+
+    def _cores(self) -> None:
+        """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each size t, over jobs with chunks no smaller."""
+        sizes = sorted({1, *(one.cores for one in self._least)}, reverse=True)
+        for size in [*sizes[:_MOST_SIZES], 1]:
+            jobs = [job for job, one in enumerate(self._least) if one.cores >= size]
+            free = self._columns.free.cores[self._mask(jobs)]
+            amounts = ((job, self._least[job].chunks * (self._least[job].cores // size)) for job in jobs)
+            self._take(int((free // size).sum()), amounts)
+
+    def _gres(self) -> None:
+        """Σ gres ≤ Σ free gres of each kind."""
+        for kind, free in self._columns.free.gres.items():
+            counts = [(job, dict(one.gres).get(kind, 0)) for job, one in enumerate(self._least)]
+            jobs = [job for job, count in counts if count]
+            if jobs:
+                self._take(int(free[self._mask(jobs)].sum()), iter(counts))
+
+    def _slots(self) -> None:
+        """Σ nodes·min(⌊cores / t⌋, ⌊gres / h⌋) ≤ Σ min(⌊free cores / t⌋, ⌊free gres / h⌋) for all t, h."""
+        sizes = {(kind, one.cores_on_node, count) for one in self._least for kind, count in one.gres_on_node}
+        for kind, cores, count in sorted(sizes, reverse=True)[:_MOST_SIZES]:
+            amounts: list[tuple[int, int]] = []
+            for job, one in enumerate(self._least):
+                mine = dict(one.gres_on_node).get(kind, 0)
+                amounts.append((job, one.nodes * min(one.cores_on_node // cores, mine // count)))
+            jobs = [job for job, amount in amounts if amount]
+            mask, free = self._mask(jobs), self._columns.free
+            slots = np.minimum(free.cores[mask] // cores, free.gres[kind][mask] // count)
+            self._take(int(slots.sum()), iter(amounts))
+
+    def _memory(self) -> None:
+        """Σ memory ≤ Σ free memory, where every node's is limited."""
+        wanted = [
+            (
+                job,
+                demand.memory_per_node * one.nodes + demand.memory_per_core * one.chunks * one.cores,
+            )
+            for job, (demand, one) in enumerate(zip(self._demands, self._least, strict=True))
+        ]
+        jobs = [job for job, amount in wanted if amount]
+        free = self._columns.free.memory[self._mask(jobs)] if jobs else np.zeros(0, np.int64)
+        if len(free) and (free < UNLIMITED_MIB).all():
+            self._take(int(free.sum()), iter(wanted))
+
+    def _pools(self) -> None:
+        """Take the least of licences, limits and shares."""
+        pools = self._columns.pools
+        amounts: dict[Hashable, list[tuple[int, int]]] = {}
+        left: dict[Hashable, int] = {}
+        for job, demand in enumerate(self._demands):
+            for cell, amount in pools.asked(demand.job, fewest(demand.job)):
+                amounts.setdefault(cell, []).append((job, amount))
+                left[cell] = pools.left(cell)
+        for cell, entries in amounts.items():
+            self._take(left[cell], iter(entries))

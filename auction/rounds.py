@@ -1,0 +1,236 @@
+"""Rounds of new bids: jobs bid again on what a part of an award would leave.
+
+Bids are made once, for all jobs alike, on what is free before anybody starts: under caps they are few of all
+sets of nodes, and fit beside each other by chance. So once an award is found, some winners at a time are
+taken out of it, and they and the losers bid anew on what is then free; a small auction over these bids, the
+old ones among them, says who stands there. It is column generation by neighbourhoods: what a round offers
+fits beside all that stays.
+
+An award within half a percent of the best is gone on from. What is done is a fixed sequence: the clock, or a
+number of rounds, only ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..bidgen.candidates import GuardedViews
+from ..bidgen.columns import BoolArray, FloatArray, IntArray
+from ..bidgen.demand import Demand
+from ..bidgen.generate import BidOptions, Bids, generate_bids
+from ..bidgen.table import BidTable, joined_tables
+from ..models.search.anytime import Limits, solve_anytime
+from ..models.search.packing import packing_of
+from ..models.solve.exact import integer_weights
+from ..models.solve.solver import SolverStatus
+from .left import what_is_left
+from .options import StepOptions
+from .stated import Answer, bid_weights, sum_of
+from .strategies import Cluster, Solved, preferences
+
+#: The share of the winners that a round takes out, at least and at most so many.
+_SHARE, _FEWEST, _MOST = 0.15, 4, 12
+#: Losers that bid in a round at most, and bids of each job.
+_LOSERS, _BIDS = 40, 8
+#: Steps of the search in each round.
+_STEPS = 2
+#: How far below the best an award may be that the next round starts from.
+_WORSE = 0.005
+
+#: What an award counts, exactly, then its preference.
+Value = tuple[Fraction, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """An award as a table of its winners alone.
+
+    Attributes:
+        table: one bid for each winner.
+        origin: which bid of the first table each is, −1 for one that was made in a round.
+        value: what it counts.
+    """
+
+    table: BidTable
+    origin: IntArray
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundLimit:
+    """When rounds end: at a time by the options' clock, or after a number; or when so many in turn fail."""
+
+    deadline: float | None = None
+    steps: int | None = None
+    patience: int = 10**9
+
+
+class Rounds:
+    """Betters an award round by round.
+
+    Args:
+        cluster: what the award stands on.
+        options: of the step.
+        table: the bids that were made first; their jobs are those that bid.
+        chosen: the award among them.
+    """
+
+    def __init__(self, cluster: Cluster, options: StepOptions, table: BidTable, chosen: IntArray) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._demands = table.demands
+        self._rng = np.random.default_rng(options.seed)
+        self._number = 0
+        won = np.zeros(len(table), np.bool_)
+        won[chosen] = True
+        winners = table.only(won)
+        self._at = Standing(winners, np.flatnonzero(won), self._value(winners))
+        self.best = self._at
+
+    def run(self, limit: RoundLimit) -> None:
+        """Make rounds until the limit ends them, or every job starts."""
+        clock, since, longest = self._options.clock, 0, 0.0
+        while since < limit.patience and (limit.steps is None or self._number < limit.steps):
+            began = clock()
+            is_late = limit.deadline is not None and began + longest >= limit.deadline
+            if is_late or len(self.best.table) == len(self._demands):
+                return
+            before = self.best
+            self._round()
+            since = 0 if self.best is not before else since + 1
+            longest = max(longest, clock() - began)
+
+    def value_of(self, table: BidTable, chosen: IntArray) -> Value:
+        """Return what some bids of a table count."""
+        return self._value(table.only(_mask(chosen, len(table))))
+
+    def _value(self, winners: BidTable) -> Value:
+        everyone = np.arange(len(winners))
+        worth = Fraction(sum_of(bid_weights(winners, self._options.objective), everyone))
+        return worth, float(self._preference(winners).sum())
+
+    def _preference(self, table: BidTable) -> FloatArray:
+        return preferences(table, self._cluster, self._options)[0]
+
+    def _round(self) -> None:
+        """Take some winners out, let them and losers bid on what is free then, and put the best back."""
+        at, number = self._at, self._number
+        self._number += 1
+        gone = self._taken_out(number)
+        kept, back = at.table.only(~gone), at.table.only(gone)
+        left = what_is_left(kept, np.arange(len(kept)), self._cluster)
+        places = self._bidding(set(kept.job.tolist()), back.job, left)
+        if not len(places):
+            return
+        demands = tuple(
+            replace(self._demands[place], index=index) for index, place in enumerate(places.tolist())
+        )
+        few = BidOptions(
+            max_bids=_BIDS * len(demands),
+            max_bids_per_job=_BIDS,
+            use_switches=self._options.auction.uses_switches,
+        )
+        made = generate_bids(demands, left.columns, left.topology, few, left.guards, placer=left.placer).table
+        table, order = joined_tables(
+            demands, [made, back], [made.job, np.searchsorted(places, back.job).astype(np.int64)]
+        )
+        start = np.flatnonzero(order >= len(made))
+        integers, _ = integer_weights(bid_weights(table, self._options.objective))
+        packing = packing_of(table, left.columns, left.guards)
+        limits = Limits(deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False)
+        found = solve_anytime(packing, integers, self._preference(table), start, limits).award
+        won = table.only(_mask(found, len(table)))
+        again = order[found] - len(made)
+        came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)
+        self._go_on(kept, at.origin[~gone], won, places[won.job], came)
+
+    def _go_on(
+        self, kept: BidTable, origin: IntArray, won: BidTable, places: IntArray, came: IntArray
+    ) -> None:
+        """Take a round's award unless it is much worse than the best one."""
+        table, order = joined_tables(self._demands, [kept, won], [kept.job, places])
+        found = Standing(table, np.concatenate([origin, came])[order], self._value(table))
+        if found.value > self.best.value:
+            self.best = found
+        if found.value[0] >= self.best.value[0] * Fraction(1 - _WORSE):
+            self._at = found
+
+    def _taken_out(self, number: int) -> BoolArray:
+        """Return which winners a round takes out: none in the first, then neighbours and any in turn."""
+        table = self._at.table
+        count = len(table)
+        gone = np.zeros(count, np.bool_)
+        if number == 0 or not count:
+            return gone
+        most = min(count, max(_FEWEST, min(_MOST, round(_SHARE * count))))
+        if number % 2:
+            middle = np.add.reduceat(table.node, table.indptr[:-1]) / table.lengths
+            far = np.abs(middle - self._rng.choice(middle))
+            gone[np.argsort(far, kind="stable")[:most]] = True
+        else:
+            gone[self._rng.choice(count, most, replace=False)] = True
+        return gone
+
+    def _bidding(self, staying: set[int], back: IntArray, left: Cluster) -> IntArray:
+        """Return the jobs that bid in a round, ascending: those taken out, and losers that could start."""
+        views = GuardedViews(left.columns, left.columns.free, left.guards)
+        mine = set(back.tolist())
+        losers = [
+            demand.index
+            for demand in self._demands
+            if demand.index not in staying and demand.index not in mine and _could_start(demand, views, left)
+        ]
+        if len(losers) > _LOSERS:
+            losers = self._rng.choice(losers, _LOSERS, replace=False).tolist()
+        return np.array(sorted({*losers, *mine}), np.int64)
+
+
+def _could_start(demand: Demand, views: GuardedViews, left: Cluster) -> bool:
+    return left.columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
+
+
+def _mask(places: IntArray, count: int) -> BoolArray:
+    mask = np.zeros(count, np.bool_)
+    mask[places] = True
+    return mask
+
+
+def bettered(
+    solved: Solved, bids: Bids, start: Solved, cluster: Cluster, options: StepOptions, limit: RoundLimit
+) -> tuple[Solved, Bids]:
+    """Return the better of an award and what rounds make of another over the same bids, with all bids.
+
+    Args:
+        solved: the award to beat.
+        bids: what both were chosen from.
+        start: where the rounds start.
+        cluster: free resources and reservations.
+        options: of the step.
+        limit: when the rounds end.
+    """
+    rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
+    rounds.run(limit)
+    best, table = rounds.best, bids.table
+    if best.value <= rounds.value_of(table, solved.answer.chosen):
+        return solved, bids
+    new = best.table.only(best.origin < 0)
+    joined, order = joined_tables(table.demands, [table, new], [table.job, new.job])
+    old = _mask(best.origin[best.origin >= 0], len(table))
+    won = np.concatenate([old, np.ones(len(new), np.bool_)])[order]
+    place = np.argsort(order)
+    shown = preferences(joined, cluster, options)[1]
+    chosen = np.flatnonzero(won)
+    answer = Answer(table=joined, chosen=chosen, preference=shown)
+    awards = (solved.answer.chosen, *solved.earlier) if limit.steps is not None else ()
+    return replace(
+        solved,
+        answer=answer,
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        bound=None,
+        preferred=float(shown[chosen].sum()),
+        earlier=tuple(np.sort(place[award]) for award in awards),
+    ), replace(bids, table=joined)

@@ -1,0 +1,55 @@
+"""The bound over all placements: above every award, and above the best of tiny clusters."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import snapshot, tiny
+from support.optimum import best_priority_sum
+
+from aucsched import Snapshot
+from aucsched.auction.options import StepOptions
+from aucsched.auction.placements import bound_over_placements
+from aucsched.auction.queue import queue_of
+from aucsched.auction.state import state_of
+from aucsched.auction.step import run_step
+
+
+def bound_of(cluster: Snapshot) -> float:
+    columns = state_of(cluster).columns
+    window = queue_of(cluster, columns, StepOptions(window=1000)).window
+    found = bound_over_placements(window, columns, 10.0)
+    assert found is not None
+    return float(found)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_it_is_not_below_the_best_of_all_placements(seed: int) -> None:
+    cluster = tiny(seed)
+    assert bound_of(cluster) >= best_priority_sum(cluster)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_no_award_is_worth_more(seed: int) -> None:
+    cluster = random_snapshot(seed)
+    for model in ("aucsched3", "ipsched"):
+        found = run_step(cluster, StepOptions(model=model, window=1000, work_limit=2)).objective
+        assert found.priority <= bound_of(cluster) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "best"),
+    [
+        # Of four free cores on each of two nodes: a node holds one job of three.
+        ([{"nodes": 1, "cores_per_node": 3}] * 3, 1999),
+        ([{"cores": 3}] * 3, 2997 - 1 / 3 * 998),
+        ([{"nodes": 1, "cores_per_node": 1, "gres_per_node": {"gpu": 1}}] * 4, 2997),
+    ],
+)
+def test_slots_are_counted_on_each_node(jobs: list[dict[str, object]], best: float) -> None:
+    nodes = [{"name": "a", "cores": 4, "gres": {"gpu": 2}}, {"name": "b", "cores": 4, "gres": {"gpu": 1}}]
+    assert bound_of(snapshot(nodes, jobs)) == pytest.approx(int(best))
