@@ -66,7 +66,7 @@ def completed(
         tried.append((award, found))
         if is_over():
             break
-    award, found = max(tried, key=lambda one: _worth(*one, options))
+    award, found = max(tried, key=lambda one: _worth(one[0], one[1], options))
     if not found:
         return best if award is base else award, ()
     joined = _joined(award, found, cluster, options)

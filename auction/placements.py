@@ -9,7 +9,7 @@ is left out. The linear program over jobs is solved by HiGHS, and the bound comp
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -19,6 +19,7 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews
 from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand
+from ..bidgen.families.claims import Cell
 from ..bidgen.families.pools import fewest
 from ..models.search.packing import packing_from
 from ..models.search.relaxation import Relaxation
@@ -182,8 +183,8 @@ class _Rows:
     def _pools(self) -> None:
         """Take the least of licences, limits and shares."""
         pools = self._columns.pools
-        amounts: dict[Hashable, list[tuple[int, int]]] = {}
-        left: dict[Hashable, int] = {}
+        amounts: dict[Cell, list[tuple[int, int]]] = {}
+        left: dict[Cell, int] = {}
         for job, demand in enumerate(self._demands):
             for cell, amount in pools.asked(demand.job, fewest(demand.job)):
                 amounts.setdefault(cell, []).append((job, amount))

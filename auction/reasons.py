@@ -22,6 +22,7 @@ from ..cluster.text import counted
 from ..formats.hostlist import fold
 from .decide import Decision
 from .ledger import FreeState, Short
+from .left import what_is_left
 from .queue import Queue
 
 #: How many names a sentence lists before it says how many more there are.
@@ -35,17 +36,19 @@ def refusals(
 
     Once ``is_over`` says that the step's time is up, nodesets for a job are looked for by first-fit only.
     """
-    losers = _losers(snapshot, decision, is_over)
+    losers = _losers(snapshot, queue, decision, is_over)
     winners = {start.demand.job.id for start in decision.starts}
     for job in queue.jobs:
         if job.id in winners:
             continue
-        refusal = queue.refused.get(job.id) or losers.get(job.id)
+        refusal = losers.get(job.id) or queue.refused.get(job.id)
         if refusal is not None:
             yield refusal
 
 
-def _losers(snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool]) -> dict[str, Refusal]:
+def _losers(
+    snapshot: Snapshot, queue: Queue, decision: Decision, is_over: Callable[[], bool]
+) -> dict[str, Refusal]:
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
     explainer = _Explainer(snapshot, decision, is_over)
@@ -58,6 +61,10 @@ def _losers(snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool])
         else:
             reason, detail = explainer.why(demand)
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
+    for demand in queue.waiting[len(decision.window) :]:
+        if demand.job.id not in winners and not decision.discarded and not is_over():
+            detail = f"{queue.refused[demand.job.id].detail}: {explainer.why_not_beside(demand)}"
+            found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
     return found
 
 
@@ -71,9 +78,12 @@ class _Explainer:
         self._cluster = decision.cluster
         self._holders: dict[tuple[Resource, int], list[str]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
+        self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
+        self._left = decision.cluster
         if best is None:
             return
+        self._left = what_is_left(best.table, best.chosen, decision.cluster)
         self._best = best
         self._table = best.table
         self._place = {demand.job.id: demand.index for demand in best.table.demands}
@@ -101,6 +111,24 @@ class _Explainer:
         if self._decision.discarded:
             return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
         return self._outbid(bids, self._state)
+
+    def why_not_beside(self, demand: Demand) -> str:
+        """Return why nothing that the award leaves would do for a job: the same for all of a kind."""
+        key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
+        if key not in self._known:
+            self._known[key] = self._why_not_beside(demand)
+        return self._known[key][1]
+
+    def _why_not_beside(self, demand: Demand) -> tuple[Reason, str]:
+        left = self._left
+        lack = next(left.columns.pools.lacks(demand.job), None)
+        if lack is None and self._can_bid(demand, left.columns):
+            if self._cluster.placer is not None:
+                return Reason.SHARE, "jobs behind the window have no share of the mix"
+            guards = [guard for guard in left.guards if guard.outlasts(demand.job)]
+            if guards:
+                return Reason.RESERVATION, self._would_delay(guards[0])
+        return self._no_fit(demand, left.columns)
 
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
         if self._cluster.placer is not None:
@@ -151,7 +179,7 @@ class _Explainer:
             return Reason.RESERVATION, self._would_delay(next(alone, guards[0]))
         if self._fits_without_reservations(demand):
             return Reason.RESERVATION, "nodes that would hold it are reserved"
-        return self._no_fit(demand)
+        return self._no_fit(demand, self._cluster.columns)
 
     def _fits_without_reservations(self, demand: Demand) -> bool:
         if not self._snapshot.reservations:
@@ -177,8 +205,7 @@ class _Explainer:
         when = datetime.fromtimestamp(guard.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return f"it would delay job {guard.job.id}, which is to start by {when} on {_listed(fold(names))}"
 
-    def _no_fit(self, demand: Demand) -> tuple[Reason, str]:
-        columns = self._cluster.columns
+    def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
         lack = next(columns.pools.lacks(demand.job), None)
         if lack is not None:
             return columns.pools.reason(lack.cell.resource), columns.pools.words(lack)
