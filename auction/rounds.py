@@ -22,10 +22,10 @@ from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..models.search.anytime import Limits, solve_anytime
+from ..models.search.anytime import Limits
 from ..models.search.packing import packing_of
-from ..models.solve.exact import integer_weights
 from ..models.solve.solver import SolverStatus
+from ..models.winners.determine import determine
 from .left import what_is_left
 from .options import StepOptions
 from .stated import Answer, bid_weights, sum_of
@@ -138,10 +138,10 @@ class Rounds:
             demands, [made, back], [made.job, np.searchsorted(places, back.job).astype(np.int64)]
         )
         start = np.flatnonzero(order >= len(made))
-        integers, _ = integer_weights(bid_weights(table, self._options.objective))
+        weights = bid_weights(table, self._options.objective)
         packing = packing_of(table, left.columns, left.guards)
         limits = Limits(deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False)
-        found = solve_anytime(packing, integers, self._preference(table), start, limits).award
+        found = determine(packing, weights, self._preference(table), start, limits).award
         won = table.only(_mask(found, len(table)))
         again = order[found] - len(made)
         came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)

@@ -72,11 +72,9 @@ def schedule(
 
     check_drawing("--plot", plot)
     checked = step_options(options)
-    began = perf_counter()
+    # The limit is for all that the step takes; how long another program writes is not its time.
+    checked = checked if snapshot == "-" else replace(checked, began=perf_counter())
     loaded = load_snapshot(snapshot)
-    if snapshot != "-":
-        # The limit is for all that the step takes; how long another program writes is not its time.
-        checked = replace(checked, began=began)
     try:
         result = run_step(loaded, checked)
     except InputError as error:

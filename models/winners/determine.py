@@ -173,6 +173,7 @@ class Decided:
         proved: the sum of values is.
         bound: no award is worth more.
         price: of each of the packing's rows, in units of the values, shape (rows,).
+        earlier: awards that were the best before it, where work is counted, not time.
     """
 
     award: IntArray
@@ -180,6 +181,7 @@ class Decided:
     proved: bool
     bound: int | Fraction
     price: FloatArray
+    earlier: tuple[IntArray, ...] = ()
 
 
 def determine(
@@ -222,6 +224,7 @@ def determine(
         proved=proved,
         bound=bound * unit,
         price=found.price * float(unit),
+        earlier=found.earlier,
     )
 
 
