@@ -19,6 +19,7 @@ from ..models.solve.solver import SolverStatus
 from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
+from .placements import bound_over_placements
 from .rounds import RoundLimit, bettered
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
 from .strategies import Cluster, Solved, anytime, bid_options, exact, greedy_award, shown_preference
@@ -30,7 +31,7 @@ _FOR_BIDS = 0.5
 #: The share of the time for the search over the first bids; rounds of new ones have the rest.
 _FOR_SEARCH = 0.2
 #: Rounds without a better award that end them: where the first bids' best is proved, or work is limited.
-_PATIENCE, _ENDLESS = 12, 10**9
+_PATIENCE, _ENDLESS = 8, 10**9
 #: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
 _FIRST_STEPS, _STEPS_OF_ROUND = 32, 8
 
@@ -140,6 +141,8 @@ def _in_rounds(
         now = options.clock()
         end = now + _FOR_SEARCH * max(0.0, deadline - now)
         solved = anytime(bids, weights, first, cluster, options, end)
+        if solved.proved and _is_best_of_all(solved, cluster, options, deadline):
+            return solved, bids
         limit = RoundLimit(deadline=deadline, patience=_PATIENCE if solved.proved else _ENDLESS)
         return bettered(solved, bids, solved, cluster, options, limit)
     solved = anytime(bids, weights, first, cluster, options, None)
@@ -149,6 +152,16 @@ def _in_rounds(
     # The same start whatever the limit, so that more work is never worse.
     start = anytime(bids, weights, first, cluster, replace(options, work_limit=_FIRST_STEPS), None)
     return bettered(solved, bids, start, cluster, options, RoundLimit(steps=rounds, patience=_PATIENCE))
+
+
+def _is_best_of_all(solved: Solved, cluster: Cluster, options: StepOptions, deadline: float) -> bool:
+    """Return whether no placement of the jobs, whoever bids there, could be worth more."""
+    table = solved.answer.table
+    if options.objective != "priority" or any(demand.worth is not None for demand in table.demands):
+        return False
+    left_s = max(0.0, deadline - options.clock())
+    bound = bound_over_placements(table.demands, cluster.columns, left_s)
+    return bound is not None and worth_of(table, solved.answer.chosen, options) >= bound
 
 
 def _bids(

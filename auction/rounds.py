@@ -40,6 +40,9 @@ _STEPS = 2
 #: How far below the best an award may be that the next round starts from.
 _WORSE = 0.005
 
+#: Sums of preferences that differ by less are equal.
+_EQUAL = 1e-9
+
 #: What an award counts, exactly, then its preference.
 Value = tuple[Fraction, float]
 
@@ -153,7 +156,7 @@ class Rounds:
         """Take a round's award unless it is much worse than the best one."""
         table, order = joined_tables(self._demands, [kept, won], [kept.job, places])
         found = Standing(table, np.concatenate([origin, came])[order], self._value(table))
-        if found.value > self.best.value:
+        if _is_better(found.value, self.best.value):
             self.best = found
         if found.value[0] >= self.best.value[0] * Fraction(1 - _WORSE):
             self._at = found
@@ -188,6 +191,11 @@ class Rounds:
         return np.array(sorted({*losers, *mine}), np.int64)
 
 
+def _is_better(value: Value, than: Value) -> bool:
+    """Return whether an award counts more, or is preferred by more than sums of floats may differ."""
+    return value[0] > than[0] or (value[0] == than[0] and value[1] > than[1] + _EQUAL)
+
+
 def _could_start(demand: Demand, views: GuardedViews, left: Cluster) -> bool:
     return left.columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
 
@@ -214,7 +222,7 @@ def bettered(
     rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
     rounds.run(limit)
     best, table = rounds.best, bids.table
-    if best.value <= rounds.value_of(table, solved.answer.chosen):
+    if not _is_better(best.value, rounds.value_of(table, solved.answer.chosen)):
         return solved, bids
     new = best.table.only(best.origin < 0)
     joined, order = joined_tables(table.demands, [table, new], [table.job, new.job])
