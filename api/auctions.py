@@ -12,23 +12,30 @@ from ..auction.explain.explain import explain as explained
 from ..auction.explain.overview import Overview, overview
 from ..auction.options import StepOptions, options_with_preset
 from ..auction.step import run_step
+from ..cluster.errors import OptionError
+from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 
 
 @overload
-def explain(snapshot: Snapshot, job: str, **options: Any) -> Explanation: ...
+def explain(
+    snapshot: Snapshot, job: str, *, award: Schedule | None = None, **options: Any
+) -> Explanation: ...
 
 
 @overload
 def explain(snapshot: Snapshot, job: None = None, **options: Any) -> Overview: ...
 
 
-def explain(snapshot: Snapshot, job: str | None = None, **options: Any) -> Explanation | Overview:
+def explain(
+    snapshot: Snapshot, job: str | None = None, *, award: Schedule | None = None, **options: Any
+) -> Explanation | Overview:
     """Run the auction and say why a job starts or waits; without a job, what nodes cost.
 
     Args:
         snapshot: the cluster and its queue.
         job: id of a pending job; None: the prices of the whole auction.
+        award: a schedule of the snapshot that was made before, which is then explained.
         options: as ``schedule`` takes them.
 
     Returns:
@@ -36,7 +43,7 @@ def explain(snapshot: Snapshot, job: str | None = None, **options: Any) -> Expla
         that would start it; or prices in units of what is maximised. Times in seconds since the epoch.
 
     Raises:
-        InputError: no pending job has that id.
+        InputError: no pending job has that id, or the award is none of this snapshot's.
         OptionError: an option's value cannot be used.
 
     Examples:
@@ -50,7 +57,11 @@ def explain(snapshot: Snapshot, job: str | None = None, **options: Any) -> Expla
         [True, False]
     """
     checked = _checked(options)
-    return overview(snapshot, checked) if job is None else explained(snapshot, job, checked)
+    if job is None:
+        if award is not None:
+            raise OptionError("award: it explains what became of one job: name it")
+        return overview(snapshot, checked)
+    return explained(snapshot, job, checked, award)
 
 
 def compare(snapshot: Snapshot, *, within_s: int = 60, **options: Any) -> Comparison:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..auction.explain.explain import Explanation
     from ..auction.explain.overview import Overview
     from ..auction.options import StepOptions
+    from ..cluster.schedule import Schedule
     from ..cluster.snapshot import Snapshot
 
     #: The answer, and what prints it.
@@ -27,10 +28,21 @@ if TYPE_CHECKING:
 @snapshot_argument
 @click.argument("job", metavar="[JOB]", required=False)
 @auction_options
+@click.option(
+    "--award",
+    type=click.Path(allow_dash=True),
+    help="A schedule file of SNAPSHOT: explain the award it holds.",
+)
 @html_option
 @output_options
 def explain(
-    snapshot: str, job: str | None, form: str, output: str, html: Path | None, **options: Any
+    snapshot: str,
+    job: str | None,
+    award: str | None,
+    form: str,
+    output: str,
+    html: Path | None,
+    **options: Any,
 ) -> None:
     """Run the auction over SNAPSHOT and say why JOB (its id) starts or waits; without JOB, what nodes cost.
 
@@ -38,17 +50,23 @@ def explain(
     smallest change of its request that would start it, and when it could start at the latest if running jobs
     end as estimated. Prices are in units of priority: what the jobs of the window bid nodes up to.
     """
-    from ..cluster.errors import InputError
+    from ..cluster.errors import InputError, OptionError
     from ..formats.native.read import load_snapshot
+    from ..formats.native.read_schedule import load_schedule
     from ..formats.native.write import write_text
     from .auction_options import step_options, write_rich
 
     checked = step_options(options)
+    if award is not None and job is None:
+        raise OptionError("--award explains what became of one job: name it")
+    if award == snapshot == "-":
+        raise OptionError("--award - and SNAPSHOT would both read standard input")
     loaded = load_snapshot(snapshot)
+    made = None if award is None else load_schedule(award)
     try:
-        found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked)
+        found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked, made)
     except InputError as error:
-        raise error.in_file(snapshot) from error
+        raise error.in_file(snapshot if award is None else f"{snapshot}, {award}") from error
     if html is not None:
         write_text(html, _page(found, file_name(snapshot)))
     if form == "json":
@@ -64,11 +82,11 @@ def _page(found: Explanation | Overview, name: str) -> str:
     return explanation_page(found, name) if isinstance(found, Explanation) else prices_page(found, name)
 
 
-def _job(snapshot: Snapshot, job: str, options: StepOptions) -> _Answer:
+def _job(snapshot: Snapshot, job: str, options: StepOptions, made: Schedule | None) -> _Answer:
     from ..auction.explain.explain import explain as explained
     from ..auction.render.explain import render_explanation
 
-    found = explained(snapshot, job, options)
+    found = explained(snapshot, job, options, made)
     return found, lambda console: render_explanation(found, snapshot.time, console)
 
 

@@ -21,7 +21,10 @@ _WIDTH = 78
 
 def walked(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:
     """Yield a context for a command and each below it."""
-    context = click.Context(command, info_name=path.rsplit(" ", 1)[-1], parent=parent, terminal_width=_WIDTH)
+    name = path.rsplit(" ", 1)[-1]
+    context = click.Context(
+        command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings
+    )
     yield context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

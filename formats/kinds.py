@@ -9,7 +9,7 @@ import msgspec
 
 from ..cluster.errors import InputError
 
-SNAPSHOT, WORKLOAD, LOG = "snapshot", "workload", "log"
+SNAPSHOT, WORKLOAD, LOG, SCHEDULE = "snapshot", "workload", "log", "schedule"
 #: So much of a file is looked at.
 _BEGINNING = 65_536
 #: A row of a log: 18 numbers.
@@ -37,7 +37,7 @@ _OURS = {
         name=WORKLOAD, title="a workload of nodes", advice="aucsched simulate and sweep play it"
     ),
     "aucsched-schedule/1": Kind(
-        title="a schedule", advice="aucsched explain SNAPSHOT --award FILE explains it"
+        name=SCHEDULE, title="a schedule", advice="aucsched explain SNAPSHOT --award FILE explains it"
     ),
     "aucsched-plan/1": Kind(title="a plan", advice="aucsched plan made it of a snapshot"),
 }
@@ -98,6 +98,6 @@ def instead(content: bytes, wanted: str, error: InputError) -> InputError:
     found = kind_of(content)
     if found is None or found.name == wanted:
         return error
-    article = {SNAPSHOT: "a snapshot", WORKLOAD: "a workload", LOG: "a log"}[wanted]
+    article = {SNAPSHOT: "a snapshot", WORKLOAD: "a workload", LOG: "a log", SCHEDULE: "a schedule"}[wanted]
     path = error.path if error.path == "format" else ""
     return InputError(f"this is {found.title}, not {article}: {found.advice}", path=path)

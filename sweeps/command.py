@@ -56,10 +56,14 @@ def sweep(
     when the same command is given again: only the runs in flight are lost.
     """
     from ..commands.outputs import progress_over
+    from ..formats.binary import is_stream
     from ..formats.drawing import check_drawing
+    from ..formats.native.write import write_text
+    from .call import Sweep
     from .drive import sweep as sweep_plan
     from .plan import make_plan
     from .plot import check_panels, draw_sweep
+    from .summary import summary
     from .table import check_tables
 
     check_tables(outputs)
@@ -74,13 +78,15 @@ def sweep(
     with _resumable(), progress_over(len(plan.runs), "runs", memory_s=inf) as progress:
         rows = sweep_plan(plan, outputs, executor, retry_failed=retry, begun=_say_begun, progress=progress)
     _say_failed(rows)
+    found = Sweep(plan=plan, rows=tuple(rows))
+    axes = [name for name, _ in plan.axes]
+    if not any(map(is_stream, outputs)):
+        # Beside a table that goes to standard output nothing else does.
+        write_text("-", summary(found.columns, axes))
     if html is not None:
-        from ..formats.native.write import write_text
         from ..pages.sweeps import sweep_page
-        from .call import Sweep
 
-        found = Sweep(plan=plan, rows=tuple(rows))
-        write_text(html, sweep_page(found.columns, [name for name, _ in plan.axes], plan.subject.name))
+        write_text(html, sweep_page(found.columns, axes, plan.subject.name))
     if plot is not None:
         draw_sweep(plan, rows, plot)
 

@@ -26,6 +26,8 @@ class Kind:
         resolve: from one combination of options, its seed among them, to the columns that say everything the
             run is told; raises OptionError where they cannot go together, InputError where the input lacks
             what they need.
+        reads: whether a run with these options reads an axis; where several policies are swept, an axis is
+            for those that do, and the others run once for all its values.
         run: one run over the loaded input with resolved options; returns the columns of its result.
     """
 
@@ -36,6 +38,7 @@ class Kind:
     load: Callable[[bytes], Any]
     resolve: Callable[[Any, Mapping[str, Value]], Row]
     run: Callable[[Any, Row], Row]
+    reads: Callable[[str, Mapping[str, Value]], bool] = lambda _, __: True
 
     def refuse_others(self, given: Mapping[str, Any]) -> None:
         """Raise OptionError when an axis is given that this kind would ignore."""

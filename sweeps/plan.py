@@ -156,13 +156,29 @@ def plan_over(
     return Plan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
 
 
+def _points(kind: Kind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
+    """Return the grid's points; of several policies each is told what it reads, and runs once for it.
+
+    Raises:
+        OptionError: none of the policies reads an axis.
+    """
+    names = tuple(name for name, _ in axes)
+    points = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in axes))]
+    policies = dict(axes).get("policy", ())
+    if len(policies) < 2:  # noqa: PLR2004 - one policy is told everything, and refuses what it ignores
+        return points
+    for name in names:
+        if not any(kind.reads(name, point) for point in points):
+            raise OptionError(f"{AXES[name].option}: none of {', '.join(map(str, policies))} reads it")
+    told = ({name: point[name] for name in names if kind.reads(name, point)} for point in points)
+    return [dict(point) for point in dict.fromkeys(tuple(one.items()) for one in told)]
+
+
 def _runs(
     kind: Kind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
 ) -> tuple[Run, ...]:
-    names = tuple(name for name, _ in axes)
     runs: list[Run] = []
-    for values in product(*(values for _, values in axes)):
-        point = dict(zip(names, values, strict=True))
+    for point in _points(kind, axes):
         uses_seed = kind.uses_seed(point)
         if seed is not None and not uses_seed:
             raise OptionError(f"--seed: policy {point.get('policy', 'easy')} takes no chances")

@@ -9,7 +9,7 @@ from ..auction.options import MODELS
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.workload import parse_workload
 from ..simulation.nodes.metrics import node_metrics
-from ..simulation.nodes.policies import NodeOptions, play, step_options
+from ..simulation.nodes.policies import READ_BY, NodeOptions, play, step_options
 from .axes import Row, Value
 from .kinds import Kind
 
@@ -84,4 +84,5 @@ WORKLOAD = Kind(
     load=parse_workload,
     resolve=_resolve,
     run=_run,
+    reads=lambda name, point: name not in READ_BY or str(point.get("policy", "easy")) in READ_BY[name],
 )

@@ -77,6 +77,7 @@ def test_public_names_are_what_all_says() -> None:
         "__version__",
         "compare",
         "explain",
+        "load_schedule",
         "load_snapshot",
         "load_swf",
         "load_workload",

@@ -6,7 +6,7 @@ The auction is run as ``aucsched schedule`` runs it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ import numpy as np
 from ...bidgen.columns import BoolArray, Capacity, Columns
 from ...bidgen.demand import Demand, DemandReader
 from ...bidgen.fields import gres_choices, usable
-from ...cluster.errors import InputError
+from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
-from ...cluster.schedule import Award, Reason, Refusal
+from ...cluster.schedule import Award, Reason, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
+from ..check import check_schedule
 from ..forecast import ShadowStart, shadow_time
 from ..options import StepOptions
 from ..step import Step, take_step
@@ -111,14 +112,26 @@ class Explanation(Tabular):
         return f"job {self.job.id} waits: {self.refusal.reason.value}, {self.refusal.detail}"
 
 
-def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanation:
+def explain(
+    snapshot: Snapshot, job_id: str, options: StepOptions, made: Schedule | None = None
+) -> Explanation:
     """Run the auction and explain what became of one job.
 
+    Args:
+        snapshot: the cluster and its queue.
+        job_id: of a pending job.
+        options: of the auction.
+        made: a schedule of the snapshot that was made before: its award is explained; bids and prices are
+            those of the auction as it is run now.
+
     Raises:
-        InputError: no pending job has that id.
+        InputError: no pending job has that id, or ``made`` is no schedule of this snapshot.
     """
     job = _pending(snapshot, job_id)
+    if made is not None:
+        _check_made(snapshot, made)
     step = take_step(snapshot, options)
+    step = step if made is None else replace(step, schedule=made)
     schedule, jobs = step.schedule, step.queue.jobs
     award = next((one for one in schedule.started if one.job == job_id), None)
     refusal = next((one for one in schedule.pending if one.job == job_id), None)
@@ -135,7 +148,7 @@ def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanatio
         refusal=refusal,
         bids=() if market is None else tuple(JobBids(snapshot, step, market, room, others).of(job)),
         quote=_quote(snapshot, job, award, market) if takes_part else None,
-        award_worth=None if market is None else market.award,
+        award_worth=_worth(market, made),
         bound=None if market is None else market.prices.bound,
         changes=smallest_changes(room, job, MOST_GIVEN_UP) if takes_part and award is None else None,
         reserved=_reserved(job, step),
@@ -145,10 +158,23 @@ def explain(snapshot: Snapshot, job_id: str, options: StepOptions) -> Explanatio
     )
 
 
+def _worth(market: Market | None, made: Schedule | None) -> float | None:
+    if made is not None:
+        return float(made.objective.priority)
+    return None if market is None else market.award
+
+
+def _check_made(snapshot: Snapshot, made: Schedule) -> None:
+    try:
+        check_schedule(snapshot, made)
+    except (AwardError, KeyError) as error:
+        raise InputError(f"the award is none of this snapshot's: {error}") from error
+
+
 def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
     if market is None:
         return None
-    if award is not None:
+    if award is not None and job.id in market.prices_paid:
         return market.paid(job, award)
     demand = DemandReader(snapshot, market.cluster.columns).read(job, 0)
     if not isinstance(demand, Demand):

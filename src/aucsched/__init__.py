@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .cluster.snapshot import Snapshot
     from .cluster.workload import ArrivingJob, ClusterWorkload
     from .formats.native.read import load_snapshot, parse_snapshot
+    from .formats.native.read_schedule import load_schedule
     from .formats.native.workload import load_workload, parse_workload, save_workload
     from .formats.native.write import save_snapshot
     from .formats.swf import SwfLog, parse_swf
@@ -55,6 +56,7 @@ _PLACES = {
     "cluster.snapshot": ('Snapshot',),
     "cluster.workload": ('ArrivingJob', 'ClusterWorkload',),
     "formats.native.read": ('load_snapshot', 'parse_snapshot',),
+    "formats.native.read_schedule": ("load_schedule",),
     "formats.native.workload": ('load_workload', 'parse_workload', 'save_workload',),
     "formats.native.write": ('save_snapshot',),
     "formats.swf": ('SwfLog', 'parse_swf',),
@@ -117,6 +119,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "load_schedule",
     "load_snapshot",
     "load_swf",
     "load_workload",

@@ -1,0 +1,54 @@
+"""`explain --award FILE`: the award that was made is explained, not the one that would be made now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.build import snapshot
+from support.run import refused
+
+import aucsched
+from aucsched.cli import run
+
+FULL = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
+
+
+def test_a_schedule_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    made = aucsched.schedule(aucsched.load_snapshot(FULL), work_limit=1)
+    (tmp_path / "award.json").write_text(made.to_json())
+    assert aucsched.load_schedule(tmp_path / "award.json").to_json() == made.to_json()
+
+
+def test_the_award_made_is_explained() -> None:
+    jobs = [{"cores": 5, "priority": 3}, {"cores": 4, "priority": 2}, {"cores": 4, "priority": 2}]
+    cluster = snapshot([{"name": "n1", "cores": 8}], jobs)
+    now = aucsched.schedule(cluster)
+    assert sorted(award.job for award in now.started) == ["J2", "J3"]
+    other = aucsched.schedule(snapshot([{"name": "n1", "cores": 8}], jobs[:1]))
+    outbid, names = aucsched.Reason.OUTBID, ("J2", "J3")
+    waits = tuple(aucsched.Refusal(job=name, reason=outbid, detail="as it was then") for name in names)
+    made = replace(other, pending=waits)
+    assert aucsched.explain(cluster, "J1").refusal is not None
+    assert aucsched.explain(cluster, "J1", award=made).award == made.started[0]
+    found = aucsched.explain(cluster, "J2", award=made)
+    assert found.refusal == waits[0]
+    assert all(lack.held_by == ("J1",) for bid in found.bids for lack in bid.lacks)
+
+
+def test_the_command_reads_it_and_refuses_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    award = tmp_path / "award.json"
+    assert run(["schedule", str(FULL), "--work-limit", "1", "--format", "json", "-o", str(award)]) == 0
+    started = json.loads(award.read_text())["started"]
+    assert run(["explain", str(FULL), started[0]["job"], "--award", str(award), "--work-limit", "1"]) == 0
+    assert "starts" in capsys.readouterr().out
+    assert "name it" in refused("explain", FULL, "--award", award)
+    spoiled = json.loads(award.read_text())
+    spoiled["started"].pop()
+    award.write_text(json.dumps(spoiled))
+    assert "the award is none of this snapshot's" in refused("explain", FULL, "64", "--award", award)
+    assert "this is a snapshot, not a schedule" in refused("explain", FULL, "64", "--award", FULL)
+    short = '{"format": "aucsched-schedule/1"}'
+    assert "'model' is missing" in refused("explain", FULL, "64", "--award", "-", stdin=short)

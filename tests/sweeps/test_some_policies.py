@@ -1,0 +1,92 @@
+"""Options that only some of the swept policies read: those are told, the others run once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.run import refused
+
+import aucsched
+from aucsched.cli import run
+from aucsched.sweeps.summary import summary
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DAYS, OVERTAKEN = EXAMPLES / "days.swf", EXAMPLES / "overtaken.json"
+
+
+def _rows(found: aucsched.Sweep, *names: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(found.columns.get(name, [None] * len(found.rows)) for name in names), strict=True))
+
+
+def test_a_log_s_policies_are_told_what_they_read() -> None:
+    found = aucsched.sweep(DAYS, policy=["easy", "slack"], slack=[0.5, 2.0], order=["fcfs", "sjf"])
+    assert _rows(found, "policy", "order", "slack") == [
+        ("easy", "fcfs", None),
+        ("easy", "sjf", None),
+        ("slack", "fcfs", 0.5),
+        ("slack", "fcfs", 2.0),
+        ("slack", "sjf", 0.5),
+        ("slack", "sjf", 2.0),
+    ]
+    assert _rows(found, "run") == [(place,) for place in range(6)]
+    alone = aucsched.sweep(DAYS, policy="slack", slack=2.0)
+    assert alone.columns["wait_mean_s"] == [found.columns["wait_mean_s"][3]]
+
+
+def test_a_workload_s_policies_too() -> None:
+    found = aucsched.sweep(
+        OVERTAKEN, policy=["easy", "aucsched3"], window=[5, 10], selection=["first", "best"]
+    )
+    assert _rows(found, "policy", "window", "selection") == [
+        ("easy", None, "first"),
+        ("easy", None, "best"),
+        ("aucsched3", 5, None),
+        ("aucsched3", 10, None),
+    ]
+
+
+def test_what_none_of_them_reads_is_refused(tmp_path: Path) -> None:
+    table = str(tmp_path / "t.csv")
+    said = refused("sweep", DAYS, "--policy", "easy,fcfs", "--slack", "1", "-o", table)
+    assert "--slack: none of easy, fcfs reads it" in said
+    assert "--slack needs --policy slack" in refused(
+        "sweep", DAYS, "--policy", "easy", "--slack", "1", "-o", table
+    )
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_repetitions_are_runs_of_their_own(repeat: int) -> None:
+    found = aucsched.sweep(OVERTAKEN, policy=["fcfs", "aucsched3"], window=[5], repeat=repeat)
+    assert len(found.rows) == 2 * repeat
+
+
+def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = str(tmp_path / "t.csv")
+    options = ["--policy", "easy,slack", "--slack", "1,2", "--workers", "1"]
+    assert run(["sweep", str(DAYS), *options, "-o", table]) == 0
+    first, head, *lines = capsys.readouterr().out.splitlines()
+    assert first == "3 runs, 3 points"
+    assert head.split() == ["policy", "slack", "mean", "wait", "s", "longest", "s", "slowdown", "CPU", "%"]
+    assert [line.split()[0] for line in lines] == ["easy", "slack", "slack"]
+    waits = aucsched.sweep(DAYS, policy=["easy", "slack"], slack=[1, 2]).columns["wait_mean_s"]
+    assert lines[0].split()[1] == f"{waits[0]:.0f}"
+    assert [line.split()[2] for line in lines[1:]] == [f"{wait:.0f}" for wait in waits[1:]]
+
+
+def test_a_summary_means_over_repetitions_and_counts_what_it_leaves_out() -> None:
+    columns: dict[str, list[Any]] = {
+        "run": [0, 1, 2, 3],
+        "window": [5, 5, 9, 9],
+        "priority": [1, 3, 5, None],
+        "status": ["x"] * 3 + ["failed"],
+    }
+    assert summary(columns, ["window"]).splitlines() == [
+        "4 runs, 2 points, 1 failed",
+        "window  priority",
+        "5              2",
+        "9              5",
+    ]
+    many = {"run": list(range(30)), "window": list(range(30)), "priority": [1] * 30}
+    assert summary(many, ["window"]).splitlines()[-1] == "… and 6 more points in the table"
