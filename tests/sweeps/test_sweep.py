@@ -177,6 +177,7 @@ def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.Captu
     assert (
         run(["sweep", str(source), "--policy", "easy,backfill-slurm", "-o", str(out), "--workers", "1"]) == 0
     )
+    assert capsys.readouterr().out.startswith("2 runs, 2 points\n")
     rows = rows_of(out)
     assert [(row["policy"], row["status"], row["jobs"]) for row in rows] == [
         ("easy", "done", "16"),
