@@ -11,13 +11,13 @@ CROWDED := examples/emulated-1408-full.json
 .PHONY: demo test bench site clean
 
 demo: $(VENV)/.run
-	$(BIN)/aucsched compare $(CROWDED) --top 14
+	$(BIN)/aucsched compare $(CROWDED) --work-limit 20 --top 14
 	@echo
-	@echo "More priority on as many cores: the auction wins where not everything fits, and proves it."
+	@echo "More priority on as many cores: the auction wins where not everything fits."
 	@echo "A job worth its priority times its cores (--objective priority_cores) fills every core:"
 	@echo
-	$(BIN)/aucsched compare $(CROWDED) --objective priority_cores --top 1
-	@$(BIN)/aucsched schedule $(CROWDED) --html demo.html -o demo.txt
+	$(BIN)/aucsched compare $(CROWDED) --objective priority_cores --work-limit 20 --top 1
+	@$(BIN)/aucsched schedule $(CROWDED) --work-limit 20 --html demo.html -o demo.txt
 	@echo
 	@echo "demo.html shows the machine: who starts where, who waits and why. Next:"
 	@echo "    $(BIN)/aucsched explain $(CROWDED) 64"
