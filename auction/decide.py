@@ -5,7 +5,8 @@ columns stay), and whoever imports it. One step:
 
 1. the window: the first jobs of the queue;
 2. those of it that could start now; of jobs that ask for the same no more than could start at once;
-3. reservations for the first jobs that cannot start (``--reserve``);
+3. reservations for jobs that were promised a start, from then on, and for the first jobs that cannot start
+   (``--reserve``);
 4. bids, and the best award by the options' strategy, within the time or work that is left;
 5. reservations for jobs that lost; where the award would delay one of these, bid and award again beside them;
 6. what the award leaves: every job that could start on it starts, in the window and behind it (complete.py);
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +46,8 @@ from .strategies import Cluster
 _FOR_DECIDING = 0.9
 #: Jobs that could start from which on only some of those that ask for the same bid.
 _MANY = 100
+#: Promises that a step keeps, the earliest.
+_MOST_PROMISED = 64
 #: Share of the time that is left for an attempt after which another may follow.
 _FIRST_OF_TWO = 0.5
 
@@ -81,6 +85,7 @@ def decide(
     window: int | None = None,
     mix: Mix | None = None,
     all_bid_up_to: int | None = None,
+    promised: Iterable[Demand] | None = None,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -91,6 +96,7 @@ def decide(
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
         mix: what waits and what runs, where a balance is kept; None: as the whole queue and the state say.
         all_bid_up_to: with more jobs that could start, only some of those that ask alike bid; None: 100.
+        promised: waiting jobs with a promised start, in the window or behind it; None: those of the queue.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -101,24 +107,38 @@ def decide(
     waiting = tuple(islice(jobs, size))
     began = options.clock() if options.began is None else options.began
     many = _MANY if all_bid_up_to is None else all_bid_up_to
+    behind: Iterable[Demand] = jobs
+    first: tuple[Demand, ...] = ()
+    if options.promise != "none":
+        if promised is None:
+            behind = tuple(jobs)
+            promised = (*waiting, *behind)
+        first = _first_promised(promised)
     if not options.balance:
-        return _Step(state, waiting, jobs, options, size, began, many).run()
-    behind = tuple(jobs)
+        return _Step(state, _Waiting(waiting, behind, first), options, size, began, many).run()
+    behind = tuple(behind)
     mix = mix_of(state, (*waiting, *behind)) if mix is None else mix
     free, since = state.columns.free, mix.since
     waits = {demand.job.id: state.now - since[demand.job.id] for demand in waiting if demand.job.id in since}
     balance = balance_of(mix.waiting, waiting, mix.held, free, waits=waits)
-    found = _Step(state, waiting, behind, options, size, began, many, balance).run()
+    found = _Step(state, _Waiting(waiting, behind, first), options, size, began, many, balance).run()
     if found.starts or found.discarded or state.holds:
         return found
     if not balance.is_draining:
         # What no share holds must not keep an empty machine idle.
         drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
-        found = _Step(state, waiting, behind, options, size, began, many, drained).run()
+        found = _Step(state, _Waiting(waiting, behind, first), options, size, began, many, drained).run()
         if found.starts or found.discarded:
             return found
     # Nor what no even part of a job fits: first bids are not all places.
-    return _Step(state, waiting, behind, options, size, began, many).run()
+    return _Step(state, _Waiting(waiting, behind, first), options, size, began, many).run()
+
+
+def _first_promised(waiting: Iterable[Demand]) -> tuple[Demand, ...]:
+    """Return the jobs with a promised start, the earliest promises first; of thousands only the first."""
+    promised = [demand for demand in waiting if demand.job.promised_start is not None]
+    promised.sort(key=lambda demand: demand.job.promised_start or 0.0)
+    return tuple(promised[:_MOST_PROMISED])
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
@@ -151,25 +171,34 @@ def _split(
     return tuple(demands), others
 
 
+class _Waiting(NamedTuple):
+    """The jobs of the window, those behind it, and of both those with a promise, the earliest first."""
+
+    window: tuple[Demand, ...]
+    behind: Iterable[Demand]
+    promised: tuple[Demand, ...]
+
+
 class _Step:
     """One step: its window, its reservations and its attempts."""
 
     def __init__(
         self,
         state: State,
-        window: tuple[Demand, ...],
-        behind: Iterable[Demand],
+        waiting: _Waiting,
         options: StepOptions,
         size: int,
         began: float,
         all_bid_up_to: int,
         balance: Balance | None = None,
     ) -> None:
+        window = waiting.window
         self._state = state
         self._balance = balance
         self._columns = state.columns if balance is None else balance.on(state.columns)
         self._window = window
-        self._behind = behind
+        self._behind = waiting.behind
+        self._promised = waiting.promised
         self._options = options
         self._size = size
         is_timed = options.is_timed
@@ -192,12 +221,16 @@ class _Step:
             later_only=self._balance is not None,
             is_over=lambda: self._is_over(self._deadline),
         )
+        for demand in self._promised:
+            reserved.promise(demand, demand.job.promised_start or 0.0)
         for demand in self._window:
             # No award can let these start: their reservations are known before the auction.
             if demand.job.id in self._bidding:
                 if self._passes_over(demand):
                     continue
                 break
+            if demand.job.id in reserved.asked:
+                continue
             if not self._passes_over(demand) and not reserved.reserve(demand, ()):
                 break
         best = self._auctioned(reserved.guards, share=_FIRST_OF_TWO if reserved.wants_more else 1.0)

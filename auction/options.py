@@ -55,6 +55,8 @@ class StepOptions:
         on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's
             window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
             stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2).
+        promise: ``none`` leaves the starts alone that jobs were promised (``Job.promised_start``); else
+            nothing starts that would put them off.
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
         preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
@@ -76,6 +78,7 @@ class StepOptions:
     work_limit: int | None = None
     part_nodes: int | None = None
     on_timeout: str = "halve"
+    promise: str | None = None
     reserve: int = 0
     seed: int = 0
     preference_table: str = "corrected"
@@ -97,6 +100,10 @@ class StepOptions:
         if self.preference_table != "corrected" and not self.auction.reads_preference_table:
             readers = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.reads_preference_table)
             raise OptionError(f"preference_table: table 5.2 is {readers}'s, {self.model} does not read it")
+        if self.promise not in {None, "plan", "none"}:
+            raise OptionError(
+                f"promise: {self.promise!r} is for simulations; a queue's promises are its jobs'"
+            )
         if self.export and not self.export.endswith(EXPORTS):
             raise OptionError(f"export: {self.export!r} ends in neither {' nor '.join(EXPORTS)}")
 

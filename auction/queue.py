@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand, DemandReader, Ineligible
+from ..cluster.errors import InputError
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
@@ -58,7 +59,13 @@ def queue_of(
     if options.objective == "response":
         # A job that is held stays held: its priority is 0.
         worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
-    jobs = in_order(tuple(worth.values()))
+    if options.promise != "none" and snapshot.time is None:
+        for job in snapshot.jobs:
+            if job.promised_start is not None:
+                raise InputError(
+                    f"job {job.id} was promised a start: a snapshot without time says not when", path="time"
+                )
+    jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     have = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
@@ -75,6 +82,13 @@ def queue_of(
             refusal = demand if isinstance(demand, Refusal) else _ineligible(job, demand)
         refused[job.id] = refusal
     return Queue(jobs=jobs, window=tuple(waiting[:size]), waiting=tuple(waiting), refused=refused)
+
+
+def _promised_first(jobs: tuple[Job, ...], now: float | None, options: StepOptions) -> tuple[Job, ...]:
+    """Return jobs in their order, but first those whose promised start has come."""
+    if options.promise == "none" or now is None:
+        return jobs
+    return tuple(sorted(jobs, key=lambda job: job.promised_start is None or job.promised_start > now))
 
 
 def set_aside(job: str, error: Exception) -> Refusal:

@@ -50,6 +50,25 @@ class Reservations:
         """Whether more jobs are to get a reservation."""
         return len(self.guards) < self._count
 
+    def promise(self, demand: Demand, promised: float) -> float | None:
+        """Reserve for a job that was promised a start, from then on; return its earliest start.
+
+        Others may use its nodes until then. Where it cannot start by then it is reserved as soon as it can;
+        None: nothing that ends lets it start beside the reservations made before. It counts beside the K.
+        """
+        kept = list(self._kept.values())
+        found = Forecast(self._state, (), kept, self._is_over).first(demand.job, demand)
+        self.asked.add(demand.job.id)
+        if found is None:
+            return None
+        earliest, spot = found
+        time = max(earliest, promised)
+        free = Forecast(self._state, (), kept).free_at(time)
+        self.guards = (*self.guards, guard_for(demand.job, self._state.now, time, spot, free, self._kept))
+        self._kept[demand.job.id] = spot
+        self._count += 1
+        return earliest
+
     def reserve(self, demand: Demand, before: Sequence[Start]) -> bool:
         """Reserve for a job that could start later; return whether more are to get one.
 

@@ -58,6 +58,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     work_limit: int | None = None,
     part_nodes: int | None = None,
     on_timeout: str | None = None,
+    promise: str | None = None,
     reserve: int | None = None,
     seed: int | None = None,
     preference_table: str | None = None,
@@ -85,6 +86,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         part_nodes: clusters of more nodes are searched in parts of at most so many (20 000).
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
+        promise: ``none`` to start jobs whatever others were promised (``Job.promised_start``).
         reserve: how many of the first blocked jobs get a reservation (0).
         seed: the solver's (0).
         preference_table: ``corrected`` (default) or ``printed``.

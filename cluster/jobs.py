@@ -303,6 +303,8 @@ class Job:
         submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
         expected_start_time: when another scheduler plans to start it, seconds since the epoch; no award
             depends on it, ``aucsched compare`` shows it.
+        promised_start: by when it runs, as was promised, seconds since the epoch; no award puts it off as
+            long as running jobs keep their limits.
         hold: why the job is held, or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
         speedup: the speedup model of a malleable job, kept as given.
@@ -322,6 +324,7 @@ class Job:
     request: Request
     submit_time: float | None = None
     expected_start_time: float | None = None
+    promised_start: float | None = None
     user: str = ""
     group: str = ""
     account: str = ""
@@ -346,6 +349,7 @@ class Job:
             request: Request,
             submit_time: float | None = None,
             expected_start_time: float | None = None,
+            promised_start: float | None = None,
             user: str = "",
             group: str = "",
             account: str = "",

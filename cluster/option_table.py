@@ -208,8 +208,8 @@ OPTIONS: tuple[Option, ...] = (
         "the log's own waits say.",
         unit="plan|DURATION|auto|none",
         check_text=check_promise,
-        default="none; auto with objective response",
-        readers=(SIMULATE, SWEEP),
+        default="what jobs were promised (promised_start)",
+        other_defaults={SIMULATE: "none; auto with objective response"},
     ),
     _count(
         "reserve",

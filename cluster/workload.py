@@ -62,6 +62,8 @@ class ArrivingJob:
             raise InputError(f"{factor:g} is not above 0", path="gres_run_time_factor")
         if self.job.submit_time is not None:
             raise InputError("given, but arrival_s says when the job comes", path="submit_time")
+        if self.job.promised_start is not None:
+            raise InputError("given, but promises are made as jobs come", path="promised_start")
 
     def run_time_with(self, fewest: int, allocated: int) -> float:
         """Return the run time in seconds with so many gres allocated (Soner, 7.1).

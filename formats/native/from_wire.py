@@ -248,6 +248,7 @@ def build_job(entry: wire.JobWire) -> Job:
         request=_request(entry),
         submit_time=seconds(entry.submit_time, "submit_time"),
         expected_start_time=seconds(entry.expected_start_time, "expected_start_time"),
+        promised_start=seconds(entry.promised_start, "promised_start"),
         user=entry.user,
         group=entry.group,
         account=entry.account,

@@ -79,7 +79,7 @@ _HOSTS: Mapping[str, Iterable[str]] = {
 }
 _TIMES: Mapping[str, Iterable[str]] = {
     "Snapshot": ["time"],
-    "Job": ["submit_time", "expected_start_time"],
+    "Job": ["submit_time", "expected_start_time", "promised_start"],
     "Running": ["end_time"],
     "Reservation": ["start", "end"],
 }
@@ -87,7 +87,7 @@ _TIMES: Mapping[str, Iterable[str]] = {
 _WORKLOAD_NULLS: Mapping[str, Iterable[str]] = {
     "Node": ["free_cores", "free_memory_mib", "free_gres"],
     "License": ["free"],
-    "Job": ["submit_time"],
+    "Job": ["submit_time", "promised_start"],
 }
 _WORKLOAD_SECONDS: Mapping[str, Json] = {
     "arrival_s": {"minimum": 0, "maximum": LARGEST_COUNT},

@@ -125,6 +125,7 @@ def job_members(job: Job) -> dict[str, Any]:
         "time_limit_s": job.time_limit_s,
         "submit_time": written_time(job.submit_time),
         "expected_start_time": written_time(job.expected_start_time),
+        "promised_start": written_time(job.promised_start),
         "user": job.user,
         "group": job.group,
         "account": job.account,

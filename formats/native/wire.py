@@ -76,6 +76,7 @@ class JobWire(_Wire):
     time_limit_s: int | None = None
     submit_time: TimeWire | None = None
     expected_start_time: TimeWire | None = None
+    promised_start: TimeWire | None = None
     user: str = ""
     group: str = ""
     account: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from ...auction.aside import ENDS_THE_STEP, culprit
 from ...auction.check import AwardChecker
@@ -13,6 +14,7 @@ from ...auction.shapes import Backlog, Mix, Shape
 from ...auction.spot import Start
 from ...bidgen.demand import Demand
 from .machine import Machine
+from .promises import Promises
 from .queue import NodeQueue
 
 
@@ -22,13 +24,15 @@ class Auction:
     Args:
         machine: where jobs run.
         options: of each step; a work limit, not a clock, ends it.
+        promise: the starts that are promised; None: none.
     """
 
-    def __init__(self, machine: Machine, options: StepOptions) -> None:
+    def __init__(self, machine: Machine, options: StepOptions, promise: str | None = None) -> None:
         self.wants_more = False
         self.wakeup_s: float | None = None
         self._machine = machine
         self._options = options
+        self.promises = None if promise is None else Promises(machine, promise)
         self._window = options.window
         #: State of the machine and window of the last pass that started nothing.
         self._idle: object = None
@@ -39,13 +43,15 @@ class Auction:
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Run one step."""
         machine, size = self._machine, self._window
+        promised = [] if self.promises is None else self.promises.kept(now, queue)
         mix = self._mix(queue)
         # Priorities may change while nobody comes or goes.
         key = (machine.changes, size, queue.changes, [demand.index for demand in queue.first(size)])
         if key == self._idle:
             self.wants_more = False
             return ()
-        decision = decide(machine.state(now), self._able(queue), self._options, window=size, mix=mix)
+        able = _promised_first(promised, self._able(queue))
+        decision = decide(machine.state(now), able, self._options, window=size, mix=mix, promised=promised)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size
         self._idle = None if decision.starts else key
@@ -81,3 +87,11 @@ class Auction:
         if model.expresses_all:
             return queue
         return (demand for demand in queue if not model.cannot_express(demand.job))
+
+
+def _promised_first(promised: Sequence[Demand], jobs: Iterable[Demand]) -> Iterable[Demand]:
+    """Return jobs in their order, but first those that were promised a start."""
+    if not promised:
+        return jobs
+    known = {demand.index for demand in promised}
+    return chain(promised, (demand for demand in jobs if demand.index not in known))

@@ -14,6 +14,7 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
 from ...cluster.option_table import SIMULATE, read_by
+from ...cluster.promises import NONE, check_promise
 from ...cluster.workload import ClusterWorkload
 from ..own import is_own, own_policy
 from .auction import Auction
@@ -23,6 +24,7 @@ from .kernel import NodePolicy, simulate_nodes
 from .machine import Machine
 from .own import OwnOnNodes
 from .planned import PlannedBackfill
+from .promises import default_promise
 from .queue import MultifactorQueue, NodeQueue, ResponseQueue
 from .result import NodeResult, node_result
 from .select import SELECTIONS
@@ -55,7 +57,8 @@ class NodeOptions:
             blocked job (bf_interval): default 30; 0: in every pass.
         strategy: as in a step.
         balance: as in a step.
-        promise: None or ``none``: nodes make no promises.
+        promise: ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective ``response``, else
+            ``none``.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         failures: outages of nodes that are known beforehand; or
@@ -120,8 +123,8 @@ class NodeOptions:
         """Refuse what an auction would ignore; its other values the step checks."""
         if self.objective == "response" and self.order != "fcfs":
             raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
-        if self.promise not in (None, "none"):
-            raise OptionError(f"--promise {self.promise}: on nodes only none is to be had")
+        if self.promise is not None:
+            check_promise(self.promise)
         if self.on_timeout is not None and step_options(self).is_greedy:
             raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
@@ -206,7 +209,8 @@ def step_options(options: NodeOptions) -> StepOptions:
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
-    return Auction(machine, step_options(options))
+    promise = default_promise(options.objective) if options.promise is None else options.promise
+    return Auction(machine, step_options(options), None if promise == NONE else promise)
 
 
 #: Policy name → what makes it.
@@ -274,4 +278,5 @@ def play(
         order=options.order,
         seconds=time.perf_counter() - began,
         nodes_fail=options.nodes_fail,
+        promises=policy.promises.made if isinstance(policy, Auction) and policy.promises else None,
     )

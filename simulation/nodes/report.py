@@ -38,6 +38,7 @@ def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[st
         "passes": result.record.passes,
         "never_started": _named(result, result.record.never),
         **_failures(result),
+        **_promises(result),
         "metrics": metrics,
     }
 
@@ -54,6 +55,13 @@ def _failures(result: NodeResult) -> dict[str, Any]:
     return {**result.failure_counts(), "lost": _named(result, result.record.lost)}
 
 
+def _promises(result: NodeResult) -> dict[str, Any]:
+    """Return how many promises were made and which were broken, nothing where none were asked for."""
+    if result.promises is None:
+        return {}
+    return {"promises": len(result.promises), "broken_promises": _named(result, result.broken_promises())}
+
+
 def to_node_text(result: NodeResult, name: str) -> str:
     """Return the outcome as a table for people."""
     values = node_metrics(result)
@@ -67,6 +75,11 @@ def to_node_text(result: NodeResult, name: str) -> str:
     if result.nodes_fail:
         counts = result.failure_counts().items()
         lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in counts]
+    if result.promises is not None:
+        broken = result.broken_promises()
+        lines.append(f"{'promises':<22}{len(result.promises):>16}")
+        lines.append(f"{'broken promises':<22}{len(broken):>16}")
+        lines += _listed(result, broken, "starts late")
     lines += _listed(result, result.record.never, "never starts")
     lines += _listed(result, result.record.lost, "is lost")
     return "\n".join(lines) + "\n"
@@ -79,7 +92,11 @@ def _listed(result: NodeResult, reasons: Mapping[int, str], what: str) -> list[s
     if len(named) > _LISTED:
         more = len(named) - _LISTED
         # One job "never starts", many "never start".
-        kind = {"never starts": "that never start", "is lost": "that are lost"}[what]
+        kind = {
+            "never starts": "that never start",
+            "is lost": "that are lost",
+            "starts late": "that start late",
+        }[what]
         lines.append(f"and {more} more jobs {kind}; --format json lists all")
     return lines
 

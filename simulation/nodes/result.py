@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, inf
@@ -17,6 +18,7 @@ from ...topology.tree import Topology
 from ..requests import LARGEST_TIME_S, Requests, Workload
 from ..result import Column, CutShort, Result
 from .machine import Machine
+from .promises import why_broken
 from .record import NodeRun, Played
 
 Counts = NDArray[np.int64]
@@ -34,6 +36,7 @@ class NodeResult(Result):
         played: by place in ``workload``.
         record: the kernel's, with the jobs that can never start and what failures did.
         nodes_fail: failures were asked for, whether or not any came.
+        promises: by job number, the start that was promised; None: no promises were asked for.
     """
 
     cluster: ClusterWorkload
@@ -42,6 +45,7 @@ class NodeResult(Result):
     played: tuple[Played, ...]
     record: NodeRun
     nodes_fail: bool = False
+    promises: Mapping[int, float] | None = None
 
     @property
     def first_s(self) -> float:
@@ -76,6 +80,16 @@ class NodeResult(Result):
             "requeues": self.record.requeues,
             "lost_jobs": len(self.record.lost),
             "lost_core_s": fsum((cut.size * (cut.end - cut.start)).tolist()),
+        }
+
+    def broken_promises(self) -> dict[int, str]:
+        """Return why a job started after its promise, by number."""
+        promises, outages = self.promises or {}, self.record.outages
+        runs = ((one.demand.index, one.start_s) for one in self.played)
+        return {
+            number: why_broken(promises[number], start, outages)
+            for number, start in runs
+            if number in promises and start > promises[number]
         }
 
     @property
@@ -140,6 +154,7 @@ def node_result(
     order: str,
     seconds: float,
     nodes_fail: bool = False,
+    promises: Mapping[int, float] | None = None,
 ) -> NodeResult:
     """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
     played = tuple(record.played.values())
@@ -175,4 +190,5 @@ def node_result(
         played=played,
         record=record,
         nodes_fail=nodes_fail,
+        promises=promises,
     )

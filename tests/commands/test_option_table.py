@@ -29,7 +29,7 @@ from aucsched.models.preference import PREFERENCE_TABLES
 from aucsched.sweeps.axes import AXES
 
 #: The engine resolves these from others when they are asked for.
-RESOLVED = {"max_bids", "max_bids_per_job", "work_limit", "part_nodes", "strategy"}
+RESOLVED = {"max_bids", "max_bids_per_job", "work_limit", "part_nodes", "strategy", "promise"}
 
 
 def parameters(name: str) -> dict[str, click.Option]:
@@ -47,7 +47,7 @@ def test_choices_are_what_the_engine_knows() -> None:
 
 def test_a_step_has_these_options_and_no_others() -> None:
     names = {option.name for option in read_by(STEP)}
-    assert names == {one.name for one in fields(StepOptions)} - {"export", "clock"} | {"preset"}
+    assert names == {one.name for one in fields(StepOptions)} - {"export", "clock", "began"} | {"preset"}
     assert names == set(signature(schedule).parameters) - {"snapshot", "export", "clock"}
 
 

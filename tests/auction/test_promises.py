@@ -1,0 +1,119 @@
+"""Promised starts: no award puts one off, in a step and in simulations of nodes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from support.build import document, snapshot
+
+from aucsched import InputError, OptionError, schedule
+from aucsched.auction.worth import worth_of
+from aucsched.cluster.jobs import Job, Request
+from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.write import snapshot_to_json
+from aucsched.simulation.nodes.policies import NodeOptions, play
+
+NODES = [{"name": "n", "cores": 4, "free_cores": 2}]
+RUNNING = [{"id": "R", "nodes": {"n": {"cores": 2}}, "end_time": "2026-11-20T09:31:40Z"}]
+LONG = {"id": "long", "cores": 2, "time_limit_s": 200}
+SHORT = {"id": "short", "cores": 2, "time_limit_s": 90}
+
+
+def started(*jobs: dict[str, Any], **options: Any) -> list[str]:
+    """Return who starts beside a job that holds half the node for 100 s more."""
+    found = schedule(snapshot(NODES, jobs, running=RUNNING), **options)
+    return sorted(award.job for award in found.started)
+
+
+def wide(promised: str) -> dict[str, Any]:
+    return {"id": "wide", "cores": 4, "time_limit_s": 50, "promised_start": f"2026-11-20T09:{promised}Z"}
+
+
+def test_nothing_starts_that_would_put_a_promise_off() -> None:
+    # When R ends, at 9:31:40, the node is the wide job's: the long one would still run, the short one not.
+    assert started(LONG, wide("31:40")) == []
+    assert started(SHORT, wide("31:40")) == ["short"]
+    assert started(LONG, SHORT, wide("31:40")) == ["short"]
+    # A later promise leaves room for it.
+    assert started(LONG, wide("33:20")) == ["long"]
+    assert started(LONG, wide("33:19")) == []
+
+
+def test_promises_may_be_left_alone_and_are_not_made() -> None:
+    assert started(LONG, wide("31:40"), promise="none") == ["long"]
+    assert started(LONG, wide("31:40"), promise="plan") == []
+    with pytest.raises(OptionError, match="a queue's promises"):
+        started(LONG, promise="2d")
+
+
+def test_a_promise_behind_the_window_is_kept() -> None:
+    assert started(LONG, wide("31:40"), window=1) == []
+
+
+def test_whose_promise_has_come_is_in_the_window_and_first() -> None:
+    late = {"id": "late", "cores": 2, "time_limit_s": 50, "promised_start": "2026-11-20T09:29:00Z"}
+    assert started(LONG, SHORT, late, window=1) == ["late"]
+
+
+def test_a_promise_needs_the_snapshot_s_time() -> None:
+    with pytest.raises(InputError, match="without time"):
+        schedule(snapshot(NODES, [wide("31:40")], time=None))
+
+
+def test_a_promise_travels_through_files() -> None:
+    one = snapshot(NODES, [wide("31:40")])
+    assert parse_snapshot(snapshot_to_json(one).encode()).jobs[0].promised_start == one.jobs[0].promised_start
+    assert document(NODES, [wide("31:40")])["jobs"][0]["promised_start"] == "2026-11-20T09:31:40Z"
+
+
+def test_response_starts_what_a_wait_costs_most() -> None:
+    assert started(LONG, SHORT, objective="response") == ["short"]
+    assert started(LONG, SHORT) == ["long"]
+
+
+def test_worth() -> None:
+    def job(limit: int | None) -> Job:
+        return Job(id="1", priority=1, request=Request(cores=1), time_limit_s=limit)
+
+    assert worth_of(job(10), 0) == worth_of(job(1), 0) == 1_000_000
+    assert worth_of(job(1000), 0) == 10_000
+    # Sixteen times its length of waiting make fifteen and one: the fourth root is 2.
+    assert worth_of(job(1000), 15_000) == 20_000
+    assert worth_of(job(None), 10**6) == worth_of(job(10**9), 0) == 1
+
+
+def crowded(seed: int, jobs: int = 40) -> ClusterWorkload:
+    """Return jobs that crowd 4 nodes; limits are a little to much longer than run times."""
+    rng = random.Random(seed)
+    amount = Resources(cores=4)
+    nodes = [Node(name=f"n{place}", total=amount, free=amount) for place in range(4)]
+    arrival = 0.0
+    made = []
+    for rank in range(jobs):
+        arrival += rng.choice([0, 1, 5, 20])
+        run = rng.choice([3, 10, 40, 100])
+        limit = run * rng.choice([1, 1, 2, 5])
+        request = Request(cores=rng.choice([1, 2, 4, 8, 16]))
+        job = Job(id=str(rank), priority=basic_priority(rank), request=request, time_limit_s=limit)
+        made.append(ArrivingJob(job=job, arrival_s=arrival, run_time_s=run))
+    return ClusterWorkload(name="crowded", nodes=nodes, jobs=made)
+
+
+@pytest.mark.parametrize("promise", ["plan", "30s", None])
+@pytest.mark.parametrize("seed", range(2))
+def test_simulations_keep_every_promise(seed: int, promise: str | None) -> None:
+    options = NodeOptions(policy="aucsched3", strategy="greedy", objective="response", promise=promise)
+    result = play(crowded(seed), options)
+    assert len(result.played) == 40
+    assert result.promises
+    starts = {one.demand.index: one.start_s for one in result.played}
+    assert all(starts[job] <= promised for job, promised in result.promises.items())
+    assert result.broken_promises() == {}
+
+
+def test_without_promises_none_is_made() -> None:
+    assert play(crowded(0), NodeOptions(policy="aucsched3", strategy="greedy")).promises is None
