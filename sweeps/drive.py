@@ -12,6 +12,7 @@ from typing import Any
 from ..cluster.errors import InputError
 from ..formats.binary import is_stream, remove_leftovers
 from .axes import Row
+from .growing import grow
 from .journal import Journal
 from .plan import Plan, Run, Subject
 from .run import FAILED, versions
@@ -93,7 +94,9 @@ def _journal(plan: Plan, outputs: Sequence[Path]) -> Journal:
         if not path.exists() and output.exists() and output.stat().st_size:
             message = f"there is no {path.name} to go on from: remove the file, or give another -o"
             raise InputError(message, file=str(output))
-    return Journal(path, plan.identity(), [run.options for run in plan.runs], versions())
+    told = [run.options for run in plan.runs]
+    grow(path, plan.identity(), told)
+    return Journal(path, plan.identity(), told, versions())
 
 
 class _Tables:

@@ -61,6 +61,7 @@ def parse_schedule(text: bytes) -> Schedule:
             preference=objective.preference,
             bound=objective.bound,
             gap=objective.gap,
+            bound_over_placements=objective.bound_over_placements,
         ),
         started=tuple(map(_award, document.started)),
         pending=tuple(

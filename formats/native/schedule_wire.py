@@ -66,6 +66,7 @@ class ObjectiveWire(_Wire):
     preference: float | None
     bound: float | None
     gap: Annotated[float, msgspec.Meta(ge=0)] | None
+    bound_over_placements: float | None = None
 
 
 class AttemptWire(_Wire):
