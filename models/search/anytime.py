@@ -37,13 +37,14 @@ _ENDLESS = 10**9
 #: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
 #: moves to their share of the time so far, and lasts this long (seconds) at least.
 _MOVES, _FOR_MOVES, _STEP_S = 100, 0.4, 0.02
-#: Such steps before small auctions join in.
-_ONLY_MOVES = 16
-#: From then on, of every so many steps one is a small auction, and of every so many one betters preference.
-_AUCTION_EVERY, _PREFER_EVERY = 4, 16
+#: Such steps before small auctions join in; where a clock counts, the share of the time before that.
+_ONLY_MOVES, _ONLY_MOVES_SHARE = 16, 0.3
+#: From then on, of every so many steps one is a small auction, of every so many one betters preference, of
+#: every so many one looks for the best award of all winners of several.
+_AUCTION_EVERY, _PREFER_EVERY, _MERGE_EVERY = 3, 16, 15
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
 #: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
-_BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_ENTRIES = 12, 3000, 10_000
+_BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
 #: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds an entry takes.
 _MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
 #: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
@@ -52,11 +53,11 @@ _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
 #: the first on.
 _TINY = 64
 _WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
-#: A gap below which HiGHS is given any program whole.
-_NEARLY_PROVED = 1e-4
+#: Gaps below which HiGHS is given more bids than at once, and any program whole.
+_NEAR, _NEARLY_PROVED = 0.01, 1e-4
 #: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
 #: and the seconds that an entry takes: HiGHS looks at no limit before its first relaxation is solved.
-_FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.25, 0.4, 4e-5
+_FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.15, 0.4, 4e-5
 #: Share of the time that is left for a proof of the preference once the sum of weights is proved.
 _FOR_PREFERENCE = 0.1
 #: Steps without a better preference after which a proved award is left as it is.
@@ -153,7 +154,8 @@ class _Contest:
     ) -> None:
         self._packing = packing
         self._limits = limits
-        self._searching = limits.shortened(_FOR_PROGRAM)
+        # What is no model of the papers has nothing left to state at the end.
+        self._searching = limits if state is None else limits.shortened(_FOR_PROGRAM)
         self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
         # Only a model of the papers has to be stated whatever is proved.
         self._is_stated = state is None
@@ -176,7 +178,9 @@ class _Contest:
             self._offer(greedy_by(packing, order))
         # Loading what is compiled takes a while: a clock that runs does not pay for it.
         may_wait = limits.deadline is None
-        self._repacking = Repacking(packing, self._worth, gain, self.award, limits.seed, may_wait=may_wait)
+        self._repacking = Repacking(
+            packing, self._worth, prices.price, self.award, limits.seed, may_wait=may_wait
+        )
         self._search = Search(packing, self._worth, gain, self.award, limits.seed)
         self._offer(self._repacking.award)
 
@@ -232,12 +236,28 @@ class _Contest:
 
     def _step(self, number: int) -> None:
         """Make one step: moves, a small auction, or one about preference."""
-        if self._proved or (number % _PREFER_EVERY == _PREFER_EVERY - 1 and self._has_time):
+        may_prefer = bool(self._worth.preference.any())
+        if self._proved or (may_prefer and number % _PREFER_EVERY == _PREFER_EVERY - 1 and self._has_time):
             self._auctioned(self._search.prefer)
-        elif number >= _ONLY_MOVES and number % _AUCTION_EVERY == 0 and self._has_time:
-            self._auctioned(self._search.improve)
+        elif self._may_auction(number) and number % _MERGE_EVERY == _MERGE_EVERY - 1 and self._has_time:
+            self._auctioned(lambda left_s: self._search.merge(self._repacking.others(), left_s))
+        elif self._may_auction(number) and number % _AUCTION_EVERY == 0 and self._has_time:
+            self._auctioned(self._improve)
         else:
             self._move()
+
+    def _may_auction(self, number: int) -> bool:
+        if self._searching.deadline is None:
+            return number >= _ONLY_MOVES
+        return self._searching.left_s() < (1 - _ONLY_MOVES_SHARE) * self._search_s
+
+    def _improve(self, left_s: float) -> None:
+        """Hold small auctions: one, or where a clock counts for as long as the moves between them last."""
+        self._search.improve(left_s)
+        if self._searching.deadline is not None:
+            end = left_s - _STEP_S * (_AUCTION_EVERY - 1)
+            while (left := self._searching.left_s()) > max(end, self._longest_s):
+                self._search.improve(left)
 
     def _move(self) -> None:
         """Make the moves of one step."""
@@ -260,7 +280,7 @@ class _Contest:
 
     def _auctioned(self, step: Callable[[float], None]) -> None:
         began = self._searching.left_s()
-        self._search.adopt(self.award, self.best)
+        self._search.adopt(self.award, self.best, self._repacking.others())
         step(began)
         self._offer(self._search.award)
         self._longest_s = max(self._longest_s, began - self._searching.left_s())
@@ -271,16 +291,16 @@ class _Contest:
         most = _WHOLE_COUNTED if self._limits.deadline is None else _WHOLE_AT_ONCE
         if number == 0 and len(self._packing) <= most and not self._is_finished(0):
             self._solve_whole(_FIRST_WHOLE)
-        if number == _BETTER_PRICES:
+        if number == _BETTER_PRICES and self._relaxation is None:
             value = self._worth.value
             target = float(value[self.award].sum())
             over = self._over(_FOR_PRICES)
             self._priced(find_prices(self._packing, value, target, _MORE_ROUNDS, over, self._price))
         entries = relaxed_entries(self._packing)
-        after = number - _BETTER_PRICES - entries // _RELAX_ENTRIES - 1
+        after = number - entries // _RELAX_ENTRIES - 1
         if after == 0:
             self._relax(entries)
-        elif after > 0 and after % (1 + entries // _CLIQUES_ENTRIES) == 0:
+        elif after > 0 and after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0:
             self._tighten()
         if number >= _FIRST_WHOLE and number & (number - 1) == 0:
             self._solve_whole(number // 2)
@@ -312,7 +332,11 @@ class _Contest:
         if self._proved or entries > _MOST_ENTRIES or entries * _ENTRY_S > _FOR_RELAXATION * left:
             return
         self._relaxation = Relaxation(self._packing, self._worth.value)
-        self._use(self._relaxation.solve(_FOR_RELAXATION * left))
+        relaxed = self._relaxation.solve(_FOR_RELAXATION * left)
+        if relaxed is not None:
+            # Of the rows alone: cliques are no rows of the moves.
+            self._repacking.guide(relaxed.price)
+        self._use(relaxed)
 
     def _tighten(self) -> None:
         if self._relaxation is not None and not self._relaxation.is_done and not self._proved:
@@ -326,7 +350,6 @@ class _Contest:
             return
         self._bounded(self._in_weights(relaxed.bound))
         self._price = relaxed.price
-        self._repacking.guide(relaxed.gain)
         self._search.guide(relaxed.gain)
         slack = relaxed.bound - float(self._worth.value[self.award].sum())
         # A thousandth of the largest weight more than floats can lose.
@@ -336,9 +359,9 @@ class _Contest:
         """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
         alive = np.union1d(np.flatnonzero(self._alive), self.award)
         gap = 1.0 if self.bound is None else (self.bound - self.best[0]) / max(self.best[0], 1)
+        most = _WHOLE_AT_ONCE if gap > _NEAR else _WHOLE_LATER if gap > _NEARLY_PROVED else len(alive)
         is_settled = self._proved and self._is_liked_best
-        is_large = len(alive) > _WHOLE_LATER and gap > _NEARLY_PROVED
-        if is_large or is_settled or not self._limits.solves:
+        if len(alive) > most or is_settled or not self._limits.solves:
             return
         share = 1.0 if self._searching.is_over() else _FOR_WHOLE
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)
@@ -374,7 +397,7 @@ class _Contest:
 
     def _finish(self) -> None:
         """With the rest of the time, give HiGHS the bids that a better award could hold, or the likeliest."""
-        if self._limits.deadline is None or not len(self._packing):
+        if self._limits.deadline is None or self._limits.is_over() or not len(self._packing):
             return
         if self._proved and self._is_liked_best and self._is_stated:
             return

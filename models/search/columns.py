@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...bidgen.columns import BoolArray, FloatArray, IntArray
 from .moves import (
     BEST,
     BEST_LIKED,
+    COMPLETED,
     COUNTS,
     CYCLE_LENGTH,
+    DEPTH,
+    KEPT,
     LIKED,
     RANDOM,
     THRESHOLDS,
@@ -26,6 +29,8 @@ from .worth import Worth
 _BILLION = 1e9
 #: Sums of weights stay below this, so that floats hold each of them.
 _LARGEST_SUM = 1 << 52
+#: Beyond so many bids no matrix of who excludes whom is made (64 MB): every row is taken as soft.
+_MOST_PAIRED = 8000
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -35,8 +40,11 @@ class Rows:
     Attributes:
         capacity: of each row, shape (rows,).
         indptr, row, amount: bid by bid, shape (bids + 1,), (entries,).
-        by_row, bid, wanted: row by row, the largest amount first, shape (rows + 1,), (entries,).
+        near_at, near: bids that exclude each other through hard rows (moves.py), shape (bids + 1,), (pairs,).
+        by_row, bid, wanted: soft rows row by row, the largest amount first, shape (rows + 1,), (soft
+            entries,).
         row_of: the row of each of those entries.
+        room: of each row's winners, as in ``Shape``.
         own: rows that are no jobs, the first.
     """
 
@@ -44,30 +52,45 @@ class Rows:
     indptr: IntArray
     row: IntArray
     amount: IntArray
+    near_at: IntArray
+    near: IntArray
     by_row: IntArray
     bid: IntArray
     wanted: IntArray
     row_of: IntArray
+    room: IntArray
     own: int
 
-    def shape(self, worth: Worth, warmth: FloatArray) -> Shape:
-        """Return what does not change; ``warmth`` is a share of the largest weight, cycle by cycle."""
+    @property
+    def bid_of(self) -> IntArray:
+        """The bid of each entry."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+    def shape(self, worth: Worth, warmth: FloatArray, anew: IntArray, noise: float) -> Shape:
+        """Return what does not change; ``warmth`` and ``noise`` are shares of the largest weight."""
         weight = _weights(worth)
         bids = len(weight)
-        fits = np.bincount(self.bid[self.wanted > self.capacity[self.row_of]], minlength=bids) == 0
+        largest = float(weight.max(initial=0))
+        too_much = self.bid_of[self.amount > self.capacity[self.row]]
+        fits = np.bincount(too_much, minlength=bids) == 0
         return Shape(
             indptr=self.indptr,
             row=self.row,
             amount=self.amount,
+            near_at=self.near_at,
+            near=self.near,
             by_row=self.by_row,
             bid=self.bid,
             wanted=self.wanted,
+            room=self.room,
             weight=weight,
             liked=np.rint(worth.preference * _BILLION).astype(np.int64),
             own=self.own,
             pool=np.flatnonzero(fits),
             threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
-            warmth=warmth * float(weight.max(initial=0)),
+            warmth=warmth * largest,
+            anew=anew,
+            noise=noise * largest,
         )
 
     def state(self, award: IntArray, shape: Shape, counter: IntArray) -> State:
@@ -78,16 +101,20 @@ class Rows:
         bids, rows = len(self.indptr) - 1, len(self.capacity)
         won = np.zeros(bids, np.int64)
         won[award] = 1
-        bid_of = np.repeat(np.arange(bids), np.diff(self.indptr))
-        mine = won[bid_of] > 0
+        bid_of = self.bid_of
+        mine = np.flatnonzero(won[bid_of])
         used = np.bincount(self.row[mine], weights=self.amount[mine], minlength=rows)
         left = self.capacity - used.astype(np.int64)
         is_short = self.wanted > left[self.row_of]
-        winners = np.flatnonzero(won[self.bid])
-        held = np.bincount(self.row_of[winners], minlength=rows)
-        within = np.arange(len(winners)) - np.repeat(np.cumsum(held) - held, held)
-        holder = np.zeros(len(self.bid), np.int64)
-        holder[self.by_row[self.row_of[winners]] + within] = self.bid[winners]
+        mine = mine[np.argsort(self.row[mine], kind="stable")]
+        held = np.bincount(self.row[mine], minlength=rows)
+        within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
+        holder = np.zeros(int(self.room[-1]), np.int64)
+        holder[self.room[self.row[mine]] + within] = bid_of[mine]
+        near_of = np.repeat(np.arange(bids), np.diff(self.near_at))
+        excluded = np.bincount(self.near[won[near_of] > 0], minlength=bids)
+        # Bids that want more than there is never fit.
+        excluded += ~np.isin(np.arange(bids), shape.pool)
         counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
         counter[LIKED] = counter[BEST_LIKED] = np.asarray(shape.liked)[award].sum()
         return State(
@@ -95,14 +122,22 @@ class Rows:
             place=self.by_row[:-1] + np.bincount(self.row_of[is_short], minlength=rows),
             held=held,
             holder=holder,
-            short=np.bincount(self.bid[is_short], minlength=bids),
+            short=np.bincount(self.bid[is_short], minlength=bids) + excluded,
             won=won,
             best=won.copy(),
+            kept=np.zeros(KEPT * bids, np.int64),
             seen=np.zeros(bids, np.int64),
             candidate=np.zeros(bids, np.int64),
             key=np.zeros(bids),
             out=np.zeros(bids, np.int64),
             into=np.zeros(bids, np.int64),
+            marked=np.zeros(rows, np.int64),
+            branch=np.zeros((DEPTH + 1) * COMPLETED, np.int64),
+            ends=np.zeros(DEPTH + 1, np.int64),
+            begins=np.zeros(DEPTH + 1, np.int64),
+            worth=np.zeros(DEPTH + 1, np.int64),
+            pick=np.zeros(DEPTH + 1, np.int64),
+            found=np.zeros(DEPTH + 1, np.int64),
             counter=counter,
         )
 
@@ -115,19 +150,54 @@ def rows_of(packing: Packing) -> Rows:
     indptr = packing.indptr + np.arange(bids + 1)
     row = np.insert(packing.row, ends, own + packing.job)
     amount = np.insert(packing.amount, ends, 1)
+    capacity = np.append(packing.capacity, np.ones(jobs, np.int64))
     bid = np.repeat(np.arange(bids), np.diff(indptr))
     order = np.lexsort((bid, -amount, row))
+    bidders = np.bincount(row, minlength=own + jobs)
+    is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= _MOST_PAIRED)
+    near_at, near = _near(bid[order], is_hard, bidders)
+    order = order[~is_hard[row[order]]]
+    most = np.where(is_hard, np.minimum(bidders, 1), bidders)
     return Rows(
-        capacity=np.append(packing.capacity, np.ones(jobs, np.int64)),
+        capacity=capacity,
         indptr=indptr,
         row=row,
         amount=amount,
-        by_row=np.concatenate([[0], np.cumsum(np.bincount(row, minlength=own + jobs))]),
+        near_at=near_at,
+        near=near,
+        by_row=np.concatenate([[0], np.cumsum(np.where(is_hard, 0, bidders))]),
         bid=bid[order],
         wanted=amount[order],
         row_of=row[order],
+        room=np.concatenate([[0], np.cumsum(most)]),
         own=own,
     )
+
+
+def _hard_rows(amount: IntArray, capacity: IntArray, bidders: IntArray) -> BoolArray:
+    """Return on which rows no two bids fit together; entries are sorted by row, the largest amount first."""
+    ends = np.cumsum(bidders)
+    pairs = np.flatnonzero(bidders > 1)
+    least = np.zeros(len(capacity), np.int64)
+    least[pairs] = amount[ends[pairs] - 1] + amount[ends[pairs] - 2]
+    # A row of one bid that fits stands in nobody's way; of one that does not, no award has to know.
+    return (least > capacity) | (bidders < 2)  # noqa: PLR2004 - a pair
+
+
+def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArray, IntArray]:
+    """Return which bids exclude each other through hard rows; entries are sorted by row."""
+    count = int(bid.max(initial=-1)) + 1
+    pairs = np.flatnonzero(is_hard & (bidders > 1))
+    if not len(pairs):
+        return np.zeros(count + 1, np.int64), np.zeros(0, np.int64)
+    excludes = np.zeros((count, count), np.bool_)
+    ends = np.cumsum(bidders)
+    for first, end in zip((ends - bidders)[pairs].tolist(), ends[pairs].tolist(), strict=True):
+        mine = bid[first:end]
+        excludes[mine[:, None], mine] = True
+    np.fill_diagonal(excludes, val=False)
+    one, other = np.nonzero(excludes)
+    return np.concatenate([[0], np.cumsum(np.bincount(one, minlength=count))]), other
 
 
 def first_counters(seed: int, cycle: int) -> IntArray:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .moves import COUNTS, CYCLE_LENGTH, THRESHOLDS, Floats, Shape, State, make_moves
+from . import moves
+from .moves import COMPLETED, COUNTS, CYCLE_LENGTH, DEPTH, KEPT, THRESHOLDS, Floats, Shape, State, make_moves
 
 #: Set to ``0``, the loop runs in plain Python also where numba is installed.
 SWITCH = "AUCSCHED_NUMBA"
@@ -27,7 +28,9 @@ _TOLD_AFTER_S = 2.0
 _log = logging.getLogger(__name__)
 _lock = Lock()
 
-Loop = Callable[[Shape, State, Floats, int], None]
+Loop = Callable[[Shape, State, Floats, Floats, int], None]
+#: What the loop calls: compiled with it.
+_PARTS = (moves.let_in, moves.take_out, moves.complete, moves.begin_anew, moves.keep_best, moves.next_cycle)
 
 
 class _Loaded(NamedTuple):
@@ -60,11 +63,14 @@ def _load() -> Loop | None:
         return None
     try:
         import numba  # noqa: PLC0415 - half a second, and an extra
+        from numba.extending import register_jitable  # noqa: PLC0415
     except ImportError:
         return None
     except Exception as error:  # noqa: BLE001 - a numba that does not fit numpy or the machine
         return _without(error)
     try:
+        for part in _PARTS:
+            register_jitable(part)
         loop: Loop = numba.njit(cache=True)(make_moves)
         with _said():
             loop(*_smallest())
@@ -92,7 +98,7 @@ def _said() -> Iterator[None]:
         timer.cancel()
 
 
-def _smallest() -> tuple[Shape, State, Any, int]:
+def _smallest() -> tuple[Shape, State, Any, Any, int]:
     """Return arguments of the types that the search passes: one bid on one row."""
 
     def column(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -105,15 +111,20 @@ def _smallest() -> tuple[Shape, State, Any, int]:
         indptr=column(0, 1),
         row=column(0),
         amount=column(1),
+        near_at=column(0, 0),
+        near=column(),
         by_row=column(0, 1),
         bid=column(0),
         wanted=column(1),
+        room=column(0, 1),
         weight=column(1),
         liked=column(0),
         pool=column(0),
         own=1,
         threshold=real(THRESHOLDS),
         warmth=real(1),
+        anew=column(1),
+        noise=0.5,
     )
     counter = np.zeros(COUNTS, np.int64)
     counter[CYCLE_LENGTH] = 1
@@ -125,14 +136,22 @@ def _smallest() -> tuple[Shape, State, Any, int]:
         short=column(0),
         won=column(0),
         best=column(0),
+        kept=np.zeros(KEPT, np.int64),
         seen=column(0),
         candidate=column(0),
         key=real(1),
         out=column(0),
         into=column(0),
+        marked=column(0),
+        branch=np.zeros((DEPTH + 1) * COMPLETED, np.int64),
+        ends=np.zeros(DEPTH + 1, np.int64),
+        begins=np.zeros(DEPTH + 1, np.int64),
+        worth=np.zeros(DEPTH + 1, np.int64),
+        pick=np.zeros(DEPTH + 1, np.int64),
+        found=np.zeros(DEPTH + 1, np.int64),
         counter=counter,
     )
-    return shape, state, real(1), 1
+    return shape, state, real(1), real(2), 1
 
 
 def main() -> int:

@@ -1,14 +1,16 @@
-"""Ruin and recreate as one loop over plain arrays, made to be compiled (compiled.py) and to run without that.
+"""Exchange and complete, as functions over columns, made to be compiled (compiled.py) and to run without.
 
-A move lets a losing bid in and takes out who stands in its way, or takes out winners around a place; then it
-adds what fits, the most promising first. It stands when it loses nothing, or little while the cycle is warm;
-otherwise it is taken back. After each move no bid fits beside the award.
+A move lets a losing bid in and takes out who stands in its way, at times their neighbours too; then bids that
+fit into what is free are put together anew by a small branch and bound (``complete``), which prices keep
+short: what rows still free could bring bounds every completion. The move stands when it loses nothing, or
+little while its cycle is warm; otherwise it is taken back. After each move no bid fits beside the award.
 
-Why one long function: a bid changes sides for four reasons (room is made, a bid let in, room filled, a move
-taken back), and all of them stand at one place this way, in one loop that stays in registers; parted into
-small functions an earlier version lost most of its speed. Why only indexing, integers and plain sums of
-floats: the same lines then run over lists in plain Python, bit for bit alike. Random numbers are drand48's,
-which never leave 64 bits.
+A row on which no two bids fit together is hard: its bids exclude each other, which ``near`` holds once for
+all rows that a pair shares. On other rows bids are sorted by what they want, with a mark where those begin
+that find enough: only bids between what was left and what is left change.
+
+Why only indexing, integers and plain sums of floats: the same lines then run over lists in plain Python, bit
+for bit alike. Random numbers are drand48's, which never leave 64 bits.
 """
 
 from __future__ import annotations
@@ -25,19 +27,21 @@ Floats: TypeAlias = FloatArray | list[float]
 _FACTOR, _ADDED, _BITS = 25_214_903_917, 11, (1 << 48) - 1
 #: Upper bits that are used, and one over how many numbers they make.
 _UPPER, _UNIT = 17, 1.0 / (1 << 31)
-#: What a shuffled key is at most more than the key, as a share.
-_NOISE = 0.4
 #: Thresholds are drawn from a table of 2¹⁰ of them.
 THRESHOLDS = 1024
-#: In how many of 1024 moves who was taken out comes back only where nobody else fits; who leaves is drawn,
-#: not the least worth.
-_BARRED, _DRAWN = 900, 512
-#: In how many of 1024 moves winners around a place are taken out instead; at least and at most so many.
-_AROUND, _FEWEST, _MOST = 150, 2, 8
+#: Bids of which the most promising is let in; of which one is taken where a cycle begins anew.
+_DRAWN, _DRAWN_ANEW = 3, 6
+#: Draws without a bid that fits after which an award begun anew is filled in order.
+_PATIENCE = 60
+#: In how many of 1024 moves whoever is taken out around a hard or soft row is the one worth least; and
+#: in how many neighbours leave too, at most so many.
+_LEAST, _AROUND, _MOST_AROUND = 512, 96, 3
+#: Bids that are put together anew, branches that are looked at, and bids on a branch, at most.
+COMPLETED, _BRANCHES, DEPTH = 48, 80, 40
+#: Awards at the ends of cycles that are kept.
+KEPT = 8
 #: Places of ``State.counter``.
-RANDOM, TOTAL, LIKED, BEST, BEST_LIKED, MOVE, CYCLE, CYCLE_BEGAN, CYCLE_LENGTH, COUNTS = range(10)
-#: Phases of a move.
-_MAKE_ROOM, _FILL, _TAKE_BACK = range(3)
+RANDOM, TOTAL, LIKED, BEST, BEST_LIKED, MOVE, CYCLE, CYCLE_BEGAN, CYCLE_LENGTH, STAMP, COUNTS = range(11)
 
 
 class Shape(NamedTuple):
@@ -46,25 +50,35 @@ class Shape(NamedTuple):
     Attributes:
         indptr, row, amount: what bid ``i`` takes of which row, shape (bids + 1,), (entries,). A job is
             a row of capacity 1.
-        by_row, bid, wanted: the same row by row, the largest amount first, shape (rows + 1,), (entries,).
+        near_at, near: bids that bid ``i`` excludes through hard rows, shape (bids + 1,), (pairs,).
+        by_row, bid, wanted: soft rows row by row, the largest amount first; hard ones are empty there, shape
+            (rows + 1,), (soft entries,).
+        room: where the winners on each row stand in ``State.holder``, shape (rows + 1,).
         weight, liked: of each bid, shape (bids,).
         pool: bids that fit on the empty machine, shape (pool,).
         own: rows that are no jobs: the first, in the order of nodes.
         threshold: −ln u at 1024 places, ``warmth`` of each cycle in turn, what a move may lose times that.
+        anew: 1 for those cycles that begin with an empty machine, 0 for others.
+        noise: keys are at most so much more than gains.
     """
 
     indptr: Integers
     row: Integers
     amount: Integers
+    near_at: Integers
+    near: Integers
     by_row: Integers
     bid: Integers
     wanted: Integers
+    room: Integers
     weight: Integers
     liked: Integers
     pool: Integers
     own: int
     threshold: Floats
     warmth: Floats
+    anew: Integers
+    noise: float
 
 
 class State(NamedTuple):
@@ -73,13 +87,19 @@ class State(NamedTuple):
     Attributes:
         left: of each row, shape (rows,).
         place: of each row, where in ``bid`` the first stands that wants no more than is left, shape (rows,).
-        held, holder: winners on each row, shape (rows,); who they are, from ``by_row`` on, shape (entries,).
-        short: rows on which a bid finds too little, shape (bids,).
+        held, holder: winners on each row, shape (rows,); who they are, from ``room`` on.
+        short: winners that exclude a bid and soft rows on which it finds too little, shape (bids,); never 0
+            for a bid that is not in the pool.
         won, best: 1 for winners at hand, and of the best award met, shape (bids,).
-        seen: the last move that made a bid a candidate, shape (bids,).
+        kept: the same for awards at the ends of the last cycles, one after another, shape (KEPT × bids,).
+        seen: the last stamp that made a bid a candidate, shape (bids,).
         candidate, key, out, into: room for a move's candidates and their keys, who left, who came, shape
             (bids,).
-        counter: at the places RANDOM to CYCLE_LENGTH.
+        marked: of rows, the last branch that counted them, shape (rows,).
+        branch, ends, begins, worth, pick, found: of ``complete``: bids left to try at each depth, shape
+            (DEPTH × COMPLETED,), where they end and begin, the weight so far, who was taken, shape (DEPTH,),
+            and the best bids found.
+        counter: at the places RANDOM to STAMP.
     """
 
     left: Integers
@@ -89,183 +109,342 @@ class State(NamedTuple):
     short: Integers
     won: Integers
     best: Integers
+    kept: Integers
     seen: Integers
     candidate: Integers
     key: Floats
     out: Integers
     into: Integers
+    marked: Integers
+    branch: Integers
+    ends: Integers
+    begins: Integers
+    worth: Integers
+    pick: Integers
+    found: Integers
     counter: Integers
 
 
-def make_moves(shape: Shape, state: State, promise: Floats, moves: int) -> None:  # noqa: C901, PLR0912, PLR0915 - see the module
+def let_in(chosen: int, shape: Shape, state: State) -> None:
+    """Let a bid in that fits."""
+    row, amount, by_row, bid, wanted, near = (
+        shape.row,
+        shape.amount,
+        shape.by_row,
+        shape.bid,
+        shape.wanted,
+        shape.near,
+    )
+    left, place, held, short = state.left, state.place, state.held, state.short
+    state.won[chosen] = 1
+    for at in range(shape.near_at[chosen], shape.near_at[chosen + 1]):
+        short[near[at]] += 1
+    for at in range(shape.indptr[chosen], shape.indptr[chosen + 1]):
+        here = row[at]
+        now = left[here] - amount[at]
+        left[here] = now
+        state.holder[shape.room[here] + held[here]] = chosen
+        held[here] += 1
+        spot, last = place[here], by_row[here + 1]
+        while spot < last and wanted[spot] > now:
+            short[bid[spot]] += 1
+            spot += 1
+        place[here] = spot
+
+
+def take_out(chosen: int, shape: Shape, state: State, found: int) -> int:
+    """Take a winner out; bids that fit now become candidates, of which ``found`` stand there already."""
+    row, amount, by_row, bid, wanted, near = (
+        shape.row,
+        shape.amount,
+        shape.by_row,
+        shape.bid,
+        shape.wanted,
+        shape.near,
+    )
+    left, place, held, holder, short = state.left, state.place, state.held, state.holder, state.short
+    seen, candidate, stamp = state.seen, state.candidate, state.counter[STAMP]
+    state.won[chosen] = 0
+    for at in range(shape.near_at[chosen], shape.near_at[chosen + 1]):
+        one = near[at]
+        short[one] -= 1
+        if short[one] == 0 and seen[one] != stamp:
+            seen[one] = stamp
+            candidate[found] = one
+            found += 1
+    if seen[chosen] != stamp:
+        seen[chosen] = stamp
+        candidate[found] = chosen
+        found += 1
+    for at in range(shape.indptr[chosen], shape.indptr[chosen + 1]):
+        here = row[at]
+        now = left[here] + amount[at]
+        left[here] = now
+        spot = shape.room[here]
+        last = spot + held[here] - 1
+        while holder[spot] != chosen:
+            spot += 1
+        holder[spot] = holder[last]
+        held[here] -= 1
+        begin, spot = by_row[here], place[here]
+        while spot > begin and wanted[spot - 1] <= now:
+            spot -= 1
+            one = bid[spot]
+            short[one] -= 1
+            if short[one] == 0 and seen[one] != stamp:
+                seen[one] = stamp
+                candidate[found] = one
+                found += 1
+        place[here] = spot
+    return found
+
+
+def complete(count: int, least: int, price: Floats, shape: Shape, state: State) -> int:  # noqa: C901, PLR0912 - one loop, no recursion
+    """Return how many of the first candidates together are worth most and more than ``least``.
+
+    They stand in ``State.found``; −1 where none are worth so much, as far as _BRANCHES branches tell. What
+    rows that candidates could still take are worth at their prices bounds what a branch can add: no bid is
+    worth more than what it pays.
+    """
+    indptr, row, amount, left = shape.indptr, shape.row, shape.amount, state.left
+    branch, ends, begins, worth, pick = state.branch, state.ends, state.begins, state.worth, state.pick
+    marked, counter = state.marked, state.counter
+    for at in range(count):
+        branch[at] = state.candidate[at]
+    begins[0], ends[0], worth[0] = 0, count, 0
+    most, size, depth = least, -1, 0
+    for _ in range(_BRANCHES):
+        counter[STAMP] += 1
+        stamp = counter[STAMP]
+        base = depth * COMPLETED
+        kept, could = begins[depth], 0.0
+        for at in range(begins[depth], ends[depth]):
+            one = branch[base + at]
+            fits = True
+            for entry in range(indptr[one], indptr[one + 1]):
+                if left[row[entry]] < amount[entry]:
+                    fits = False
+                    break
+            if fits:
+                branch[base + kept] = one
+                kept += 1
+                for entry in range(indptr[one], indptr[one + 1]):
+                    here = row[entry]
+                    if marked[here] != stamp:
+                        marked[here] = stamp
+                        could += price[here] * left[here]
+        ends[depth] = kept
+        if begins[depth] >= kept or worth[depth] + could <= most or depth == DEPTH - 1:
+            depth -= 1
+            if depth < 0:
+                break
+            one = pick[depth]
+            for entry in range(indptr[one], indptr[one + 1]):
+                left[row[entry]] += amount[entry]
+            continue
+        one = branch[base + begins[depth]]
+        begins[depth] += 1
+        for entry in range(indptr[one], indptr[one + 1]):
+            left[row[entry]] -= amount[entry]
+        pick[depth] = one
+        now = worth[depth] + shape.weight[one]
+        if now > most:
+            most, size = now, depth + 1
+            for at in range(size):
+                state.found[at] = pick[at]
+        for at in range(begins[depth], kept):
+            branch[base + COMPLETED + at - begins[depth]] = branch[base + at]
+        ends[depth + 1], begins[depth + 1], worth[depth + 1] = kept - begins[depth], 0, now
+        depth += 1
+    while depth > 0:
+        depth -= 1
+        one = pick[depth]
+        for entry in range(indptr[one], indptr[one + 1]):
+            left[row[entry]] += amount[entry]
+    return size
+
+
+def begin_anew(random: int, gain: Floats, shape: Shape, state: State) -> int:  # noqa: C901 - one loop after another
+    """Take everybody out and fill the empty machine, the promising first; return the next random number."""
+    pool, short, won, counter = shape.pool, state.short, state.won, state.counter
+    counter[STAMP] += 1
+    for one in range(len(won)):
+        if won[one]:
+            take_out(one, shape, state, 0)
+            counter[STAMP] += 1
+    in_pool, missed = len(pool), 0
+    while missed < _PATIENCE:
+        chosen = -1
+        for _ in range(_DRAWN_ANEW):
+            random = (random * _FACTOR + _ADDED) & _BITS
+            one = pool[(random >> _UPPER) % in_pool]
+            if short[one] == 0 and not won[one] and (chosen < 0 or gain[one] > gain[chosen]):
+                chosen = one
+        if chosen < 0:
+            missed += 1
+        else:
+            missed = 0
+            let_in(chosen, shape, state)
+    for at in range(in_pool):
+        if short[pool[at]] == 0 and not won[pool[at]]:
+            let_in(pool[at], shape, state)
+    total, liked = 0, 0
+    for one in range(len(won)):
+        if won[one]:
+            total += shape.weight[one]
+            liked += shape.liked[one]
+    counter[TOTAL], counter[LIKED] = total, liked
+    return random
+
+
+def keep_best(shape: Shape, state: State) -> None:
+    """Remember the award at hand where it is the best one met."""
+    counter, won, best = state.counter, state.won, state.best
+    total, liked = counter[TOTAL], counter[LIKED]
+    if total > counter[BEST] or (total == counter[BEST] and liked > counter[BEST_LIKED]):
+        counter[BEST], counter[BEST_LIKED] = total, liked
+        for one in range(len(shape.weight)):
+            best[one] = won[one]
+
+
+def next_cycle(random: int, move: int, gain: Floats, shape: Shape, state: State) -> int:
+    """Keep the award at hand, and begin the next cycle; return the next random number."""
+    counter, bids = state.counter, len(state.won)
+    slot = counter[CYCLE] % KEPT * bids
+    for one in range(bids):
+        state.kept[slot + one] = state.won[one]
+    counter[CYCLE_BEGAN] = move
+    counter[CYCLE] += 1
+    turn = counter[CYCLE] % len(shape.warmth)
+    if turn == 0:
+        counter[CYCLE_LENGTH] *= 2
+    if shape.anew[turn]:
+        random = begin_anew(random, gain, shape, state)
+        keep_best(shape, state)
+    return random
+
+
+def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a move from its first to its last step
     """Make so many moves; the state is changed in place.
 
     Args:
         shape: bids and rows; the pool is not empty.
         state: an award beside which nothing fits.
-        promise: keys of each bid by which room is filled, not negative, all bids' first key first, shape
-            (keys × bids,). Bids are let in by the first key.
+        gain: what each bid is worth beyond what it pays at the prices, never above 0, shape (bids,).
+        price: of a unit of each row, in units of weight, shape (rows,).
         moves: how many.
     """
-    indptr, row, amount, by_row, bid, wanted, weight, liked, pool, own, threshold, warmth = shape
-    left, place, held, holder, short, won, best, seen, candidate, key, out, into, counter = state
-    random, total, total_liked = counter[RANDOM], counter[TOTAL], counter[LIKED]
-    bids, in_pool, keys, cycles = len(won), len(pool), len(promise) // len(won), len(warmth)
+    indptr, row, amount, weight, liked = shape.indptr, shape.row, shape.amount, shape.weight, shape.liked
+    left, held, holder, short, won = state.left, state.held, state.holder, state.short, state.won
+    candidate, key, out, into, counter = state.candidate, state.key, state.out, state.into, state.counter
+    pool, in_pool, own, cycles = shape.pool, len(shape.pool), shape.own, len(shape.warmth)
+    random = counter[RANDOM]
     for move in range(counter[MOVE] + 1, counter[MOVE] + moves + 1):
         if move - counter[CYCLE_BEGAN] > counter[CYCLE_LENGTH]:
-            counter[CYCLE_BEGAN] = move
-            counter[CYCLE] += 1
-            if counter[CYCLE] % cycles == 0:
-                counter[CYCLE_LENGTH] *= 2
-        cycle = counter[CYCLE] % cycles
-        warm = warmth[cycle] * (1.0 - (move - counter[CYCLE_BEGAN]) / counter[CYCLE_LENGTH])
-        random = (random * _FACTOR + _ADDED) & _BITS
-        is_barred = (random >> _UPPER) % 1024 < _BARRED
-        random = (random * _FACTOR + _ADDED) & _BITS
-        is_drawn = (random >> _UPPER) % 1024 < _DRAWN
-        random = (random * _FACTOR + _ADDED) & _BITS
-        first_key = ((random >> _UPPER) % keys) * bids
-        random = (random * _FACTOR + _ADDED) & _BITS
-        is_around = (random >> _UPPER) % 1024 < _AROUND and own > 0
-        random = (random * _FACTOR + _ADDED) & _BITS
-        admitted, entry, end, centre, near, leave = -1, 0, 0, 0, 0, 0
-        if is_around:
-            centre = (random >> _UPPER) % own
+            random = next_cycle(random, move, gain, shape, state)
+        share = 1.0 - (move - counter[CYCLE_BEGAN]) / counter[CYCLE_LENGTH]
+        warm = shape.warmth[counter[CYCLE] % cycles] * share
+        # The most promising of a few losers.
+        admitted = -1
+        for _ in range(_DRAWN):
             random = (random * _FACTOR + _ADDED) & _BITS
-            leave = _FEWEST + (random >> _UPPER) % (_MOST - _FEWEST + 1)
-        else:
-            # The more promising of two bids, or the one of them that has not won.
-            admitted = pool[(random >> _UPPER) % in_pool]
-            random = (random * _FACTOR + _ADDED) & _BITS
-            other = pool[(random >> _UPPER) % in_pool]
-            if won[admitted] or (not won[other] and promise[other] > promise[admitted]):
-                admitted = other
-            if won[admitted]:
-                continue
-            entry, end = indptr[admitted], indptr[admitted + 1]
-        left_out, came, found, undone = 0, 0, 0, 0
-        lost, lost_liked = 0, 0
-        phase = _MAKE_ROOM
-        while True:
-            # Who leaves or comes next.
-            chosen, sign = -1, -1
-            if phase == _MAKE_ROOM:
-                while entry < end and left[row[entry]] >= amount[entry]:
-                    entry += 1
-                if entry < end:
-                    begin, holders = by_row[row[entry]], held[row[entry]]
+            one = pool[(random >> _UPPER) % in_pool]
+            if not won[one] and (admitted < 0 or gain[one] > gain[admitted]):
+                admitted = one
+        if admitted < 0:
+            continue
+        random = (random * _FACTOR + _ADDED) & _BITS
+        takes_least = (random >> _UPPER) % 1024 < _LEAST
+        random = (random * _FACTOR + _ADDED) & _BITS
+        around = 0
+        if (random >> _UPPER) % 1024 < _AROUND:
+            around = 1 + (random >> _UPPER) // 1024 % _MOST_AROUND
+        counter[STAMP] += 1
+        found, left_out, came = 0, 0, 0
+        lost, lost_liked = -weight[admitted], -liked[admitted]
+        # Room for it.
+        for entry in range(indptr[admitted], indptr[admitted + 1]):
+            here = row[entry]
+            while left[here] < amount[entry]:
+                begin, holders = shape.room[here], held[here]
+                chosen = holder[begin]
+                if holders > 1:
                     random = (random * _FACTOR + _ADDED) & _BITS
-                    chosen, sign = holder[begin + (random >> _UPPER) % holders], 1
-                    if not is_drawn:
+                    chosen = holder[begin + (random >> _UPPER) % holders]
+                    if takes_least:
                         for at in range(begin, begin + holders):
                             if weight[holder[at]] < weight[chosen]:
                                 chosen = holder[at]
-                elif is_around:
-                    # Rows left and right of the centre in turn, ever farther.
-                    while leave > 0 and near < 2 * own:
-                        here = centre + (near + 1) // 2 * (1 - 2 * (near % 2))
-                        if 0 <= here < own and held[here] > 0:
-                            chosen, sign = holder[by_row[here]], 1
-                            break
-                        near += 1
-                    leave -= 1
-                    if chosen < 0:
-                        phase = _FILL
-                        continue
-                else:
-                    chosen, phase = admitted, _FILL
-            elif phase == _FILL:
-                kept, most = 0, -1.0
-                for at in range(found):
-                    one = candidate[at]
-                    if short[one] == 0 and not won[one]:
-                        candidate[kept], key[kept] = one, key[at]
-                        if key[at] > most:
-                            chosen, most = one, key[at]
-                        kept += 1
-                found = kept
-                if chosen < 0 and is_barred:
-                    # Who left may come back into what nobody else could use.
-                    is_barred = False
-                    for at in range(left_out):
-                        candidate[found], key[found] = out[at], promise[first_key + out[at]]
-                        found += 1
-                    continue
-                if chosen < 0:
-                    random = (random * _FACTOR + _ADDED) & _BITS
-                    stands = lost < 0
-                    if lost == 0:
-                        stands = lost_liked <= 0
-                    elif lost > 0:
-                        stands = lost <= warm * threshold[(random >> _UPPER) % THRESHOLDS]
-                    if stands:
-                        total -= lost
-                        total_liked -= lost_liked
-                        if total > counter[BEST] or (
-                            total == counter[BEST] and total_liked > counter[BEST_LIKED]
-                        ):
-                            counter[BEST], counter[BEST_LIKED] = total, total_liked
-                            for one in range(bids):
-                                best[one] = won[one]
-                        break
-                    phase = _TAKE_BACK
-            if phase == _TAKE_BACK:
-                if undone < came:
-                    chosen, sign = into[undone], 1
-                elif undone < came + left_out:
-                    chosen = out[undone - came]
-                else:
-                    break
-                undone += 1
-            elif sign > 0:
+                found = take_out(chosen, shape, state, found)
                 out[left_out] = chosen
                 left_out += 1
                 lost += weight[chosen]
                 lost_liked += liked[chosen]
-            else:
-                into[came] = chosen
+        let_in(admitted, shape, state)
+        if around > 0 and own > 0 and indptr[admitted + 1] > indptr[admitted]:
+            # Winners on rows left and right of one of its own in turn, ever farther.
+            random = (random * _FACTOR + _ADDED) & _BITS
+            entries = indptr[admitted + 1] - indptr[admitted]
+            centre, near = row[indptr[admitted] + (random >> _UPPER) % entries], 0
+            while around > 0 and near < 2 * own and centre < own:
+                here = centre + (near + 1) // 2 * (1 - 2 * (near % 2))
+                near += 1
+                if 0 <= here < own and held[here] > 0:
+                    chosen = holder[shape.room[here]]
+                    if chosen != admitted:
+                        found = take_out(chosen, shape, state, found)
+                        out[left_out] = chosen
+                        left_out += 1
+                        lost += weight[chosen]
+                        lost_liked += liked[chosen]
+                        around -= 1
+        # Candidates that fit beside it, the most promising first.
+        kept = 0
+        for at in range(found):
+            one = candidate[at]
+            if short[one] == 0 and not won[one]:
+                random = (random * _FACTOR + _ADDED) & _BITS
+                candidate[kept] = one
+                key[kept] = gain[one] + shape.noise * ((random >> _UPPER) * _UNIT)
+                kept += 1
+        found = kept
+        first = min(found, COMPLETED)
+        for at in range(first):
+            most = at
+            for other in range(at + 1, found):
+                if key[other] > key[most]:
+                    most = other
+            candidate[at], candidate[most] = candidate[most], candidate[at]
+            key[at], key[most] = key[most], key[at]
+        random = (random * _FACTOR + _ADDED) & _BITS
+        may_lose = int(warm * shape.threshold[(random >> _UPPER) % THRESHOLDS])
+        least = lost - may_lose - 1
+        size = complete(first, least, price, shape, state)
+        if size < 0 and least < 0:
+            size = 0
+        if size >= 0:
+            for at in range(size):
+                into[came] = state.found[at]
                 came += 1
-                lost -= weight[chosen]
-                lost_liked -= liked[chosen]
-            # It does so; on each of its rows, only bids between what was left and what is left now change.
-            if sign < 0:
-                won[chosen] = 1
-                for at in range(indptr[chosen], indptr[chosen + 1]):
-                    here = row[at]
-                    now = left[here] - amount[at]
-                    left[here] = now
-                    holder[by_row[here] + held[here]] = chosen
-                    held[here] += 1
-                    spot, last = place[here], by_row[here + 1]
-                    while spot < last and wanted[spot] > now:
-                        short[bid[spot]] += 1
-                        spot += 1
-                    place[here] = spot
-            else:
-                won[chosen] = 0
-                if is_barred and phase == _MAKE_ROOM:
-                    seen[chosen] = move
-                for at in range(indptr[chosen], indptr[chosen + 1]):
-                    here = row[at]
-                    now = left[here] + amount[at]
-                    left[here] = now
-                    begin = by_row[here]
-                    spot = begin
-                    while holder[spot] != chosen:
-                        spot += 1
-                    held[here] -= 1
-                    holder[spot] = holder[begin + held[here]]
-                    spot = place[here]
-                    while spot > begin and wanted[spot - 1] <= now:
-                        spot -= 1
-                        one = bid[spot]
-                        short[one] -= 1
-                        if short[one] == 0 and seen[one] != move and phase == _MAKE_ROOM:
-                            seen[one] = move
-                            random = (random * _FACTOR + _ADDED) & _BITS
-                            noise = 1.0 + _NOISE * ((random >> _UPPER) * _UNIT)
-                            candidate[found], key[found] = one, promise[first_key + one] * noise
-                            found += 1
-                    place[here] = spot
-    counter[RANDOM], counter[TOTAL], counter[LIKED] = random, total, total_liked
+                let_in(state.found[at], shape, state)
+            for at in range(found):
+                if short[candidate[at]] == 0 and not won[candidate[at]]:
+                    into[came] = candidate[at]
+                    came += 1
+                    let_in(candidate[at], shape, state)
+            for at in range(came):
+                lost -= weight[into[at]]
+                lost_liked -= liked[into[at]]
+        if size >= 0 and (lost != 0 or lost_liked <= 0 or may_lose > 0):
+            counter[TOTAL] -= lost
+            counter[LIKED] -= lost_liked
+            keep_best(shape, state)
+            continue
+        for at in range(came):
+            take_out(into[at], shape, state, 0)
+        counter[STAMP] += 1
+        take_out(admitted, shape, state, 0)
+        for at in range(left_out):
+            let_in(out[at], shape, state)
+    counter[RANDOM] = random
     counter[MOVE] += moves

@@ -9,15 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
-from ..solve.solver import IntegerProgram, SolverOptions, solve
+from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
 from .packing import Packing
 from .worth import Worth
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
-_MOST_BIDS = 250
+_MOST_BIDS = 400
 _NODES, _CHECKS = 20, 12
-#: Sizes of neighbourhoods: winners that are freed.
-_SMALLEST, _LARGEST = 3, 16
+#: Sizes of neighbourhoods, winners that are freed: the least, at first the most, and by what factors that
+#: grows where a solve is proved and shrinks where it is not.
+_SMALLEST, _REACH, _GROWS, _SHRINKS = 3, 16.0, 1.1, 0.75
+#: Neighbourhoods of an award without a better one after which another award is tried.
+_PATIENCE = 40
 
 
 class Search:
@@ -28,17 +31,25 @@ class Search:
         self._worth = worth
         self._gain = gain
         self._rng = np.random.default_rng(seed)
-        self._size = _SMALLEST + 4
+        self._reach, self._since = _REACH, 0
+        self._others: list[IntArray] = []
+        self._by_row = packing.by_row()
         self._jobs = int(packing.job.max(initial=-1)) + 1
         self._place = packing.places()
-        self.award = np.sort(start)
-        self.award = self._filled(self.award)
-        self.best = worth.of(self.award)
+        award = self._filled(np.sort(start))
+        self.award, self.best = award, worth.of(award)
+        self._at_hand, self._value = self.award, self.best
 
-    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the one at hand."""
+    def adopt(self, award: IntArray, value: tuple[int, float], others: list[IntArray]) -> None:
+        """Go on from an award that is better than the best; ``others`` are awards to try besides."""
+        self._others = others
         if value > self.best:
             self.award, self.best = award, value
+            self._at_hand, self._value, self._since = award, value, 0
+
+    def _go_on_from(self, award: IntArray) -> None:
+        self._at_hand, self._since = award, 0
+        self._value = self._worth.of(award)
 
     def guide(self, gain: FloatArray) -> None:
         """Prefer bids by another gain."""
@@ -48,8 +59,10 @@ class Search:
         """Free winners around a place or in the way of a loser, and auction what is free."""
         if not len(self._packing):
             return
-        freed = self._around_loser() if self._rng.random() < 0.6 else self._around_place()  # noqa: PLR2004
-        kept = np.setdiff1d(self.award, freed, assume_unique=True)
+        if self._since >= _PATIENCE:
+            self._go_on_from(self._filled(np.sort(self._another())))
+        freed = self._neighbourhood()
+        kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
         bids = self._candidates(kept, freed, left)
         if len(bids) <= len(freed):
@@ -57,15 +70,46 @@ class Search:
         program = self._packing.program(bids, left)
         small = self._worth.preference[bids].max(initial=1.0) * max(1, len(freed)) * 4
         objective = self._worth.value[bids] + self._worth.preference[bids] / small
-        found = self._solved(program, objective, bids, freed, left_s)
+        found, is_proved = self._solved(program, objective, bids, freed, left_s)
+        self._reach = max(self._reach * (_GROWS if is_proved else _SHRINKS), _SMALLEST)
+        self._reach = min(self._reach, max(len(self._at_hand), _SMALLEST))
         self._accept(kept, found)
+
+    def merge(self, awards: list[IntArray], left_s: float) -> None:
+        """Look for the best award of winners of several awards, as many as make a small program."""
+        bids = self.award
+        for award in awards:
+            more = np.union1d(bids, award)
+            if len(more) > _MOST_BIDS:
+                break
+            bids = more
+        if len(bids) == len(self.award):
+            return
+        program = self._packing.program(bids, self._packing.capacity)
+        found, _ = self._solved(program, self._worth.value[bids], bids, self.award, left_s)
+        self._at_hand, self._value = self.award, self.best
+        self._accept(self.award[:0], found)
+
+    def _another(self) -> IntArray:
+        """Return the best award or another one, in turn."""
+        choices = [self.award, *self._others]
+        return choices[int(self._rng.integers(len(choices)))]
+
+    def _neighbourhood(self) -> IntArray:
+        """Return winners to free: in the way of a loser, around a place, or that bid for the same things."""
+        drawn = self._rng.random()
+        size = int(self._reach * (1 + self._rng.random()) / 2)
+        if drawn < 0.4:  # noqa: PLR2004 - a share
+            return self._around_loser(size)
+        return self._around_place(size) if drawn < 0.7 else self._related(size)  # noqa: PLR2004 - a share
 
     def prefer(self, left_s: float) -> None:
         """Place some of the winners anew, all of them, where they are liked better."""
         if not len(self._packing):
             return
-        freed = self._around_place()
-        kept = np.setdiff1d(self.award, freed, assume_unique=True)
+        self._at_hand, self._value = self.award, self.best
+        freed = self._around_place(int(self._rng.integers(_SMALLEST, int(_REACH) + 1)))
+        kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
         mine = np.zeros(self._jobs, np.bool_)
         mine[self._packing.job[freed]] = True
@@ -76,13 +120,13 @@ class Search:
         pairs = zip(bids.tolist(), self._packing.job[bids].tolist(), strict=True)
         bids = np.array([bid for bid, job in pairs if self._worth.weights[bid] == own[job]], np.int64)
         program = self._packing.program(bids, left, must=np.ones(len(bids), np.bool_))
-        found = self._solved(program, self._worth.preference[bids], bids, freed, left_s)
+        found, _ = self._solved(program, self._worth.preference[bids], bids, freed, left_s)
         self._accept(kept, found)
 
     def _solved(
         self, program: IntegerProgram, objective: FloatArray, bids: IntArray, freed: IntArray, left_s: float
-    ) -> IntArray:
-        """Return the bids that win a small auction, those freed when nothing better is found."""
+    ) -> tuple[IntArray, bool]:
+        """Return the bids that win a small auction, ``freed`` where none are better, and whether proved."""
         start = np.isin(bids, freed).astype(np.float64)
         options = SolverOptions(
             time_limit_s=left_s,
@@ -91,52 +135,83 @@ class Search:
             extra={"mip_max_nodes": _NODES, "mip_max_improving_sols": 40},
         )
         report = solve(program.maximising(objective), options, start)
-        return freed if report.values is None else bids[report.values > 0.5]  # noqa: PLR2004 - 0/1 values
+        found = freed if report.values is None else bids[report.values > 0.5]  # noqa: PLR2004 - 0/1 values
+        return found, report.status is SolverStatus.OPTIMAL
 
     def _accept(self, kept: IntArray, found: IntArray) -> None:
-        """Take an award that is not worse, and draw the size of the next neighbourhood."""
+        """Take an award that is not worse."""
         award = self._filled(np.sort(np.concatenate([kept, found])))
         value = self._worth.of(award)
-        if value >= self.best and (self._packing.use(award) <= self._packing.capacity).all():
+        self._since += 1
+        if value < self._value or not (self._packing.use(award) <= self._packing.capacity).all():
+            return
+        if value > self._value:
+            self._since = 0
+        self._at_hand, self._value = award, value
+        if value >= self.best:
             self.award, self.best = award, value
-        self._size = int(self._rng.integers(_SMALLEST, _LARGEST + 1))
 
-    def _around_place(self) -> IntArray:
+    def _around_place(self, size: int) -> IntArray:
         """Return winners that stand nearest to a random place."""
-        if not len(self.award):
-            return self.award
-        centre = self._place[self.award[self._rng.integers(len(self.award))]]
-        return self._nearest(self.award, centre, self._size)
+        award = self._at_hand
+        if not len(award):
+            return award
+        centre = self._place[award[self._rng.integers(len(award))]]
+        return self._nearest(award, centre, size)
+
+    def _related(self, size: int) -> IntArray:
+        """Return winners that stand in the way of bids that others of them stand in the way of."""
+        packing, award = self._packing, self._at_hand
+        if not len(award):
+            return award
+        entries = packing.entries(award)
+        length = packing.indptr[award + 1] - packing.indptr[award]
+        holders, rows = np.repeat(np.arange(len(award)), length), packing.row[entries]
+        freed = np.zeros(len(award), np.bool_)
+        freed[self._rng.integers(len(award))] = True
+        for _ in range(4 * size):
+            one = award[self._rng.choice(np.flatnonzero(freed))]
+            mine = packing.row[packing.indptr[one] : packing.indptr[one + 1]]
+            if not len(mine) or freed.sum() >= size:
+                break
+            rivals, _ = self._by_row.of(int(self._rng.choice(mine)))
+            rival = int(self._rng.choice(rivals))
+            wanted = np.zeros(len(packing.capacity), np.bool_)
+            wanted[packing.row[packing.indptr[rival] : packing.indptr[rival + 1]]] = True
+            freed[holders[wanted[rows]]] = True
+        found: IntArray = award[np.flatnonzero(freed)]
+        return found
 
     def _nearest(self, bids: IntArray, centre: int, count: int) -> IntArray:
         distance = np.abs(self._place[bids] - centre) + self._rng.random(len(bids))
         return np.sort(bids[np.argsort(distance, kind="stable")[:count]])
 
-    def _around_loser(self) -> IntArray:
+    def _around_loser(self, size: int) -> IntArray:
         """Return the winners in the way of a losing job's good bid, and some nearby."""
+        award = self._at_hand
         won = np.zeros(self._jobs, np.bool_)
-        won[self._packing.job[self.award]] = True
+        won[self._packing.job[award]] = True
         losers = np.flatnonzero(~won[self._packing.job])
-        if not len(losers) or not len(self.award):
-            return self._around_place()
+        if not len(losers) or not len(award):
+            return self._around_place(size)
         # The best of a few at random: promising at the prices, but not always the same.
         few = losers[self._rng.integers(len(losers), size=min(12, len(losers)))]
         bid = int(few[np.argmax(self._gain[few])])
         mine = self._packing.entries(np.array([bid]))
         rows = np.zeros(len(self._packing.capacity), np.bool_)
-        left = self._packing.capacity - self._packing.use(self.award)
+        left = self._packing.capacity - self._packing.use(award)
         short = mine[self._packing.amount[mine] > left[self._packing.row[mine]]]
         rows[self._packing.row[short]] = True
-        entries = self._packing.entries(self.award)
-        length = self._packing.indptr[self.award + 1] - self._packing.indptr[self.award]
-        holder = np.repeat(np.arange(len(self.award)), length)
-        touches = np.zeros(len(self.award), np.bool_)
+        entries = self._packing.entries(award)
+        length = self._packing.indptr[award + 1] - self._packing.indptr[award]
+        holder = np.repeat(np.arange(len(award)), length)
+        touches = np.zeros(len(award), np.bool_)
         touches[holder[rows[self._packing.row[entries]]]] = True
-        blocking = self.award[touches]
-        if len(blocking) >= _LARGEST:
-            return np.sort(self._rng.permutation(blocking)[:_LARGEST])
-        others = max(0, self._size - len(blocking))
-        more = self._nearest(self.award[~touches], int(self._place[bid]), others)
+        blocking = award[touches]
+        if len(blocking) >= max(size, int(_REACH)):
+            return np.sort(self._rng.permutation(blocking)[: max(size, int(_REACH))])
+        others = max(0, size - len(blocking))
+        more = self._nearest(award[~touches], int(self._place[bid]), others)
         return np.sort(np.concatenate([blocking, more]))
 
     def _candidates(self, kept: IntArray, freed: IntArray, left: IntArray) -> IntArray:
@@ -150,7 +225,7 @@ class Search:
         if len(bids) <= _MOST_BIDS:
             return np.union1d(bids, freed)
         # At the same prices the same bids would come again: a little noise lets others in.
-        noise = self._rng.random(len(bids)) * dislike[bids].std() * self._rng.choice([0.0, 0.5, 1.5])
+        noise = self._rng.random(len(bids)) * dislike[bids].std() * self._rng.choice([0.0, 0.05, 0.2])
         best = bids[np.argsort(dislike[bids] + noise, kind="stable")[:_MOST_BIDS]]
         return np.union1d(best, freed)
 

@@ -15,14 +15,15 @@ import numpy as np
 from ...bidgen.columns import FloatArray, IntArray
 from .columns import first_counters, rows_of
 from .compiled import Loop, compiled_loop, is_loaded
-from .moves import BEST, BEST_LIKED, Floats, Shape, State, make_moves
+from .moves import BEST, BEST_LIKED, KEPT, Floats, Shape, State, make_moves
 from .packing import Packing
 from .worth import Worth
 
 #: Moves of the first cycle.
 _FIRST_CYCLE = 1000
-#: What a move may lose at the beginning of a cycle, as a share of the largest weight, cycle after cycle.
-_WARMTH = (0.005, 0.015, 0.035)
+#: What a move may lose at the beginning of a cycle, as a share of the largest weight, cycle after cycle;
+#: which cycles begin with an empty machine; by how much keys are shuffled, as a share of the largest weight.
+_WARMTH, _ANEW, _NOISE = (0.01, 0.02), (1, 1), 0.01
 #: Moves between two looks at the clock, compiled and not.
 _CHUNK, _PLAIN_CHUNK = 100, 10
 #: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it takes
@@ -64,7 +65,7 @@ class Repacking:
         self,
         packing: Packing,
         worth: Worth,
-        gain: FloatArray,
+        price: FloatArray,
         start: IntArray,
         seed: int,
         *,
@@ -75,11 +76,12 @@ class Repacking:
         self._worth = worth
         self._may_wait = may_wait
         self._rows = rows_of(packing)
-        self._arrays = self._rows.shape(worth, np.array(_WARMTH))
+        self._arrays = self._rows.shape(worth, np.array(_WARMTH), np.array(_ANEW), _NOISE)
         self._form: _Form | None = None
+        self._has_state = False
         self.award = start
         self.best = worth.of(start)
-        self.guide(gain)
+        self.guide(price)
         self._begin(start, first_counters(seed, _FIRST_CYCLE))
 
     @property
@@ -103,14 +105,30 @@ class Repacking:
             self.award, self.best = award, value
             self._begin(award, np.array(self._state.counter))
 
-    def guide(self, gain: FloatArray) -> None:
-        """Prefer bids by another gain: mostly by what they are worth for what they cost at its prices."""
-        value = self._worth.value
+    def others(self) -> list[IntArray]:
+        """Return the awards at the ends of the last cycles, the best first, each once."""
+        bids = len(self._packing)
+        kept = np.asarray(self._state.kept).reshape(KEPT, bids)
+        awards = {one.tobytes(): one for one in (np.flatnonzero(row) for row in kept) if len(one)}
+        return sorted(awards.values(), key=self._worth.of, reverse=True)
+
+    def guide(self, price: FloatArray) -> None:
+        """Prefer bids by other prices of the packing's rows, in units of ``Worth.value``.
+
+        A job costs what its best bid gains: then no bid is worth more than it pays.
+        """
+        packing, value = self._packing, self._worth.value
+        weight = np.asarray(self._arrays.weight)
+        unit = float(weight.max(initial=0)) / (float(value.max(initial=0.0)) or 1.0)
+        cost = packing.cost(price)
+        of_job = np.zeros(len(self._rows.capacity) - self._rows.own)
+        np.maximum.at(of_job, packing.job, value - cost)
+        self._gain = (value - cost - of_job[packing.job]) * unit
+        self._price = np.concatenate([price, of_job]) * unit
+        # Rounding must not make a bid worth more than it pays.
+        self._price *= 1 + 1e-9
         largest = float(value.max(initial=0.0)) or 1.0
-        ratio = value / (np.maximum(value - gain, 0.0) + _LEAST_COST * largest)
-        narrow = value / largest / np.sqrt(1 + np.diff(self._packing.indptr))
-        keys = np.concatenate([ratio, ratio, value / largest, narrow])
-        self._promise = keys
+        ratio = value / (np.maximum(cost, 0.0) + _LEAST_COST * largest)
         self._order = np.argsort(-ratio, kind="stable")
 
     def run(self, moves: int, is_over: Callable[[], bool]) -> None:
@@ -118,9 +136,10 @@ class Repacking:
         if not len(self._arrays.pool):
             return
         formed, before = self._formed, self._met()
-        promise: Floats = self._promise.tolist() if formed.is_plain else self._promise
+        gain: Floats = self._gain.tolist() if formed.is_plain else self._gain
+        price: Floats = self._price.tolist() if formed.is_plain else self._price
         while moves > 0 and not is_over():
-            formed.loop(formed.shape, self._state, promise, min(moves, formed.chunk))
+            formed.loop(formed.shape, self._state, gain, price, min(moves, formed.chunk))
             moves -= formed.chunk
         if self._met() > before:
             self._keep(np.flatnonzero(np.asarray(self._state.best)))
@@ -138,6 +157,9 @@ class Repacking:
         """Go on from an award and what fits beside it."""
         award = greedy_by(self._packing, np.concatenate([award, self._order]))
         state = self._rows.state(award, self._arrays, counter)
+        if self._has_state:
+            state = state._replace(kept=np.array(self._state.kept))
+        self._has_state = True
         self._state = state if self._form is None else self._form.of(state)
         self._keep(award)
 

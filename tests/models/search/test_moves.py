@@ -68,7 +68,7 @@ def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=40)
 def test_moves_reach_the_optimum_of_tiny_packings_preference_included(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=6)
-    moves = Repacking(packing, worth, worth.value, NOTHING, seed)
+    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
     moves.run(2000, lambda: False)
     assert is_sound(packing, moves.award)
     assert worth.of(moves.award) == moves.best == best_by_force(packing, worth)
@@ -79,7 +79,7 @@ def test_moves_reach_the_optimum_of_tiny_packings_preference_included(seed: int)
 def test_the_loop_keeps_its_books_whatever_it_did(seed: int, jobs: int) -> None:
     """What moves left behind is what the award at hand would begin with: no drift, nothing fits beside it."""
     packing, worth = random_packing(seed, jobs)
-    moves = Repacking(packing, worth, worth.value, NOTHING, seed)
+    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
     for _ in range(5):
         moves.run(37, lambda: False)
         state, best = moves._state, moves.best  # noqa: SLF001 - the books are inside
@@ -96,7 +96,7 @@ def test_the_loop_keeps_its_books_whatever_it_did(seed: int, jobs: int) -> None:
 @settings(max_examples=30)
 def test_more_moves_are_never_worse_and_pieces_make_no_difference(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=30)
-    whole, pieces = (Repacking(packing, worth, worth.value, NOTHING, 3) for _ in range(2))
+    whole, pieces = (Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 3) for _ in range(2))
     before = whole.best
     whole.run(300, lambda: False)
     for piece in (1, 99, 150, 50):
@@ -125,12 +125,12 @@ def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.
     pytest.importorskip("numba")
     packing, worth = random_packing(2, jobs=400, rows=60)
     assert len(packing) > repacking.FEW_BIDS
-    fast = Repacking(packing, worth, worth.value, NOTHING, 1)
+    fast = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert fast.is_compiled
     fast.run(1500, lambda: False)
     with_steps = searched(packing, worth, 20)
     in_plain_python(monkeypatch)
-    slow = Repacking(packing, worth, worth.value, NOTHING, 1)
+    slow = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert not slow.is_compiled
     slow.run(1500, lambda: False)
     assert slow.best == fast.best
@@ -142,7 +142,7 @@ def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.
 @pytest.mark.usefixtures("without_numba")
 def test_without_numba_plain_python_does_and_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
     packing, worth = random_packing(2, jobs=400, rows=60)
-    moves = Repacking(packing, worth, worth.value, NOTHING, 1)
+    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert not moves.is_compiled
     moves.run(20, lambda: False)
     assert is_sound(packing, moves.award)

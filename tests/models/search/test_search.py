@@ -149,7 +149,7 @@ def test_a_relaxation_that_gets_no_time_says_so() -> None:
 def test_moves_keep_an_award_that_fits_and_never_lose_the_best(seed: int, draw: int) -> None:
     packing, weights, liked = window_of(random_snapshot(seed), per_job=10)
     worth = Worth(weights=weights, value=np.array(weights, np.float64), preference=liked)
-    moves = Repacking(packing, worth, worth.value, NOTHING, draw)
+    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, draw)
     best = moves.best
     for _ in range(6):
         moves.run(60, lambda: False)
@@ -164,7 +164,8 @@ def test_moves_find_the_optimum_of_small_windows() -> None:
     for seed in range(12):
         packing, weights, liked = window_of(tiny(seed), per_job=12)
         value = np.array(weights, np.float64)
-        moves = Repacking(packing, Worth(weights=weights, value=value, preference=liked), value, NOTHING, 0)
+        worth = Worth(weights=weights, value=value, preference=liked)
+        moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
         moves.run(400, lambda: False)
         reached += moves.best[0] == round(optimum(packing, value)[0])
     assert reached >= 11
