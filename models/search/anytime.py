@@ -51,7 +51,7 @@ _MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
 _FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
 #: Bids that HiGHS is given whole: before any step; after the first step; at steps that are powers of two from
 #: the first on.
-_TINY = 64
+_TINY = 250
 _WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
 #: Gaps below which HiGHS is given more bids than at once, and any program whole.
 _NEAR, _NEARLY_PROVED = 0.01, 1e-4

@@ -34,6 +34,16 @@ _MOST_PAIRED = 8000
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cycles:
+    """How cycles of moves differ, as in ``Shape``; ``warmth`` and ``noise`` are shares of the largest weight."""
+
+    warmth: FloatArray
+    anew: IntArray
+    drawn: IntArray
+    noise: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Rows:
     """A packing in which a job is a row of capacity 1 like the others.
 
@@ -66,8 +76,8 @@ class Rows:
         """The bid of each entry."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
-    def shape(self, worth: Worth, warmth: FloatArray, anew: IntArray, noise: float) -> Shape:
-        """Return what does not change; ``warmth`` and ``noise`` are shares of the largest weight."""
+    def shape(self, worth: Worth, cycles: Cycles) -> Shape:
+        """Return what does not change."""
         weight = _weights(worth)
         bids = len(weight)
         largest = float(weight.max(initial=0))
@@ -88,9 +98,10 @@ class Rows:
             own=self.own,
             pool=np.flatnonzero(fits),
             threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
-            warmth=warmth * largest,
-            anew=anew,
-            noise=noise * largest,
+            warmth=cycles.warmth * largest,
+            anew=cycles.anew,
+            drawn=cycles.drawn,
+            noise=cycles.noise * largest,
         )
 
     def state(self, award: IntArray, shape: Shape, counter: IntArray) -> State:
@@ -197,7 +208,9 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
         excludes[mine[:, None], mine] = True
     np.fill_diagonal(excludes, val=False)
     one, other = np.nonzero(excludes)
-    return np.concatenate([[0], np.cumsum(np.bincount(one, minlength=count))]), other
+    # Contiguous, as every other column: another layout would be another type to compile for.
+    near_at = np.concatenate([[0], np.cumsum(np.bincount(one, minlength=count))])
+    return near_at, np.ascontiguousarray(other)
 
 
 def first_counters(seed: int, cycle: int) -> IntArray:

@@ -124,6 +124,7 @@ def _smallest() -> tuple[Shape, State, Any, Any, int]:
         threshold=real(THRESHOLDS),
         warmth=real(1),
         anew=column(1),
+        drawn=column(1),
         noise=0.5,
     )
     counter = np.zeros(COUNTS, np.int64)

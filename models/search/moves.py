@@ -29,8 +29,8 @@ _FACTOR, _ADDED, _BITS = 25_214_903_917, 11, (1 << 48) - 1
 _UPPER, _UNIT = 17, 1.0 / (1 << 31)
 #: Thresholds are drawn from a table of 2¹⁰ of them.
 THRESHOLDS = 1024
-#: Bids of which the most promising is let in; of which one is taken where a cycle begins anew.
-_DRAWN, _DRAWN_ANEW = 3, 6
+#: Bids of which the most promising is taken where a cycle begins anew.
+_DRAWN_ANEW = 6
 #: Draws without a bid that fits after which an award begun anew is filled in order.
 _PATIENCE = 60
 #: In how many of 1024 moves whoever is taken out around a hard or soft row is the one worth least; and
@@ -59,6 +59,7 @@ class Shape(NamedTuple):
         own: rows that are no jobs: the first, in the order of nodes.
         threshold: −ln u at 1024 places, ``warmth`` of each cycle in turn, what a move may lose times that.
         anew: 1 for those cycles that begin with an empty machine, 0 for others.
+        drawn: of so many bids, cycle by cycle, the most promising is let in.
         noise: keys are at most so much more than gains.
     """
 
@@ -78,6 +79,7 @@ class Shape(NamedTuple):
     threshold: Floats
     warmth: Floats
     anew: Integers
+    drawn: Integers
     noise: float
 
 
@@ -344,9 +346,9 @@ def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: i
             random = next_cycle(random, move, gain, shape, state)
         share = 1.0 - (move - counter[CYCLE_BEGAN]) / counter[CYCLE_LENGTH]
         warm = shape.warmth[counter[CYCLE] % cycles] * share
-        # The most promising of a few losers.
+        # The most promising of some losers.
         admitted = -1
-        for _ in range(_DRAWN):
+        for _ in range(shape.drawn[counter[CYCLE] % cycles]):
             random = (random * _FACTOR + _ADDED) & _BITS
             one = pool[(random >> _UPPER) % in_pool]
             if not won[one] and (admitted < 0 or gain[one] > gain[admitted]):

@@ -15,10 +15,10 @@ from .worth import Worth
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
 _MOST_BIDS = 400
-_NODES, _CHECKS = 20, 12
+_NODES, _CHECKS = 20, 8
 #: Sizes of neighbourhoods, winners that are freed: the least, at first the most, and by what factors that
 #: grows where a solve is proved and shrinks where it is not.
-_SMALLEST, _REACH, _GROWS, _SHRINKS = 3, 16.0, 1.1, 0.75
+_SMALLEST, _REACH, _GROWS, _SHRINKS = 3, 16.0, 1.06, 0.6
 #: Neighbourhoods of an award without a better one after which another award is tried.
 _PATIENCE = 40
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
-from .columns import first_counters, rows_of
+from .columns import Cycles, first_counters, rows_of
 from .compiled import Loop, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, Shape, State, make_moves
 from .packing import Packing
@@ -21,9 +21,14 @@ from .worth import Worth
 
 #: Moves of the first cycle.
 _FIRST_CYCLE = 1000
-#: What a move may lose at the beginning of a cycle, as a share of the largest weight, cycle after cycle;
-#: which cycles begin with an empty machine; by how much keys are shuffled, as a share of the largest weight.
-_WARMTH, _ANEW, _NOISE = (0.01, 0.02), (1, 1), 0.01
+#: Every cycle begins with an empty machine: longer ones that go on find less. Where few bids would do (their
+#: prices tell), moves have to be choosy; where many would, they must not.
+_CYCLES = Cycles(
+    warmth=np.array([0.02, 0.01, 0.01, 0.02]),
+    anew=np.array([1, 1, 1, 1]),
+    drawn=np.array([3, 12, 3, 12]),
+    noise=0.01,
+)
 #: Moves between two looks at the clock, compiled and not.
 _CHUNK, _PLAIN_CHUNK = 100, 10
 #: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it takes
@@ -76,7 +81,7 @@ class Repacking:
         self._worth = worth
         self._may_wait = may_wait
         self._rows = rows_of(packing)
-        self._arrays = self._rows.shape(worth, np.array(_WARMTH), np.array(_ANEW), _NOISE)
+        self._arrays = self._rows.shape(worth, _CYCLES)
         self._form: _Form | None = None
         self._has_state = False
         self.award = start

@@ -139,6 +139,19 @@ def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.
     assert searched(packing, worth, 20) == with_steps
 
 
+def test_what_is_compiled_ahead_is_what_a_search_runs() -> None:
+    """Columns of another type would be compiled while a clock runs."""
+    pytest.importorskip("numba")
+    loop = compiled.compiled_loop()
+    packing, worth = random_packing(3, jobs=400, rows=60)
+    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
+    moves.run(200, lambda: False)
+    moves.guide(np.ones(len(packing.capacity)))
+    moves.run(200, lambda: False)
+    assert moves.is_compiled
+    assert len(loop.signatures) == 1  # type: ignore[union-attr]
+
+
 @pytest.mark.usefixtures("without_numba")
 def test_without_numba_plain_python_does_and_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
     packing, worth = random_packing(2, jobs=400, rows=60)
