@@ -35,7 +35,7 @@ _MOST_PAIRED = 8000
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cycles:
-    """How cycles of moves differ, as in ``Shape``; ``warmth`` and ``noise`` are shares of the largest weight."""
+    """How cycles of moves differ (``Shape``); ``warmth`` and ``noise`` are shares of the largest weight."""
 
     warmth: FloatArray
     anew: IntArray
