@@ -233,6 +233,13 @@ OPTIONS: tuple[Option, ...] = (
         default=0,
         readers=(*_ALL, WINNERS),
     ),
+    _count(
+        "workers",
+        "Processes that search at once. Under a work limit their number changes nothing but the time.",
+        high=1024,
+        default=1,
+        readers=(WINNERS,),
+    ),
     Option(
         name="round",
         help="Round values to integers, halves to even.",

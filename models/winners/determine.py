@@ -21,12 +21,15 @@ from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.schedule import Status
 from ..search.anytime import Found, Limits, Stating, solve_anytime
+from ..search.compiled import compiled_loop
 from ..search.packing import Packing
 from ..search.quick import solve_quick
+from ..search.repacking import FEW_BIDS
 from ..solve.exact import integer_weights, largest_sum
 from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .given import Bid, BidArrays, Lot, Number, exact, read_lot
+from .side_by_side import search_side_by_side
 
 #: Seconds where neither a time nor a work limit is given.
 TIME_LIMIT_S = 3.0
@@ -76,6 +79,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     work_limit: int | None = None,
     seed: int = 0,
     strategy: str = "anytime",
+    workers: int = 1,
 ) -> Winners:
     """Return which bids win: the greatest sum of values that the capacities and the groups allow.
 
@@ -99,13 +103,17 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
             bound.
         seed: of every random choice.
         strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
+        workers: processes that search at once, for ``anytime``. Under a work limit alone their number
+            changes nothing but the time.
 
     Raises:
         InputError: a bid, a capacity, a group or the start cannot be used; names it.
         OptionError: an option's value cannot be used.
     """
     began = time.perf_counter()
-    check_options(time_limit_s=time_limit_s, work_limit=work_limit, seed=seed, strategy=strategy)
+    check_options(
+        time_limit_s=time_limit_s, work_limit=work_limit, seed=seed, strategy=strategy, workers=workers
+    )
     return winners_of(
         read_lot(bids, capacities, groups),
         second=second,
@@ -114,11 +122,12 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         work_limit=work_limit,
         seed=seed,
         strategy=strategy,
+        workers=workers,
         began=began,
     )
 
 
-def winners_of(
+def winners_of(  # noqa: PLR0913 - as winners
     lot: Lot,
     *,
     second: Sequence[Number] | npt.NDArray[Any] | None = None,
@@ -127,6 +136,7 @@ def winners_of(
     work_limit: int | None = None,
     seed: int | None = None,
     strategy: str | None = None,
+    workers: int | None = None,
     began: float | None = None,
 ) -> Winners:
     """Return which bids of a lot win; arguments as in ``winners``, where None is the default.
@@ -139,6 +149,11 @@ def winners_of(
     now[lot.place] = np.arange(len(lot.place))
     is_timed = work_limit is None or time_limit_s is not None
     limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
+    loading = clock()
+    if len(lot.packing) >= FEW_BIDS and (workers or 1) == 1:
+        compiled_loop()
+    # No time limit counts that.
+    limit_s += clock() - loading
     limits = Limits(
         deadline=began + limit_s if is_timed else None, steps=work_limit, seed=seed or 0, clock=clock
     )
@@ -149,6 +164,7 @@ def winners_of(
         _start(start, lot, now),
         limits,
         strategy or "anytime",
+        workers=workers or 1,
     )
     value = sum((lot.values[bid] for bid in decided.award.tolist()), start=0)
     return Winners(
@@ -192,6 +208,7 @@ def determine(
     limits: Limits,
     strategy: str = "anytime",
     state: Stating | None = None,
+    workers: int = 1,
 ) -> Decided:
     """Return the award found within the limits, by the sum of values exactly and then by ``second``.
 
@@ -204,6 +221,7 @@ def determine(
         strategy: ``anytime``: search and HiGHS; ``exact``: HiGHS over all bids at once; ``greedy``: greedy
             awards, which no limit ends.
         state: for ``anytime``: states the program over some bids for HiGHS; None: the packing's own rows.
+        workers: for ``anytime`` without ``state``: searches at once, in processes.
     """
     weights, unit = integer_weights(values)
     most = largest_sum(weights, packing.job)
@@ -212,6 +230,8 @@ def determine(
         found = _unproved(award, packing)
     elif strategy == "exact":
         found = _solve_exact(packing, weights, second, start, limits)
+    elif state is None:
+        found = search_side_by_side(packing, weights, second, start, limits, workers)
     else:
         found = solve_anytime(packing, weights, second, start, limits, state)
     reached = sum(weights[bid] for bid in found.award.tolist())

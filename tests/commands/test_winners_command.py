@@ -131,7 +131,13 @@ def test_bad_files_are_one_line_and_exit_2(tmp_path: Path, content: str, message
 def test_bad_options_exit_2(tmp_path: Path) -> None:
     file = tmp_path / "auction.txt"
     file.write_text(CATS)
-    for options in (["--export", "x.txt"], ["--time-limit", "0"], ["--work-limit", "-1"], ["--seed", "x"]):
+    for options in (
+        ["--export", "x.txt"],
+        ["--time-limit", "0"],
+        ["--work-limit", "-1"],
+        ["--workers", "0"],
+        ["--seed", "x"],
+    ):
         run = aucsched("winners", str(file), *options)
         assert run.returncode == 2
         assert run.stderr.count("\n") == 1

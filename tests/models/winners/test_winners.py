@@ -242,3 +242,35 @@ def test_columns_that_are_none_are_one_error(changed: dict[str, Any], message: s
 def test_options_are_those_of_the_table(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         winners([], {}, **options)
+
+
+def hard_auction() -> tuple[list[Any], dict[str, int]]:
+    """Bids that no solver proves within a few steps."""
+    rng = random.Random(11)
+    items = {f"i{number}": rng.choice([1, 1, 1, 3]) for number in range(60)}
+    bids = [
+        (None, rng.randint(900, 999) * size, dict.fromkeys(rng.sample(sorted(items), size), 1))
+        for size in (rng.randint(3, 9) for _ in range(420))
+    ]
+    return bids, items
+
+
+def test_any_number_of_processes_gives_the_same_award_under_a_work_limit() -> None:
+    bids, items = hard_auction()
+    one = winners(bids, items, work_limit=420, seed=2)
+    two = winners(bids, items, work_limit=420, seed=2, workers=2)
+    assert (one.chosen, one.value, one.bound, one.prices) == (two.chosen, two.value, two.bound, two.prices)
+
+
+def test_more_work_is_never_worse() -> None:
+    bids, items = hard_auction()
+    reached = [winners(bids, items, work_limit=steps).value for steps in (0, 1, 10, 40, 120)]
+    assert reached == sorted(reached)
+    assert reached[-1] > reached[0]
+
+
+def test_searches_at_once_share_a_time_limit() -> None:
+    bids, items = hard_auction()
+    found = winners(bids, items, time_limit_s=3.0, workers=2)
+    check_award(found, exactly(bids), items, [None] * len(bids))
+    assert found.value >= winners(bids, items, work_limit=0).value

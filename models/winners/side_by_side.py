@@ -1,0 +1,78 @@
+"""Several searches of one packing side by side, in processes, each with a seed of its own.
+
+Where work is counted, how many searches there are and how far each goes follows from the limit alone: any
+number of processes gives the same award, and more work is never worse. Where a clock counts, each process is
+one search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+
+from ...bidgen.columns import FloatArray, IntArray
+from ..search.anytime import Found, Limits, solve_anytime
+from ..search.compiled import compiled_loop
+from ..search.packing import Packing
+
+#: Steps of the first search before there are others, and how many there are then.
+ALONE, _SEARCHES = 400, 4
+
+
+def search_side_by_side(
+    packing: Packing,
+    weights: list[int],
+    second: FloatArray,
+    start: IntArray,
+    limits: Limits,
+    workers: int,
+) -> Found:
+    """Return the best of several searches; arguments as in ``solve_anytime``, and how many processes."""
+    run = partial(_searched, packing, weights, second, start)
+    given = _limits(limits, workers)
+    if workers == 1:
+        found = [solve_anytime(packing, weights, second, start, one) for one in given]
+    else:
+        found = _mapped(run, given, workers)
+    return _joined(found, weights, second)
+
+
+def _limits(limits: Limits, workers: int) -> list[Limits]:
+    """Return the limits of each search, the first with the seed that was given."""
+    if limits.steps is None or limits.deadline is not None:
+        return [replace(limits, seed=limits.seed + number) for number in range(workers)]
+    alone, more = min(limits.steps, ALONE), max(0, limits.steps - ALONE)
+    shares = [(more + place) // _SEARCHES for place in reversed(range(_SEARCHES))]
+    steps = [alone + shares[0], *(share for share in shares[1:] if share)]
+    return [replace(limits, steps=most, seed=limits.seed + number) for number, most in enumerate(steps)]
+
+
+def _searched(
+    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: Limits
+) -> Found:
+    # In a process of its own nothing is loaded yet; its siblings wait as long.
+    compiled_loop()
+    return solve_anytime(packing, weights, second, start, limits)
+
+
+def _mapped(run: Callable[[Limits], Found], given: Sequence[Limits], workers: int) -> list[Found]:
+    # Spawned: nothing of this process's threads or state comes along.
+    with ProcessPoolExecutor(min(workers, len(given)), get_context("spawn")) as pool:
+        return list(pool.map(run, given))
+
+
+def _joined(found: list[Found], weights: list[int], second: FloatArray) -> Found:
+    """Return the best award, of equals the first search's, with the least bound of all."""
+
+    def value(one: Found) -> tuple[int, float]:
+        return sum(weights[bid] for bid in one.award.tolist()), round(float(second[one.award].sum()), 9)
+
+    best = max(found, key=value)
+    bounds = [one.bound for one in found if one.bound is not None]
+    bound = min(bounds, default=None)
+    priced = min(found, key=lambda one: (one.bound is None, one.bound or 0))
+    proved = any(one.proved for one in found) or (bound is not None and value(best)[0] >= bound)
+    return replace(best, bound=bound, proved=proved, price=priced.price)
