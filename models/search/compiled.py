@@ -18,7 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import moves
-from .moves import COMPLETED, COUNTS, CYCLE_LENGTH, DEPTH, KEPT, THRESHOLDS, Floats, Shape, State, make_moves
+from .moves import (
+    COMPLETED,
+    COUNTS,
+    CYCLE_LENGTH,
+    DEPTH,
+    KEPT,
+    KINDS,
+    THRESHOLDS,
+    Floats,
+    Shape,
+    State,
+    make_moves,
+)
 
 #: Set to ``0``, the loop runs in plain Python also where numba is installed.
 SWITCH = "AUCSCHED_NUMBA"
@@ -122,9 +134,9 @@ def _smallest() -> tuple[Shape, State, Any, Any, int]:
         pool=column(0),
         own=1,
         threshold=real(THRESHOLDS),
-        warmth=real(1),
-        anew=column(1),
-        drawn=column(1),
+        warmth=real(KINDS),
+        anew=np.ones(KINDS, np.int64),
+        drawn=np.ones(KINDS, np.int64),
         noise=0.5,
     )
     counter = np.zeros(COUNTS, np.int64)

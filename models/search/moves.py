@@ -41,7 +41,10 @@ COMPLETED, _BRANCHES, DEPTH = 48, 80, 40
 #: Awards at the ends of cycles that are kept.
 KEPT = 8
 #: Places of ``State.counter``.
-RANDOM, TOTAL, LIKED, BEST, BEST_LIKED, MOVE, CYCLE, CYCLE_BEGAN, CYCLE_LENGTH, STAMP, COUNTS = range(11)
+RANDOM, TOTAL, LIKED, BEST, BEST_LIKED, MOVE, CYCLE, CYCLE_BEGAN, CYCLE_LENGTH, STAMP, KIND = range(11)
+#: From here on stands what the last cycle of each kind ended with; how many kinds there are.
+REACHED, KINDS = 11, 4
+COUNTS = REACHED + KINDS
 
 
 class Shape(NamedTuple):
@@ -57,9 +60,9 @@ class Shape(NamedTuple):
         weight, liked: of each bid, shape (bids,).
         pool: bids that fit on the empty machine, shape (pool,).
         own: rows that are no jobs: the first, in the order of nodes.
-        threshold: −ln u at 1024 places, ``warmth`` of each cycle in turn, what a move may lose times that.
-        anew: 1 for those cycles that begin with an empty machine, 0 for others.
-        drawn: of so many bids, cycle by cycle, the most promising is let in.
+        threshold: −ln u at 1024 places; ``warmth`` of each kind of cycle, what a move may lose times that.
+        anew: 1 for those kinds that begin with an empty machine, 0 for others, shape (KINDS,).
+        drawn: of so many bids, kind by kind, the most promising is let in.
         noise: keys are at most so much more than gains.
     """
 
@@ -101,7 +104,7 @@ class State(NamedTuple):
         branch, ends, begins, worth, pick, found: of ``complete``: bids left to try at each depth, shape
             (DEPTH × COMPLETED,), where they end and begin, the weight so far, who was taken, shape (DEPTH,),
             and the best bids found.
-        counter: at the places RANDOM to STAMP.
+        counter: at the places RANDOM to KIND, and from REACHED on.
     """
 
     left: Integers
@@ -315,12 +318,19 @@ def next_cycle(random: int, move: int, gain: Floats, shape: Shape, state: State)
     slot = counter[CYCLE] % KEPT * bids
     for one in range(bids):
         state.kept[slot + one] = state.won[one]
+    counter[REACHED + counter[KIND]] = counter[TOTAL]
     counter[CYCLE_BEGAN] = move
     counter[CYCLE] += 1
-    turn = counter[CYCLE] % len(shape.warmth)
-    if turn == 0:
+    kind = counter[CYCLE] % KINDS
+    if kind == 0:
         counter[CYCLE_LENGTH] *= 2
-    if shape.anew[turn]:
+    # Once each has been tried, every second cycle is of the kind that ended best.
+    if counter[CYCLE] > KINDS and counter[CYCLE] % 2 == 0:
+        for other in range(KINDS):
+            if counter[REACHED + other] > counter[REACHED + kind]:
+                kind = other
+    counter[KIND] = kind
+    if shape.anew[kind]:
         random = begin_anew(random, gain, shape, state)
         keep_best(shape, state)
     return random
@@ -339,16 +349,17 @@ def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: i
     indptr, row, amount, weight, liked = shape.indptr, shape.row, shape.amount, shape.weight, shape.liked
     left, held, holder, short, won = state.left, state.held, state.holder, state.short, state.won
     candidate, key, out, into, counter = state.candidate, state.key, state.out, state.into, state.counter
-    pool, in_pool, own, cycles = shape.pool, len(shape.pool), shape.own, len(shape.warmth)
+    pool, in_pool, own = shape.pool, len(shape.pool), shape.own
     random = counter[RANDOM]
     for move in range(counter[MOVE] + 1, counter[MOVE] + moves + 1):
         if move - counter[CYCLE_BEGAN] > counter[CYCLE_LENGTH]:
             random = next_cycle(random, move, gain, shape, state)
         share = 1.0 - (move - counter[CYCLE_BEGAN]) / counter[CYCLE_LENGTH]
-        warm = shape.warmth[counter[CYCLE] % cycles] * share
+        kind = counter[KIND]
+        warm = shape.warmth[kind] * share
         # The most promising of some losers.
         admitted = -1
-        for _ in range(shape.drawn[counter[CYCLE] % cycles]):
+        for _ in range(shape.drawn[kind]):
             random = (random * _FACTOR + _ADDED) & _BITS
             one = pool[(random >> _UPPER) % in_pool]
             if not won[one] and (admitted < 0 or gain[one] > gain[admitted]):
