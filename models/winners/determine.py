@@ -150,7 +150,7 @@ def winners_of(  # noqa: PLR0913 - as winners
     is_timed = work_limit is None or time_limit_s is not None
     limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
     loading = clock()
-    if len(lot.packing) >= FEW_BIDS and (workers or 1) == 1:
+    if len(lot.packing) >= FEW_BIDS:
         compiled_loop()
     # No time limit counts that.
     limit_s += clock() - loading

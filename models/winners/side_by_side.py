@@ -7,7 +7,7 @@ one search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -31,12 +31,15 @@ def search_side_by_side(
     workers: int,
 ) -> Found:
     """Return the best of several searches; arguments as in ``solve_anytime``, and how many processes."""
-    run = partial(_searched, packing, weights, second, start)
-    given = _limits(limits, workers)
-    if workers == 1:
-        found = [solve_anytime(packing, weights, second, start, one) for one in given]
+    first, *others = _limits(limits, workers)
+    run = partial(solve_anytime, packing, weights, second, start)
+    if workers == 1 or not others:
+        found = [run(one) for one in (first, *others)]
     else:
-        found = _mapped(run, given, workers)
+        # Spawned: nothing of this process's threads or state comes along.
+        with ProcessPoolExecutor(min(workers - 1, len(others)), get_context("spawn")) as pool:
+            waiting = [pool.submit(_searched, run, one) for one in others]
+            found = [run(first), *(one.result() for one in waiting)]
     return _joined(found, weights, second)
 
 
@@ -50,18 +53,10 @@ def _limits(limits: Limits, workers: int) -> list[Limits]:
     return [replace(limits, steps=most, seed=limits.seed + number) for number, most in enumerate(steps)]
 
 
-def _searched(
-    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: Limits
-) -> Found:
-    # In a process of its own nothing is loaded yet; its siblings wait as long.
+def _searched(run: Callable[[Limits], Found], limits: Limits) -> Found:
+    # In a process of its own nothing is compiled or loaded yet.
     compiled_loop()
-    return solve_anytime(packing, weights, second, start, limits)
-
-
-def _mapped(run: Callable[[Limits], Found], given: Sequence[Limits], workers: int) -> list[Found]:
-    # Spawned: nothing of this process's threads or state comes along.
-    with ProcessPoolExecutor(min(workers, len(given)), get_context("spawn")) as pool:
-        return list(pool.map(run, given))
+    return run(limits)
 
 
 def _joined(found: list[Found], weights: list[int], second: FloatArray) -> Found:
