@@ -1,8 +1,8 @@
 """An award at once, a better one with time, and a bound with it.
 
-Greedy → prices and price-guided awards → ruin and recreate (repacking.py) and small auctions around places
-and losers (search.py) in turn → the linear relaxation with cliques (relaxation.py) → HiGHS on what is left,
-when that is little. What is done is a fixed sequence: the clock, or a number of steps, only ends it, so that
+Greedy → prices and price-guided awards → the linear relaxation with cliques (relaxation.py) → moves
+(repacking.py), small auctions and merges of awards (neighbourhoods.py) in turn → HiGHS on what is left, when
+that is little. What is done is a fixed sequence: the clock, or a number of steps, only ends it, so that
 more is never worse.
 """
 

@@ -33,8 +33,8 @@ THRESHOLDS = 1024
 _DRAWN_ANEW = 6
 #: Draws without a bid that fits after which an award begun anew is filled in order.
 _PATIENCE = 60
-#: In how many of 1024 moves whoever is taken out around a hard or soft row is the one worth least; and
-#: in how many neighbours leave too, at most so many.
+#: In how many of 1024 moves whoever is taken out of a soft row is the one worth least; and in how many
+#: neighbours leave too, at most so many.
 _LEAST, _AROUND, _MOST_AROUND = 512, 96, 3
 #: Bids that are put together anew, branches that are looked at, and bids on a branch, at most.
 COMPLETED, _BRANCHES, DEPTH = 48, 80, 40
