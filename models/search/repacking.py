@@ -1,8 +1,8 @@
 """Exchange and complete: from one award to the next, tens of thousands of moves a second (moves.py).
 
-Cycles of moves begin with an empty machine and warm, where a move that loses a little may stand, and end cold;
-kinds of cycles take turns, and each turn is twice as long as the one before. No clock takes part: the same seed makes the same
-moves, compiled or not.
+Cycles of moves begin with an empty machine and warm, where a move that loses a little may stand, and end
+cold; kinds of cycles take turns, and each turn is twice as long as the one before. No clock takes part: the
+same seed makes the same moves, compiled or not.
 """
 
 from __future__ import annotations
