@@ -33,6 +33,7 @@ class Config(NamedTuple):
     partition: int | None = None
     preemptible: str = ""
     malleable: str = ""
+    strategy: str | None = None
 
     @property
     def options(self) -> EvolvingOptions:
@@ -44,6 +45,7 @@ class Config(NamedTuple):
         return EvolvingOptions(
             serve_by=self.serve_by,
             partition=self.partition,
+            strategy=self.strategy,
             fairness=fairness,
             setting=Setting(
                 serves=self.serves,
@@ -95,7 +97,7 @@ CONFIGS = (
 )
 AUCTIONS = (
     Config("plain", "auction", serve_by="auction"),
-    Config("plain", "auction, Dyn-500, decay 0", serve_by="auction", target=500),
+    Config("plain", "auction, --strategy anytime", serve_by="auction", strategy="anytime"),
 )
 TITLES = {
     "plain": "Without overhead, run times after a grant as in table I",
@@ -191,15 +193,17 @@ def report(rows: Rows, seeds: range) -> str:
     for table, title in TITLES.items():
         configs = [config for config in (*CONFIGS, *AUCTIONS) if config.table == table]
         parts.append(f"### {title}\n\n{table_of(rows, configs, seeds)}")
-    served, auction = (rows.of(config, seeds) for config in (CONFIGS[1], AUCTIONS[0]))
-    both = sorted(served.keys() & auction.keys())
-    if both:
-        minutes = [auction[seed].minutes - served[seed].minutes for seed in both]
-        satisfied = [auction[seed].satisfied - served[seed].satisfied for seed in both]
-        parts.append(
-            f"Auction less Dyn-HP, order by order over {len(both)}: {_pm(minutes)} min, "
-            f"{_pm(satisfied)} satisfied.\n"
-        )
+    served = rows.of(CONFIGS[1], seeds)
+    for config in AUCTIONS:
+        auction = rows.of(config, seeds)
+        both = sorted(served.keys() & auction.keys())
+        if both:
+            minutes = [auction[seed].minutes - served[seed].minutes for seed in both]
+            satisfied = [auction[seed].satisfied - served[seed].satisfied for seed in both]
+            parts.append(
+                f"{config.name} less Dyn-HP, order by order over {len(both)}: {_pm(minutes)} min, "
+                f"{_pm(satisfied)} satisfied.\n"
+            )
     return "\n".join(parts)
 
 
@@ -240,8 +244,8 @@ def main() -> None:
     rows = Rows(options.rows)
     if not options.report_only:
         if options.auction:
-            rows.make(AUCTIONS[:1], range(60, options.orders))
-            rows.make(AUCTIONS[1:], range(60, options.orders))
+            for config in AUCTIONS:
+                rows.make([config], range(60, options.orders))
         else:
             rows.make(CONFIGS, range(options.orders))
     for seeds in (range(60), range(60, options.orders)):

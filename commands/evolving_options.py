@@ -91,7 +91,18 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     ),
 }
 #: Options of other simulations that are read here too.
-_SHARED = ("policy", "order", "seed", "interval_s", "form", "output", "jobs_out", "plot", "workload")
+_SHARED = (
+    "policy",
+    "order",
+    "seed",
+    "interval_s",
+    "strategy",
+    "form",
+    "output",
+    "jobs_out",
+    "plot",
+    "workload",
+)
 
 
 def evolving_options(command: F) -> F:
@@ -231,6 +242,7 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
     return EvolvingOptions(
         serve_by=serve_by,
         partition=options["dynamic_partition"],
+        strategy=options["strategy"],
         fairness=fairness,
         depths=Depths(
             reservation=default.reservation if given[0] is None else given[0],
@@ -248,6 +260,8 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
 
 
 def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> dict[str, Any]:
+    from ..simulation.evolving.auctioned import STRATEGY
+
     setting = chosen.setting
     return {
         "seed": seed,
@@ -256,6 +270,7 @@ def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> di
         "fairness_decay": chosen.fairness.decay,
         "serve_by": chosen.serve_by,
         "dynamic_partition": chosen.partition,
+        "strategy": (chosen.strategy or STRATEGY) if chosen.serve_by == "auction" else None,
         "det": options["det"] or "table",
         "interval_s": setting.interval_s,
         "job_overhead_s": setting.overhead_s,

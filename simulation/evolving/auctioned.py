@@ -18,6 +18,7 @@ from ...auction.spot import Spot
 from ...auction.state import Hold, State
 from ...bidgen.columns import Capacity, columns_of
 from ...bidgen.demand import Demand, DemandReader
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
 from ...cluster.snapshot import Snapshot
@@ -32,6 +33,8 @@ from .providers import Granted, Iteration, Pass, View
 
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
+#: How awards are found, unless told: every pass is one, and thousands are made.
+STRATEGY = "greedy"
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
 #: A request bids on the nearest nodes that have so many times its cores free.
@@ -46,10 +49,17 @@ class Auctioned(Iteration):
         depths: reservations of the step, and jobs whose delays are measured.
         fairness: the configuration.
         accounts: at the beginning.
+        strategy: of the engine; None: STRATEGY.
     """
 
     def __init__(
-        self, workload: EvolvingWorkload, depths: Depths, fairness: Fairness, accounts: Accounts
+        self,
+        workload: EvolvingWorkload,
+        depths: Depths,
+        fairness: Fairness,
+        accounts: Accounts,
+        *,
+        strategy: str | None = None,
     ) -> None:
         super().__init__(workload.cores, depths, fairness, accounts)
         self._snapshot = Snapshot(
@@ -63,11 +73,15 @@ class Auctioned(Iteration):
             )
         )
         self._topology = topology_of(self._snapshot)
+        # What was free, and who could have started by counting, when last an auction started nobody.
+        self._in_vain: tuple[tuple[int, ...], set[str]] | None = None
+        chosen = strategy or STRATEGY
         self._options = StepOptions(
             window=_WINDOW,
             max_bids_per_job=_BIDS,
             reserve=depths.reservation,
-            work_limit=_SEARCH_STEPS,
+            strategy=chosen,
+            work_limit=None if chosen == "greedy" else _SEARCH_STEPS,
             on_timeout="incumbent",
         )
 
@@ -75,7 +89,10 @@ class Auctioned(Iteration):
         """Let requests and queue bid, measure what was awarded, and keep what is fair."""
         self.accounts = self.accounts.rolled(self._fairness, view.now_s)
         bidding = _first_to_drain(view.queue) if starts else ()
-        if not (view.requests or bidding):
+        room = sum(view.free)
+        fitting = {job.id for job in bidding if job.cores <= room}
+        if not view.requests and (tuple(view.free), fitting) == self._in_vain:
+            # Nothing ended since the last auction that started nobody, and nobody came that could start.
             return Pass()
         awarded = self._awarded(view, view.requests, bidding)
         asked = [request for request in view.requests if _name(request) in awarded]
@@ -89,6 +106,7 @@ class Auctioned(Iteration):
             granted = [answer.request for answer in fair]
             served = serve(board, granted, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
+        self._in_vain = None if awarded or view.requests else (tuple(view.free), fitting)
         return Pass(
             starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
             grants=[
@@ -101,8 +119,8 @@ class Auctioned(Iteration):
         self, view: View, requests: Sequence[CountRequest], jobs: Sequence[CountJob]
     ) -> dict[str, Held]:
         """Return who wins, with its cores by node."""
-        room = sum(view.free)
-        if room < min([one.cores for one in requests] + [one.cores for one in jobs]):
+        sizes = [one.cores for one in requests] + [one.cores for one in jobs]
+        if sum(view.free) < min(sizes, default=LARGEST_COUNT):
             return {}
         budgets = self._budgets(view, requests)
         snapshot = replace(

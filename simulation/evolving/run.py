@@ -27,12 +27,14 @@ class EvolvingOptions:
     Attributes:
         serve_by: a name of PROVIDERS.
         partition: cores kept for requests, of ``partition`` only.
+        strategy: of the engine, of ``auction`` only.
         fairness, setting: see each.
         depths: None: the paper's five and five; of an auction's reservations one, as in other simulations.
     """
 
     serve_by: str = "iteration"
     partition: int | None = None
+    strategy: str | None = None
     fairness: Fairness = field(default_factory=Fairness)
     depths: Depths | None = None
     setting: Setting = field(default_factory=Setting)
@@ -42,6 +44,8 @@ class EvolvingOptions:
             raise OptionError(f"serve_by: {self.serve_by!r} is not one of {', '.join(PROVIDERS)}")
         if self.partition is not None and self.serve_by != "partition":
             raise OptionError(f"--dynamic-partition needs --serve-by partition, not {self.serve_by}")
+        if self.strategy is not None and self.serve_by != "auction":
+            raise OptionError(f"--strategy needs --serve-by auction, not {self.serve_by}")
 
     @property
     def chosen_depths(self) -> Depths:
@@ -77,7 +81,9 @@ def _iterating(kind: type[Iteration]) -> Callable[[EvolvingWorkload, EvolvingOpt
 
 
 def _auctioned(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-    return Auctioned(workload, options.chosen_depths, options.fairness, begun(options.fairness, 0.0))
+    accounts = begun(options.fairness, 0.0)
+    depths, strategy = options.chosen_depths, options.strategy
+    return Auctioned(workload, depths, options.fairness, accounts, strategy=strategy)
 
 
 #: Who serves requests, by name.

@@ -112,6 +112,7 @@ def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
         (["--dynamic-partition", "8"], "--dynamic-partition"),
         (["--serve-by", "partition", "--dynamic-partition", "120"], "120"),
         (["--preemptible", "A,X"], "'X'"),
+        (["--strategy", "greedy"], "--strategy"),
         (["--serve-by", "merge", "--fairness", "target:5"], "--fairness"),
         (["--serve-by", "partition", "--reservation-delay-depth", "5"], "--reservation-delay-depth"),
         (["--shrinkable", "L", "--serve-by", "merge"], "--shrinkable"),

@@ -136,12 +136,13 @@ def test_any_workload_is_played_to_its_end(
 
 
 @settings(max_examples=12)
-@given(drawn=_JOBS, fairness=_FAIRNESS)
+@given(drawn=_JOBS, fairness=_FAIRNESS, strategy=st.sampled_from(["greedy", "anytime"]))
 def test_an_auction_exceeds_no_limit(
-    drawn: list[tuple[int, int, int, int, bool]], fairness: Fairness
+    drawn: list[tuple[int, int, int, int, bool]], fairness: Fairness, strategy: str
 ) -> None:
     workload = _workload(drawn)
-    run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", fairness=fairness)).run
+    options = EvolvingOptions(serve_by="auction", fairness=fairness, strategy=strategy)
+    run = simulate_evolving(workload, options).run
     assert len(run.played) == len(workload.jobs)
     _check_cores(run)
     _check_limits(run, fairness)
