@@ -34,6 +34,7 @@ class Config(NamedTuple):
     preemptible: str = ""
     malleable: str = ""
     strategy: str | None = None
+    keeps: bool | None = None
 
     @property
     def options(self) -> EvolvingOptions:
@@ -52,6 +53,7 @@ class Config(NamedTuple):
                 by_table=self.by_table,
                 interval_s=60.0 if emulated else None,
                 overhead_s=20.0 if emulated else 0.0,
+                keeps=self.keeps,
                 preemptible=frozenset(self.preemptible),
                 malleable=frozenset(self.malleable),
             ),
@@ -86,6 +88,7 @@ def _rivals(table: str, *, by_table: bool) -> list[Config]:
 OTHERS = (
     Config("plain", "Dyn-HP, A preemptible", preemptible="A"),
     Config("plain", "Dyn-HP, L and M shrink", malleable="LM"),
+    Config("plain", "Dyn-HP, --keep-requests", keeps=True),
 )
 CONFIGS = (
     *_four("plain"),
@@ -97,7 +100,7 @@ CONFIGS = (
 )
 AUCTIONS = (
     Config("plain", "auction", serve_by="auction"),
-    Config("plain", "auction, --strategy anytime", serve_by="auction", strategy="anytime"),
+    Config("plain", "auction, --no-keep-requests", serve_by="auction", keeps=False),
 )
 TITLES = {
     "plain": "Without overhead, run times after a grant as in table I",

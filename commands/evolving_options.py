@@ -38,6 +38,11 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["serve", "refuse"]),
         help="Of evolving jobs for more cores: serve them (default), or refuse all.",
     ),
+    "keep_requests": click.option(
+        "--keep-requests/--no-keep-requests",
+        default=None,
+        help="A request that is not granted stands until its job's last ask; default: in an auction only.",
+    ),
     "fairness": click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP),
     "fairness_decay": click.option(
         "--fairness-decay",
@@ -233,6 +238,8 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
         if options[name] is not None and serve_by != "iteration":
             raise OptionError(f"{_flag(name)} needs --serve-by iteration, not {serve_by}")
     if serve_by not in {"iteration", "auction"}:
+        if options["keep_requests"]:
+            raise OptionError(f"--keep-requests is not for --serve-by {serve_by}")
         measured = {"fairness": options["fairness"] not in {None, "none"}}
         measured["reservation_delay_depth"] = options["reservation_delay_depth"] is not None
         for name, is_given in measured.items():
@@ -252,6 +259,7 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
             serves=options["requests"] != "refuse",
             by_table=options["det"] != "remaining",
             interval_s=options["interval_s"],
+            keeps=options["keep_requests"],
             overhead_s=options["job_overhead_s"] or 0.0,
             preemptible=_types(workload, "preemptible", options),
             malleable=_types(workload, "shrinkable", options),
@@ -266,6 +274,7 @@ def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> di
     return {
         "seed": seed,
         "requests": options["requests"] or "serve",
+        "keep_requests": chosen.serve_by == "auction" if setting.keeps is None else setting.keeps,
         "fairness": options["fairness"] or "none",
         "fairness_decay": chosen.fairness.decay,
         "serve_by": chosen.serve_by,

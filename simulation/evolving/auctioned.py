@@ -34,7 +34,7 @@ from .providers import Granted, Iteration, Pass, View
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
 #: How awards are found, unless told: every pass is one, and thousands are made.
-STRATEGY = "greedy"
+STRATEGY = "anytime"
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
 #: A request bids on the nearest nodes that have so many times its cores free.
@@ -42,7 +42,7 @@ _ROOM = 2
 
 
 class Auctioned(Iteration):
-    """One auction a pass over requests and queue.
+    """One auction a pass over requests and queue; a request's bid stands until its job's last ask.
 
     Args:
         workload: whose machine it is.
@@ -51,6 +51,8 @@ class Auctioned(Iteration):
         accounts: at the beginning.
         strategy: of the engine; None: STRATEGY.
     """
+
+    keeps_requests = True
 
     def __init__(
         self,
@@ -91,7 +93,8 @@ class Auctioned(Iteration):
         bidding = _first_to_drain(view.queue) if starts else ()
         room = sum(view.free)
         fitting = {job.id for job in bidding if job.cores <= room}
-        if not view.requests and (tuple(view.free), fitting) == self._in_vain:
+        fitting |= {_name(request) for request in view.requests if request.cores <= room}
+        if not (view.requests or bidding) or (tuple(view.free), fitting) == self._in_vain:
             # Nothing ended since the last auction that started nobody, and nobody came that could start.
             return Pass()
         awarded = self._awarded(view, view.requests, bidding)
@@ -106,7 +109,7 @@ class Auctioned(Iteration):
             granted = [answer.request for answer in fair]
             served = serve(board, granted, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
-        self._in_vain = None if awarded or view.requests else (tuple(view.free), fitting)
+        self._in_vain = None if awarded else (tuple(view.free), fitting)
         return Pass(
             starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
             grants=[

@@ -87,6 +87,7 @@ class Setting:
         serves: requests are heard at all; else the paper's Static.
         by_table: a job that grew takes the table's time, else what is left is scaled.
         interval_s: jobs start at multiples of it only, requests are served at once; None: after every event.
+        keeps: a request that was not granted stands until its job's last ask; None: as the provider has it.
         overhead_s: seconds that every job holds its cores for after its end.
         preemptible: types of jobs that may be stopped for a request, and begin anew.
         malleable: types of jobs that may shrink to half of their cores for a request.
@@ -95,6 +96,7 @@ class Setting:
     serves: bool = True
     by_table: bool = True
     interval_s: float | None = None
+    keeps: bool | None = None
     overhead_s: float = 0.0
     preemptible: frozenset[str] = frozenset()
     malleable: frozenset[str] = frozenset()
@@ -184,6 +186,7 @@ class _System:
             return
         owner, cores = Credentials(user=played.job.user), played.job.more_cores
         if not self._provider.queues_requests:
+            self._asking = [one for one in self._asking if one.job != name]
             self._asking.append(CountRequest(job=name, cores=cores, owner=owner))
         elif name not in self._parents.values():
             merged = CountJob(
@@ -220,15 +223,24 @@ class _System:
             static={name: played.static_cores for name, played in self._running.items()},
         )
         found = self._provider.step(view, starts=starts)
-        self._asking.clear()
-        for granted in found.grants:
-            for name in granted.preempted:
+        granted = {one.request.job for one in found.grants}
+        self._asking = [one for one in self._asking if one.job not in granted and self._stands(one, now)]
+        for one in found.grants:
+            for name in one.preempted:
                 self._preempt(name, now)
-            for name, cores in granted.shrunk:
+            for name, cores in one.shrunk:
                 self._shrink(name, cores, now)
-            self._grow(granted, now)
+            self._grow(one, now)
         for job, held in found.starts:
             self._begin(job, held, now)
+
+    def _stands(self, request: CountRequest, now: float) -> bool:
+        """Return whether a request that was not granted is asked again in the next pass."""
+        played = self._running[request.job]
+        kept = self._setting.keeps
+        return (
+            self._provider.keeps_requests if kept is None else kept
+        ) and now < played.start_s + played.job.asks_s[-1]
 
     def _trim(self, now: float) -> None:
         """Let requests that wait as jobs ask for what is left of their parents' walltime."""

@@ -72,10 +72,12 @@ class Provider(Protocol):
     Attributes:
         accounts: of delays.
         queues_requests: a request waits in the queue as a job of its own (Slurm).
+        keeps_requests: a request that was not granted stands until its job's last ask, unless told.
     """
 
     accounts: Accounts
     queues_requests: bool
+    keeps_requests: bool
 
     def cores_of(self, job: EvolvingJob) -> int:
         """Return what a job holds when it starts."""
@@ -95,6 +97,7 @@ class Iteration:
     """
 
     queues_requests = False
+    keeps_requests = False
 
     def __init__(self, cores: int, depths: Depths, fairness: Fairness, accounts: Accounts) -> None:
         self._cores, self._depths, self._fairness = cores, depths, fairness

@@ -80,6 +80,12 @@ def test_rivals(capsys: pytest.CaptureFixture[str], serve_by: str) -> None:
     assert found["dynamic"]["satisfied"] > 0
 
 
+def test_requests_that_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    once, stands = played(capsys), played(capsys, "--keep-requests")
+    assert (once["keep_requests"], stands["keep_requests"]) == (False, True)
+    assert stands["dynamic"]["satisfied"] > once["dynamic"]["satisfied"]
+
+
 def test_preemption_and_shrinking(capsys: pytest.CaptureFixture[str]) -> None:
     found = played(capsys, "--preemptible", "A", "--shrinkable", "L,M")
     assert found["dynamic"]["preemptions"] > 0
@@ -112,6 +118,7 @@ def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
         (["--dynamic-partition", "8"], "--dynamic-partition"),
         (["--serve-by", "partition", "--dynamic-partition", "120"], "120"),
         (["--preemptible", "A,X"], "'X'"),
+        (["--keep-requests", "--serve-by", "merge"], "--keep-requests"),
         (["--strategy", "greedy"], "--strategy"),
         (["--serve-by", "merge", "--fairness", "target:5"], "--fairness"),
         (["--serve-by", "partition", "--reservation-delay-depth", "5"], "--reservation-delay-depth"),
