@@ -32,6 +32,7 @@ RESULTS = HERE / "results"
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--only", multiple=True, metavar="WORKLOAD", help="Workload ids; default: all.")
+@click.option("--method", multiple=True, metavar="LABEL", help="Rows by what runs; default: all.")
 @click.option(
     "--nodes",
     type=click.IntRange(1),
@@ -39,7 +40,13 @@ RESULTS = HERE / "results"
 )
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
 def main(
-    table: str, seed: int, workers: int, only: tuple[str, ...], nodes: int | None, results: Path
+    table: str,
+    seed: int,
+    workers: int,
+    only: tuple[str, ...],
+    method: tuple[str, ...],
+    nodes: int | None,
+    results: Path,
 ) -> None:
     """Run one table's workloads and write the results."""
     if nodes is not None and table not in ("A.1", "A.2"):
@@ -48,7 +55,15 @@ def main(
     for workload in only:
         if workload not in known:
             raise click.UsageError(f"--only {workload}: table {table} has {', '.join(known)}")
-    rows = [row for row in TABLES[table] if not only or row.workload in only]
+    labels = list(dict.fromkeys(row.label for row in TABLES[table]))
+    for label in method:
+        if label not in labels:
+            raise click.UsageError(f"--method {label}: table {table} has {'; '.join(labels)}")
+    rows = [
+        row
+        for row in TABLES[table]
+        if (not only or row.workload in only) and (not method or row.label in method)
+    ]
     _check(table, rows, seed, nodes)
     folder = results / f"table-{table}-seed-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +79,8 @@ def main(
         facts = {
             "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}"
             + (f" --nodes {nodes}" if nodes else "")
-            + "".join(f" --only {one}" for one in only),
+            + "".join(f" --only {one}" for one in only)
+            + "".join(f' --method "{one}"' for one in method),
             "commit": _commit(),
             "cores": workers,
             "minutes": round((time.perf_counter() - began) / 60, 1),
