@@ -30,8 +30,9 @@ LARGEST_SUM = 2**53
 _FOR_BIDS = 0.5
 #: The share of the time for the search over the first bids; rounds of new ones have the rest.
 _FOR_SEARCH = 0.2
-#: Rounds without a better award that end them: where the first bids' best is proved, or work is limited.
-_PATIENCE, _ENDLESS = 8, 10**9
+#: Rounds without a better award that end them: where the first bids' best is proved or work is limited, and
+#: where it is not.
+_PATIENCE, _OPEN_PATIENCE = 8, 30
 #: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
 _FIRST_STEPS, _STEPS_OF_ROUND = 32, 8
 
@@ -143,8 +144,14 @@ def _in_rounds(
         solved = anytime(bids, weights, first, cluster, options, end)
         if solved.proved and _is_best_of_all(solved, cluster, options, deadline):
             return solved, bids
-        limit = RoundLimit(deadline=deadline, patience=_PATIENCE if solved.proved else _ENDLESS)
-        return bettered(solved, bids, solved, cluster, options, limit)
+        limit = RoundLimit(deadline=deadline, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
+        solved, bids = bettered(solved, bids, solved, cluster, options, limit)
+        if solved.proved or options.clock() >= deadline:
+            return solved, bids
+        # What is left of the time is for a proof over all bids, those of the rounds among them.
+        weights = bid_weights(bids.table, options.objective)
+        told = replace(options, export="")
+        return anytime(bids, weights, solved.answer.chosen, cluster, told, deadline), bids
     solved = anytime(bids, weights, first, cluster, options, None)
     rounds = max(0, (options.work_limit or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
     if not rounds:

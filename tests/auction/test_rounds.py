@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -72,7 +73,8 @@ def test_what_stands_after_rounds_fits_beside_each_other(seed: int) -> None:
 @settings(max_examples=8, deadline=None)
 def test_a_larger_work_limit_is_never_worse(seed: int) -> None:
     cluster = crowded(seed)
-    for options in ({}, {"max_bids": 60, "max_bids_per_job": 3}):
+    cases: tuple[dict[str, Any], ...] = ({}, {"max_bids": 60, "max_bids_per_job": 3})
+    for options in cases:
         values = []
         for limit in (0, 1, 3, 8, 40, 80):
             found = run_step(cluster, StepOptions(work_limit=limit, **options))
@@ -84,6 +86,6 @@ def test_a_larger_work_limit_is_never_worse(seed: int) -> None:
 @pytest.mark.parametrize("seed", [4, 5, 7, 8])
 def test_rounds_better_an_award_where_bids_are_few(seed: int) -> None:
     cluster = parse_snapshot(msgspec.json.encode(random_document(seed, 60, 80)))
-    few = {"window": 80, "max_bids": 100, "max_bids_per_job": 2}
+    few: dict[str, Any] = {"window": 80, "max_bids": 100, "max_bids_per_job": 2}
     search, rounds = (run_step(cluster, StepOptions(work_limit=limit, **few)) for limit in (32, 32 + 8 * 15))
     assert rounds.objective.priority > search.objective.priority
