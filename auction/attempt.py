@@ -28,8 +28,10 @@ from .strategies import Cluster, Solved, anytime, bid_options, exact, greedy_awa
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
-#: The share of the time for the search over the first bids; rounds of new ones have the rest.
-_FOR_SEARCH = 0.2
+#: The shares of the time for the search over the first bids, and for rounds of new ones; the rest is for all.
+_FOR_SEARCH, _FOR_ROUNDS = 0.2, 0.55
+#: Times that building the arrays took which searching them once more, and stating the model, may take.
+_BUILDS = 3
 #: Rounds without a better award that end them: where the first bids' best is proved or work is limited, and
 #: where it is not.
 _PATIENCE, _OPEN_PATIENCE = 8, 30
@@ -140,15 +142,19 @@ def _in_rounds(
     """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
     if deadline is not None:
         now = options.clock()
-        end = now + _FOR_SEARCH * max(0.0, deadline - now)
-        solved = anytime(bids, weights, first, cluster, options, end)
+        left_s = max(0.0, deadline - now)
+        searched = now + _FOR_SEARCH * left_s
+        solved = anytime(bids, weights, first, cluster, options, searched, ends=False)
         if solved.proved and _is_best_of_all(solved, cluster, options, deadline):
             return solved, bids
-        limit = RoundLimit(deadline=deadline, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
+        # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
+        is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
+        end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
+        limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
         solved, bids = bettered(solved, bids, solved, cluster, options, limit)
-        if solved.proved or options.clock() >= deadline:
+        if solved.proved or is_short:
             return solved, bids
-        # What is left of the time is for a proof over all bids, those of the rounds among them.
+        # What is left of the time is for the model over all bids, those of the rounds among them.
         weights = bid_weights(bids.table, options.objective)
         told = replace(options, export="")
         return anytime(bids, weights, solved.answer.chosen, cluster, told, deadline), bids

@@ -39,6 +39,8 @@ from .strategies import Cluster
 
 #: Loading the compiled search takes less than so many seconds; what takes longer compiles it.
 _LOADED_S = 1.0
+#: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
+_BOUND_S = 1.0
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 
 
@@ -282,7 +284,7 @@ def _over_all(decision: Decision, options: StepOptions, left_s: float) -> Fracti
     best = decision.best
     started = () if best is None else (start.demand for start in decision.starts)
     jobs = {demand.job.id: demand for demand in (*decision.window, *started)}
-    found = bound_over_placements(tuple(jobs.values()), decision.cluster.columns, left_s)
+    found = bound_over_placements(tuple(jobs.values()), decision.cluster.columns, max(left_s, _BOUND_S))
     if found is None:
         return None
     return found if best is None else max(found, best.priority)

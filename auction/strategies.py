@@ -189,6 +189,8 @@ def anytime(
     cluster: Cluster,
     options: StepOptions,
     deadline: float | None,
+    *,
+    ends: bool = True,
 ) -> Solved:
     """Search: an award at once, better ones with time; then the model over what could still be better."""
     table, guards = bids.table, cluster.guards
@@ -201,7 +203,7 @@ def anytime(
         weights,
         preference,
         first,
-        _limits(options, deadline),
+        replace(_limits(options, deadline), ends=ends),
         state=_model_over(table, cluster, options),
     )
     return Solved(

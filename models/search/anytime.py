@@ -73,6 +73,7 @@ class Limits:
         steps: steps to make at most; None when only the clock counts.
         seed: of every random choice.
         solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
+        ends: whether the model is stated at the end though nothing is proved: not where more search follows.
     """
 
     deadline: float | None
@@ -80,6 +81,7 @@ class Limits:
     seed: int
     clock: Callable[[], float]
     solves: bool = True
+    ends: bool = True
 
     def left_s(self) -> float:
         """Return the seconds that are left."""
@@ -154,8 +156,9 @@ class _Contest:
     ) -> None:
         self._packing = packing
         self._limits = limits
-        # What is no model of the papers has nothing left to state at the end.
-        self._searching = limits if state is None else limits.shortened(_FOR_PROGRAM)
+        # What is no model of the papers has nothing left to state at the end, nor where more search follows.
+        has_end = state is not None and limits.ends
+        self._searching = limits.shortened(_FOR_PROGRAM) if has_end else limits
         self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
         # Only a model of the papers has to be stated whatever is proved.
         self._is_stated = state is None
@@ -398,6 +401,8 @@ class _Contest:
     def _finish(self) -> None:
         """With the rest of the time, give HiGHS the bids that a better award could hold, or the likeliest."""
         if self._limits.deadline is None or self._limits.is_over() or not len(self._packing):
+            return
+        if not self._limits.ends and not self._proved:
             return
         if self._proved and self._is_liked_best and self._is_stated:
             return
