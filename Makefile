@@ -1,14 +1,19 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer and make:
 #   make demo   virtual environment, install, one auction over the crowded queue of a 1408-node cluster
 #   make test   virtual environment, install, all tests
+# The documentation: make site builds it into site/; make site-version commits it, as a folder of this version
+# beside those of earlier ones, to the branch SITE_BRANCH of this repository. Nothing is pushed.
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+SITE_BRANCH ?= gh-pages
+SITE_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
 CROWDED := examples/emulated-1408-full.json
 
-.PHONY: demo test bench site clean
+.PHONY: demo test bench site site-version clean
 
 demo: $(VENV)/.run
 	$(BIN)/aucsched compare $(CROWDED) --work-limit 20 --top 14
@@ -24,6 +29,12 @@ demo: $(VENV)/.run
 
 site: $(VENV)/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
+
+site-version: $(VENV)/.docs
+	$(BIN)/mike deploy --quiet --branch $(SITE_BRANCH) --update-aliases $(SITE_VERSION) latest
+	$(BIN)/mike set-default --quiet --branch $(SITE_BRANCH) latest
+	@echo "$(SITE_VERSION) stands in the branch $(SITE_BRANCH): push it, or put it on any web server with"
+	@echo "    git archive $(SITE_BRANCH) | tar -x -C FOLDER"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto

@@ -67,7 +67,11 @@ COMMANDS = {
         "schema",
         "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     ),
-    "examples": ("commands.examples", "examples", "List the bundled examples, or copy them to a folder."),
+    "examples": (
+        "commands.examples",
+        "examples",
+        "List the bundled examples, copy them, or make an instance of the benchmarks' set.",
+    ),
     "man": ("commands.man", "man", "Write the man pages into a folder."),
     "completion": ("commands.completion", "completion", "Print the completion script of a shell."),
     "snapshot": (

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+from ..cluster.errors import InputError, OptionError
+from .bundled import bundled
+from .instances import KINDS, snapshot_bytes
+from .outputs import OUTPUT
 
 #: File below examples/ -> what it is.
 EXAMPLES = {
@@ -26,28 +27,67 @@ EXAMPLES = {
 }
 
 
-@click.command()
+@click.command(short_help="List the examples, copy them, or make an instance of the benchmarks' set.")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
-def examples(folder: Path | None) -> None:
-    """List the examples, or copy them all into FOLDER; files that stand there already are left alone."""
+@click.option(
+    "--instance",
+    "kind",
+    type=click.Choice(list(KINDS)),
+    metavar="KIND",
+    help="Write a snapshot of the benchmarks' set instead; the list of examples names the kinds.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Which instance of the kind; default: 0. Kinds that are an example are the same for every seed.",
+)
+@click.option("-o", "--output", type=OUTPUT, help="File for the instance instead of standard output.")
+def examples(folder: Path | None, kind: str | None, seed: int | None, output: Path | None) -> None:
+    """List the examples, or copy them all into FOLDER; files that stand there already are left alone.
+
+    With --instance, write a snapshot of the set that the benchmarks solve; a seed gives the same bytes every
+    time.
+    """
+    if kind is not None:
+        _write_instance(folder, kind, seed or 0, output)
+        return
+    for option, value in (("--seed", seed), ("--output", output)):
+        if value is not None:
+            raise OptionError(f"{option} is for --instance KIND")
     if folder is None:
-        wide = max(map(len, EXAMPLES))
-        for name, text in EXAMPLES.items():
-            click.echo(f"{name:<{wide}}  {text}".rstrip())
-        click.echo("\naucsched examples FOLDER copies them")
+        _list()
         return
     from ..cluster.text import counted
 
-    done = sum(_copy(_source(name), folder / name) for name in EXAMPLES)
+    done = sum(_copy(name, folder / name) for name in EXAMPLES)
     click.echo(f"{counted(done, 'file')} copied to {folder}")
 
 
-def _source(name: str) -> Traversable:
-    return files("aucsched").joinpath("examples", *name.split("/"))
+def _write_instance(folder: Path | None, kind: str, seed: int, output: Path | None) -> None:
+    from ..formats.binary import write_bytes
+
+    if folder is not None:
+        raise OptionError("--instance writes one file, -o FILE: no FOLDER beside it")
+    write_bytes(output or "-", snapshot_bytes(kind, seed))
 
 
-def _copy(source: Traversable, target: Path) -> bool:
-    from ..cluster.errors import InputError
+def _list() -> None:
+    _table(EXAMPLES)
+    click.echo("\naucsched examples FOLDER copies them\n")
+    _table({name: kind.line for name, kind in KINDS.items()})
+    click.echo(
+        "\naucsched examples --instance KIND --seed N -o FILE makes a snapshot, to schedule under those caps"
+    )
+
+
+def _table(lines: Mapping[str, str]) -> None:
+    wide = max(map(len, lines))
+    for name, text in lines.items():
+        click.echo(f"{name:<{wide}}  {text}".rstrip())
+
+
+def _copy(name: str, target: Path) -> bool:
     from ..formats.binary import write_bytes
 
     if target.exists():
@@ -56,5 +96,5 @@ def _copy(source: Traversable, target: Path) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(error.strerror or str(error), file=str(target.parent)) from error
-    write_bytes(target, source.read_bytes())
+    write_bytes(target, bundled(name).read_bytes())
     return True

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from aucsched.cli import run
 from aucsched.commands.examples import EXAMPLES
+from aucsched.commands.instances import KINDS, snapshot_bytes
 
 ROOT = Path(__file__).parents[2] / "examples"
 
@@ -36,3 +39,55 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest
     (tmp_path / "file").write_text("")
     assert run(["examples", str(tmp_path / "file" / "below")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_list_names_every_kind_and_its_caps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["examples"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    for name, kind in KINDS.items():
+        caps = f"--window {kind.window} --max-bids {kind.max_bids} --max-bids-per-job {kind.max_bids_per_job}"
+        assert lines[name].endswith(caps)
+
+
+def test_an_instance_is_written_and_is_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny.json"
+    assert run(["examples", "--instance", "tiny", "--seed", "3", "-o", str(file)]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert file.read_bytes() == snapshot_bytes("tiny", 3)
+    assert run(["check", str(file)]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("kind", ["tiny", "queue"])
+def test_an_instance_goes_to_standard_output_and_is_the_first_without_a_seed(
+    kind: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "aucsched", "examples", "--instance", kind]
+    printed = subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    assert (printed.stdout, printed.stderr) == (snapshot_bytes(kind, 0), b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--instance", "tsubami"], "'tsubami' is not one of 'tsubame'"),
+        (["--instance", "tiny", "--seed", "-1"], "--seed"),
+        (["--instance", "tiny", "here"], "FOLDER"),
+        (["--seed", "0"], "--seed is for --instance KIND"),
+        (["-o", "file.json", "here"], "--output is for --instance KIND"),
+        (["--instance", "tiny", "-o", "missing/file.json"], "missing/file.json"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["examples", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
