@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 
 SITE_BRANCH ?= gh-pages
 SITE_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+# mike calls mkdocs by its name.
+MIKE := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mike -q
 
 CROWDED := examples/emulated-1408-full.json
 
@@ -31,8 +33,8 @@ site: $(VENV)/.docs
 	$(BIN)/python -m mkdocs build --strict --quiet
 
 site-version: $(VENV)/.docs
-	$(BIN)/mike deploy --quiet --branch $(SITE_BRANCH) --update-aliases $(SITE_VERSION) latest
-	$(BIN)/mike set-default --quiet --branch $(SITE_BRANCH) latest
+	$(MIKE) deploy --branch $(SITE_BRANCH) --update-aliases $(SITE_VERSION) latest
+	$(MIKE) set-default --branch $(SITE_BRANCH) latest
 	@echo "$(SITE_VERSION) stands in the branch $(SITE_BRANCH): push it, or put it on any web server with"
 	@echo "    git archive $(SITE_BRANCH) | tar -x -C FOLDER"
 
