@@ -70,7 +70,7 @@ COMMANDS = {
     "examples": (
         "commands.examples",
         "examples",
-        "List the bundled examples, copy them, or make an instance of the benchmarks' set.",
+        "List or copy the bundled examples; make the benchmarks' snapshots.",
     ),
     "man": ("commands.man", "man", "Write the man pages into a folder."),
     "completion": ("commands.completion", "completion", "Print the completion script of a shell."),

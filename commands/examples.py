@@ -27,7 +27,7 @@ EXAMPLES = {
 }
 
 
-@click.command(short_help="List the examples, copy them, or make an instance of the benchmarks' set.")
+@click.command(short_help="List or copy the bundled examples; make the benchmarks' snapshots.")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--instance",
