@@ -69,7 +69,7 @@ def test_every_command_has_one_line_of_help() -> None:
         ["explain", FULL, "71"],
         ["plan", FULL, "--jobs", "12"],
         ["check", FULL],
-        ["simulate", str(EXAMPLES / "days.swf"), "--policy", "fcfs,easy"],
+        ["simulate", "days.swf", "--policy", "fcfs,easy"],
     ],
     ids=lambda arguments: " ".join(arguments[:1] + arguments[2:]),
 )
@@ -77,6 +77,7 @@ def test_60_columns_are_enough_and_no_node_name_is_broken(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("aucsched.auction.render.console.PLAIN_WIDTH", 60)
+    monkeypatch.chdir(EXAMPLES)
     assert run(arguments) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 60
