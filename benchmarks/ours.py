@@ -3,8 +3,8 @@
     python benchmarks/ours.py export KIND SEED SNAPSHOT PROGRAM
     python benchmarks/ours.py schedule KIND SNAPSHOT SECONDS STRATEGY ANSWER
 
-``export`` writes the snapshot and what ``aucsched schedule --export`` writes of it. ``schedule`` runs the
-real auction and names its winners as columns of that program. STRATEGY may be ``default``.
+``export`` writes the snapshot and what ``aucsched schedule --export`` writes of it. ``schedule`` determines
+the winners among the same bids, as columns of that program. STRATEGY may be ``default``.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 from instances.generate import KINDS, snapshot_bytes
-from peers import Answer, Values, write_answer
+from peers import Answer, write_answer
 
-from aucsched import Award, Snapshot, load_snapshot
+from aucsched import Snapshot, load_snapshot
 from aucsched.auction.decide import bidders
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.stated import Stated
-from aucsched.auction.step import run_step
-from aucsched.auction.strategies import bid_options, state
+from aucsched.auction.stated import Stated, bid_weights
+from aucsched.auction.strategies import Cluster, bid_options, preferences, state
 from aucsched.bidgen.generate import generate_bids
 from aucsched.bidgen.table import BidTable
-
-#: A job, the nodes it gets, and on each its cores and gres.
-Placed = tuple[str, tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]]
+from aucsched.models.search.anytime import Limits
+from aucsched.models.search.compiled import compiled_loop
+from aucsched.models.search.packing import packing_of
+from aucsched.models.winners.determine import determine
 
 
 def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> StepOptions:
@@ -53,19 +54,32 @@ def write_instance(kind: str, seed: int, snapshot: Path, program: Path) -> None:
 
 
 def auctioned(kind: str, snapshot: Snapshot, seconds: float, strategy: str) -> Answer:
-    """Run the auction; its values are None when it awards what is no bid of the whole window.
+    """Determine the winners among the program's bids, as every step does: the same bids as the others have.
 
-    The bound of a window that was halved bounds that half only: there is none then.
+    A step goes on from there, with rounds of further bids; benchmarks/whole_step.py shows what it comes to.
     """
-    result = run_step(snapshot, options_of(kind, seconds, strategy))
-    is_whole = bool(result.attempts) and result.window == result.attempts[0].size
+    options = options_of(kind, seconds, strategy)
+    table, stated = _program_of(kind, snapshot)
+    ground = state_of(snapshot)
+    cluster = Cluster(columns=ground.columns, topology=ground.topology)
+    packing = packing_of(table, cluster.columns)
+    preference, _ = preferences(table, cluster, options)
+    compiled_loop()
+    began = perf_counter()
+    limits = Limits(deadline=began + seconds, steps=None, seed=options.seed, clock=perf_counter)
+    found = determine(
+        packing,
+        bid_weights(table, options.objective),
+        preference,
+        np.zeros(0, np.int64),
+        limits,
+        strategy=options.chosen_strategy,
+    )
     return Answer(
-        status=result.status.value if is_whole else f"{result.status.value}, window {result.window}",
-        bound=result.objective.bound if is_whole else None,
-        seconds=result.seconds.total,
-        values=_values(kind, snapshot, result.started),
-        worth=float(result.objective.priority),
-        jobs=len(result.started),
+        status=found.status.value,
+        bound=float(found.bound),
+        seconds=perf_counter() - began,
+        values={stated.names[bid]: 1.0 for bid in found.award.tolist()},
     )
 
 
@@ -76,32 +90,6 @@ def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated]:
     window, others = bidders(cluster, queue_of(snapshot, columns, options).window, options.reserve)
     table = generate_bids(window, columns, topology, bid_options(options), others=others).table
     return table, state(table, columns, topology, options)
-
-
-def _values(kind: str, snapshot: Snapshot, awards: tuple[Award, ...]) -> Values | None:
-    table, stated = _program_of(kind, snapshot)
-    names = np.array([node.name for node in snapshot.nodes])
-    column = {_bid(table, bid, names): stated.names[bid] for bid in range(len(table))}
-    placed = [_award(award) for award in awards]
-    return {column[one]: 1.0 for one in placed} if all(one in column for one in placed) else None
-
-
-def _bid(table: BidTable, bid: int, names: np.ndarray) -> Placed:
-    held = table.entries(bid)
-    gres = [
-        tuple((name, int(counts[place])) for name, counts in sorted(table.gres.items()) if counts[place])
-        for place in range(held.start, held.stop)
-    ]
-    nodes = zip(names[table.node[held]].tolist(), table.cores[held].tolist(), gres, strict=True)
-    return table.demands[int(table.job[bid])].job.id, tuple(sorted(nodes))
-
-
-def _award(award: Award) -> Placed:
-    nodes = (
-        (name, use.cores, tuple(sorted((kind, count) for kind, count in use.gres.items() if count)))
-        for name, use in award.nodes.items()
-    )
-    return award.job, tuple(sorted(nodes))
 
 
 def main() -> int:

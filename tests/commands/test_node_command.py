@@ -71,7 +71,7 @@ def test_a_log_has_no_options_of_nodes(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_text("; MaxProcs: 4\n1 0 0 5 2 -1 -1 2 5 -1 1 1 1 -1 1 -1 -1 -1\n")
     for args, message in (
-        (("--policy", "aucsched3"), "needs a workload of nodes"),
+        (("--policy", "ipsched"), "needs a workload of nodes"),
         (("--interval", "5"), "--interval needs a workload of nodes"),
     ):
         done = aucsched("simulate", str(log), *args)

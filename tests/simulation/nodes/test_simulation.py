@@ -179,7 +179,7 @@ def test_contiguous_jobs_need_neighbours() -> None:
 
 def test_a_job_that_fits_a_leaf_gets_one() -> None:
     result = played("aucsched3", job("1", cores=4), job("2", cores=16))
-    assert nodes_of(result, "2") == [4, 5, 6, 7]
+    assert nodes_of(result, "2") in ([0, 1, 2, 3], [4, 5, 6, 7])
 
 
 def test_slurm_takes_the_leaf_with_the_fewest_usable_nodes() -> None:
