@@ -148,10 +148,10 @@ def test_every_job_lands_where_it_was_awarded(shell: Shell, tmp_path: Path) -> N
 
     snapshot, schedule, commands = (tmp_path / name for name in ("snapshot", "schedule", "commands"))
     aucsched(shell, "snapshot slurm --held schedule -o", str(snapshot))
-    options = f"{snapshot} --time-limit 10"
+    # Two runs of one award: under a work limit, not a clock, they are the same.
+    options = f"{snapshot} --work-limit 40"
     schedule.write_text(aucsched(shell, "schedule", options, "--format json"))
     commands.write_text(aucsched(shell, "schedule", options, "--format slurm"))
-    assert json.loads(schedule.read_text())["status"] == "optimal", "else the next run may differ"
     awards = awarded(schedule.read_text())
     for job in unplaceable(commands.read_text()):
         # Slurm spreads a count over all nodes by itself: an uneven award of it has no command.
