@@ -145,13 +145,19 @@ class DemandReader:
     def _in_any_partition(self, job: Job) -> tuple[Variant, ...] | str:
         refusals: list[str] = []
         variants: list[Variant] = []
-        for partition in job.partition.split(",") if job.partition else [""]:
+        # A partition that is named again gives nothing new.
+        for partition in dict.fromkeys(job.partition.split(",")) if job.partition else [""]:
             found = self._in_partition(job, partition)
             if isinstance(found, str):
                 refusals.append(found)
             else:
                 variants.extend(found)
-        return tuple(variants) or "; ".join(refusals)
+        # Nor do partitions of the same nodes and limits.
+        distinct: dict[object, Variant] = {}
+        for one in variants:
+            key = (one.eligible.tobytes(), one.gres, one.gres_total, one.max_nodes)
+            distinct.setdefault(key, one)
+        return tuple(distinct.values()) or "; ".join(refusals)
 
     def _in_partition(self, job: Job, name: str) -> list[Variant] | str:
         """Return the variants of a job in one partition, or why there is none."""
