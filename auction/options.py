@@ -60,7 +60,7 @@ class StepOptions:
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
         preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
-        bid_order: ``spec`` (SPEC 1.3), or ``figure-4.5``, in which high priorities use up the cap.
+        bid_order: ``spec`` (the classes in turn), or ``figure-4.5``, in which high priorities use up the cap.
         export: file for the first attempt's integer program, ``.mps`` or ``.lp``; empty for none.
         clock: seconds of wall time.
         began: when the step's time began, by the clock; None: when it is asked to decide.

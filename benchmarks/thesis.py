@@ -1,4 +1,4 @@
-"""Run the workloads of the thesis's tables with our policies and write benchmarks/RESULTS.md (SPEC 1.11).
+"""Run the workloads of the thesis's tables with our policies and write benchmarks/RESULTS.md.
 
     python benchmarks/thesis.py --table A.5
 

@@ -50,7 +50,7 @@ def deal_evenly(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
 
 
 def even(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
-    """Put ⌈R/N⌉ or ⌊R/N⌋ units on each node where they fit, else as evenly as they do (SPEC 1.1)."""
+    """Put ⌈R/N⌉ or ⌊R/N⌋ units on each node where they fit, else as evenly as they do."""
     length = np.diff(indptr)
     floor = np.repeat(least, length)
     level = np.repeat(_water_level(np.maximum(units, floor), floor, indptr, total), length)

@@ -133,7 +133,7 @@ def interleaved(drafts: list[Draft]) -> Draft:
 
 
 def in_turn(kinds: dict[Phase, Draft], most: int, taken: int) -> Draft:
-    """Return the best ``taken`` windows of all kinds in the order of SPEC 1.3 for a cap of ``most``.
+    """Return the best ``taken`` windows of all kinds in the order ``spec`` for a cap of ``most``.
 
     A job with more class A windows than half the cap leaves the other half to the other kinds.
     """

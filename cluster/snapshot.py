@@ -15,7 +15,7 @@ from .limits import Limit
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
 from .switches import check_switches
 
-#: Beyond these a snapshot is refused (DESIGN: limits).
+#: Beyond these a snapshot is refused.
 MAX_NODES = 100_000
 MAX_JOBS = 1_000_000
 

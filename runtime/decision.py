@@ -1,4 +1,4 @@
-"""Whether the runtime scheduler accepts a Map (Nagendra, 5.2.2, decision logic; SPEC 2)."""
+"""Whether the runtime scheduler accepts a Map (Nagendra, 5.2.2, decision logic)."""
 
 from __future__ import annotations
 

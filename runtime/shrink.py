@@ -16,7 +16,7 @@ ShrinkOrder = Literal["priority", "even", "fair", "long", "short", "low_impact",
 def step_size(span: int, attempts: int) -> int:
     """Return the nodes of one step: max(1, ⌈span / attempts⌉), so that the last attempt reaches the end.
 
-    As printed most small jobs have a step of 0 and never shrink (SPEC 2).
+    As printed most small jobs have a step of 0 and never shrink.
     """
     return max(1, -(-span // attempts))
 

@@ -1,4 +1,4 @@
-"""Urgent jobs: room at once by shrinking, then by suspending or killing (Nagendra, chapter 4; SPEC 2)."""
+"""Urgent jobs: room at once by shrinking, then by suspending or killing (Nagendra, chapter 4)."""
 
 from __future__ import annotations
 

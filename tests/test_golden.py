@@ -1,4 +1,4 @@
-"""The papers' figures and examples (Soner), and the exactness that SPEC 1.8 asks of priorities."""
+"""The papers' figures and examples (Soner), and the exactness of sums of priorities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The snapshot file's members and their JSON types, as msgspec decodes them (DESIGN: snapshot file).
+"""The snapshot file's members and their JSON types, as msgspec decodes them.
 
 Only types are checked here; ranges and names are checked by the types of ``cluster`` on construction.
 """

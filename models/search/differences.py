@@ -2,7 +2,7 @@
 
 The load of each capacity becomes a column y_r with 0 ≤ y_r ≤ capacity, and each row says how the load differs
 from its neighbour's: y_r − y_{r−1} = Σ (a_rb − a_{r−1,b})·x_b. The interior-point method solves that several
-times faster (SPEC 5a); branch and bound does not like it, as the cliques are no longer seen in the rows.
+times faster; branch and bound does not like it, as the cliques are no longer seen in the rows.
 """
 
 from __future__ import annotations

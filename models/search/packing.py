@@ -1,6 +1,6 @@
 """The fast path: a bid table straight to arrays, without PuLP.
 
-Rows that cannot bind are dropped and equal rows merged with the least right side (SPEC 5a): what is left has
+Rows that cannot bind are dropped and equal rows merged with the least right side: what is left has
 the same solutions as the PuLP model.
 """
 

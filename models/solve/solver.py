@@ -229,7 +229,7 @@ class RelaxedSolver:
 
     def __init__(self, program: IntegerProgram) -> None:
         linear = replace(program, is_integer=np.zeros(program.columns, np.bool_))
-        # Dense columns: the interior-point method is several times faster from nothing (SPEC 5a).
+        # Dense columns: the interior-point method is several times faster from nothing.
         self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra={"solver": "ipm"}))
         self.values: FloatArray = np.zeros(program.columns)
         self.objective = float("inf")

@@ -1,4 +1,4 @@
-"""Whether the batch scheduler accepts an offer (Nagendra, 5.2.1, decision logic; SPEC 2)."""
+"""Whether the batch scheduler accepts an offer (Nagendra, 5.2.1, decision logic)."""
 
 from __future__ import annotations
 

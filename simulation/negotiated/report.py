@@ -1,4 +1,4 @@
-"""What a negotiated run comes to: metrics (Nagendra, chapter 7; SPEC 1.10), JSON, text, a row a job."""
+"""What a negotiated run comes to: metrics (Nagendra, chapter 7), JSON, text, a row a job."""
 
 from __future__ import annotations
 

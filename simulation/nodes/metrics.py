@@ -1,4 +1,4 @@
-"""The metrics that need nodes, gres or a topology (Soner, section 7.4; SPEC 1.10)."""
+"""The metrics that need nodes, gres or a topology (Soner, section 7.4)."""
 
 from __future__ import annotations
 

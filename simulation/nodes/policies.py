@@ -46,7 +46,7 @@ class NodeOptions:
 
     Attributes:
         policy: a name in ``NODE_POLICIES``, or of somebody's own policy.
-        order: ``fcfs``, the workload's priorities as given, or ``multifactor`` (SPEC 1.11).
+        order: ``fcfs``, the workload's priorities as given, or ``multifactor``.
         interval_s: seconds between passes; None: after every event.
         selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
         window: jobs that a pass looks at: 100 for the auctions (400 with a balance) and both of Slurm's, all

@@ -17,7 +17,7 @@ Priority = Callable[[float, Demand], float]
 #: Is told of a job that begins (+1) or ceases (−1) to wait.
 Watcher = Callable[[Demand, int], None]
 
-#: Weights of Soner's multifactor priority (SPEC 1.11), its age's day, and its steps of one point.
+#: Weights of Soner's multifactor priority, its age's day, and its steps of one point.
 _AGE, _SIZE, _DAY_S, _STEPS = 1000, 1000, 86_400, 1_000_000
 
 
@@ -101,7 +101,7 @@ class ResponseQueue(AgingQueue):
 
 
 class MultifactorQueue(AgingQueue):
-    """Priorities that grow with size and age: 1000·min(age / 1 day, 1) + 1000·cores / all cores (SPEC 1.11).
+    """Priorities that grow with size and age: 1000·min(age / 1 day, 1) + 1000·cores / all cores.
 
     They are counted in millionths, rounded down: exact integers, as the auctions compare them.
     """

@@ -14,7 +14,7 @@ from .clusters import EvenCluster
 
 T = TypeVar("T")
 
-#: Arrivals are spread over this share of the theoretical run time where the papers say nothing (SPEC 1.11).
+#: Arrivals are spread over this share of the theoretical run time where the papers say nothing.
 ARRIVAL_SHARE = 0.25
 #: Run times in the thesis's own workloads, seconds, uniform between the two (section 7.3.2).
 RUN_TIMES_S = (60, 600)

@@ -1,4 +1,4 @@
-"""ESP workloads, plain and with GPUs (Soner, section 7.3.1; SPEC 1.11)."""
+"""ESP workloads, plain and with GPUs (Soner, section 7.3.1)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .drafts import RUN_TIMES_S, Draft, in_shares, stream
 
 #: A job asks for the cores of 1 to 43 whole nodes.
 MOST_WHOLE_NODES = 43
-#: N(1, 0.5) of (7.1), truncated below (SPEC 1.11).
+#: N(1, 0.5) of (7.1), truncated below.
 _FACTOR_SD = 0.5
 _LEAST_FACTOR = 0.1
 

@@ -248,7 +248,7 @@ def test_the_largest_memory_that_a_node_can_have_is_a_limit(memory: int) -> None
     assert reasons(schedule(snapshot(nodes, jobs))) == {"J2": "outbid"}
 
 
-# Timeouts (SPEC 1.9).
+# Timeouts.
 
 
 def crowded() -> Snapshot:

@@ -47,7 +47,7 @@ def in_this_process(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     return run
 
 
-#: Σ size × time of the 228 jobs on 16 nodes, in whole nodes, over 16 (SPEC 2: 215.0 min).
+#: Σ size × time of the 228 jobs on 16 nodes, in whole nodes, over 16 (215.0 min).
 BOUND_S = 12_899.25
 
 

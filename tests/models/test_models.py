@@ -273,7 +273,7 @@ def test_the_command_knows_models_presets_reserve_and_export(tmp_path: Path) -> 
     assert "no published plugin" in refused("schedule", example, "--preset", "plugin", "--model", "aucsched2")
 
 
-# Known faults of the published plugins (SPEC 1.12), each with a test that fails with it.
+# Known faults of the published plugins, each with a test that fails with it.
 
 
 def table_of(cluster: Snapshot, **options: Any) -> BidTable:

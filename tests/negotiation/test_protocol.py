@@ -1,4 +1,4 @@
-"""The protocol: scenarios S1 and S2 (SPEC 2), order, atomic Maps, urgent jobs, reconnects."""
+"""The protocol: scenarios S1 and S2, order, atomic Maps, urgent jobs, reconnects."""
 
 from __future__ import annotations
 
