@@ -320,7 +320,7 @@ _FORMS = {
 
 
 def figures(workload: ClusterWorkload, ran: Mapping[str, Ran]) -> dict[str, float]:
-    """Return metrics (docs/simulation.md) by the names of ``_FORMS``, for Slurm's record and for ours alike."""
+    """Return metrics (docs/simulation.md) by the names of ``_FORMS``, of Slurm's record and of ours."""
     index = {node.name: place for place, node in enumerate(workload.nodes)}
     cores = sum(node.total.cores for node in workload.nodes)
     work = sum(arriving.run_time_s * arriving.job.request.fewest_cores for arriving in workload.jobs)
