@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 from math import isclose
 from pathlib import Path
 
+from told import told
+
 from aucsched.commands.negotiate_options import play_from, runtime_settings
-from aucsched.commands.parties import irtsched as command
 from aucsched.negotiation.events import Send
 from aucsched.negotiation.parties import irtsched
 from aucsched.negotiation.parties.irtsched import RuntimeState
@@ -228,7 +229,7 @@ def run(workload: Sequence[str], *, mapper: str, party: str, kills: int, seed: i
     Raises:
         LostError: something was lost or done twice.
     """
-    options = dict(command.make_context("irtsched", list(workload)).params)
+    options = told("irtsched", workload)
     play = play_from(options.pop("workload"), options)
     settings = runtime_settings(options)
     with tempfile.TemporaryDirectory() as place:

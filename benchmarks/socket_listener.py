@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from told import told
+
 from aucsched.commands.negotiate_options import play_from
-from aucsched.commands.parties import irtsched as command
 from aucsched.negotiation.messages import PROTOCOL_VERSION, NegotiationStart, NegotiationStartResponse
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.negotiation.remote.handshake import Identity, PartyName
@@ -214,5 +215,5 @@ def small_workload(folder: Path, seed: int) -> Path:
 
 def play_in(workload: Path) -> Play:
     """Return what two parties told of a workload negotiate."""
-    options = dict(command.make_context("irtsched", [str(workload)]).params)
+    options = told("irtsched", [str(workload)])
     return play_from(options.pop("workload"), options)
