@@ -79,6 +79,11 @@ COMMANDS = {
         "snapshot",
         "Make a snapshot of a live cluster or of its saved output.",
     ),
+    "slurm": (
+        "commands.slurm.group",
+        "slurm",
+        "Drive a live Slurm from beside it: watch, run behind a gate, hand back.",
+    ),
     "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
     "sweep": (
         "sweeps.command",

@@ -17,7 +17,7 @@ from .associations import READ_REASONS
 from .detail import JobDetail
 from .limits import note_preferences
 from .record import Record
-from .request import Site, read_request
+from .request import Site, read_request, without_gate
 from .states import BY_HAND, Phase, hold_of, phase_of
 
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
@@ -124,8 +124,17 @@ def _job(record: Record, queue: Queue, notes: Notes) -> Job:
 def _hold(record: Record, priority: int, queue: Queue) -> str | None:
     """Return why a job must not start; what a limit says that is read is for that limit to say."""
     hold = hold_of(record, priority, queue.now)
+    if hold == "Licenses" and _is_behind(record, queue.site.gate):
+        # Its other licences, if it needs any, are counted as any job's are.
+        return None
     is_read = queue.has_limits and hold is not None and READ_REASONS.fullmatch(hold)
     return None if is_read else hold
+
+
+def _is_behind(record: Record, gate: str) -> bool:
+    """Whether a job needs the gate's licence, so that it waits behind the gate."""
+    text = record.text("licenses")
+    return bool(gate) and without_gate(text, gate) != text
 
 
 def _detail(record: Record, queue: Queue, notes: Notes) -> JobDetail | None:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from ...cluster.errors import InputError, OptionError
@@ -14,6 +15,8 @@ from ...formats.reading import read_document, shown_name
 from .snapshot import SlurmSources, SlurmText
 
 Command = tuple[str, ...]
+#: Returns what a command prints; raises InputError where it fails.
+Ask = Callable[[Command], bytes]
 
 _JOBS: Command = ("squeue", "--json")
 #: The commands for one answer, the newest Slurm's first: 22.05's scontrol writes no JSON, and from 23.02
@@ -54,7 +57,32 @@ class SlurmFiles:
     limits: str | None = None
 
 
-def collect(files: SlurmFiles) -> tuple[SlurmSources, Notes]:
+def ask_slurm(command: Command) -> bytes:
+    """Return what a command of Slurm's prints, in English, times in seconds of the epoch.
+
+    Raises:
+        InputError: it is not installed, fails, or does not answer in time; names the command.
+    """
+    shown = " ".join(command)
+    program = shutil.which(command[0])
+    if program is None:
+        raise InputError("the command is not installed here: give a file of its output", file=shown)
+    # 22.05 cuts lists of array tasks after 64 characters unless told not to.
+    environment = {**os.environ, "SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+    try:
+        answer = subprocess.run(  # noqa: S603 - no shell, each word stands for itself
+            [program, *command[1:]], capture_output=True, check=False, timeout=_TIMEOUT_S, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"the command failed: {error}", file=shown) from error
+    if answer.returncode:
+        said = answer.stderr.decode(errors="replace").strip().splitlines()
+        reason = said[-1] if said else f"exit code {answer.returncode}"
+        raise InputError(f"the command failed: {reason}", file=shown)
+    return answer.stdout
+
+
+def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, Notes]:
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
     Topology and job detail only add to jobs and nodes: where they are not given and cannot be asked for,
@@ -72,14 +100,14 @@ def collect(files: SlurmFiles) -> tuple[SlurmSources, Notes]:
         raise OptionError(f"only one of {' and '.join(given)} can be standard input")
 
     def adding(name: str | None, commands: tuple[Command, ...], otherwise: str) -> SlurmText | None:
-        return _try(commands, notes, otherwise) if name is None else _file(name)
+        return _try(commands, notes, otherwise, ask) if name is None else _file(name)
 
     def with_jobs(name: str | None, commands: tuple[Command, ...], otherwise: str) -> SlurmText | None:
         return None if name is None and files.jobs is not None else adding(name, commands, otherwise)
 
     sources = SlurmSources(
-        jobs=_ask(_JOBS) if files.jobs is None else _file(files.jobs),
-        nodes=_first(_NODES) if files.nodes is None else _file(files.nodes),
+        jobs=_answer(_JOBS, ask) if files.jobs is None else _file(files.jobs),
+        nodes=_first(_NODES, ask) if files.nodes is None else _file(files.nodes),
         topology=adding(files.topology, (_TOPOLOGY,), "the topology is taken as linear"),
         job_detail=adding(files.job_detail, (_JOB_DETAIL,), "job detail is not known"),
         licenses=with_jobs(files.licenses, _LICENSES, "licences are not known"),
@@ -96,44 +124,23 @@ def _file(name: str) -> SlurmText:
     return SlurmText(name=shown_name(name), content=read_document(name, bytes))
 
 
-def _ask(command: Command) -> SlurmText:
-    """Return what a command prints.
-
-    Raises:
-        InputError: it is not installed, fails, or does not answer in time; names the command.
-    """
-    shown = " ".join(command)
-    program = shutil.which(command[0])
-    if program is None:
-        raise InputError("the command is not installed here: give a file of its output", file=shown)
-    # 22.05 cuts lists of array tasks after 64 characters unless told not to.
-    environment = {**os.environ, "SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
-    try:
-        answer = subprocess.run(  # noqa: S603 - the commands are the constants above
-            [program, *command[1:]], capture_output=True, check=False, timeout=_TIMEOUT_S, env=environment
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"the command failed: {error}", file=shown) from error
-    if answer.returncode:
-        said = answer.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if said else f"exit code {answer.returncode}"
-        raise InputError(f"the command failed: {reason}", file=shown)
-    return SlurmText(name=shown, content=answer.stdout)
+def _answer(command: Command, ask: Ask) -> SlurmText:
+    return SlurmText(name=" ".join(command), content=ask(command))
 
 
-def _first(commands: tuple[Command, ...]) -> SlurmText:
+def _first(commands: tuple[Command, ...], ask: Ask) -> SlurmText:
     """Return the answer of the first command that gives one; the last one's error when none does."""
     for command in commands[:-1]:
         try:
-            return _ask(command)
+            return _answer(command, ask)
         except InputError:
             continue
-    return _ask(commands[-1])
+    return _answer(commands[-1], ask)
 
 
-def _try(commands: tuple[Command, ...], notes: Notes, otherwise: str) -> SlurmText | None:
+def _try(commands: tuple[Command, ...], notes: Notes, otherwise: str, ask: Ask) -> SlurmText | None:
     try:
-        return _first(commands)
+        return _first(commands, ask)
     except InputError as error:
         notes.add("live commands", f"{error}; {otherwise}")
         return None

@@ -53,12 +53,14 @@ class Site:
     """What a request is read against: the nodes' names, threads, and licences where known.
 
     Attributes:
+        gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
         exclusive_partitions: partitions whose jobs get whole nodes.
     """
 
     nodes: Collection[str]
     threads: bool
     licenses: Mapping[str, License]
+    gate: str = ""
     exclusive_partitions: frozenset[str] = frozenset()
 
 
@@ -277,11 +279,17 @@ def _names(job: _Reading, member: str) -> tuple[str, ...]:
 
 
 def _licenses(job: _Reading) -> dict[str, int]:
-    text = job.record.text("licenses")
+    text = without_gate(job.record.text("licenses"), job.site.gate)
     counts, reason = plain_licenses(text, job.site.licenses)
     if reason:
         job.unsupported.append(f"the licences {text}, {reason}")
     return counts
+
+
+def without_gate(text: str, gate: str) -> str:
+    """Return what ``--licenses`` asks for beside the licence of the gate."""
+    items = text.split(",")
+    return ",".join(item for item in items if not gate or item.partition(":")[0] != gate)
 
 
 def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], str]:

@@ -76,6 +76,7 @@ def import_slurm(
     *,
     time: float | None = None,
     schedule_held: bool = False,
+    gate: str = "",
     notes: Notes | None = None,
 ) -> tuple[Snapshot, Notes]:
     """Return the snapshot that Slurm's answers make, and what it does not hold.
@@ -84,6 +85,7 @@ def import_slurm(
         sources: Slurm's answers.
         time: when they were taken, seconds since the epoch; by default the newest scheduling pass.
         schedule_held: jobs held by hand are scheduled, in order of submission behind all others.
+        gate: a licence that no job needs, only kept from all: jobs that wait for it may start.
         notes: notes made before, which then stand first.
 
     Raises:
@@ -100,6 +102,7 @@ def import_slurm(
         partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
         reservations=_read_or(sources.reservations, read_reservations, ()),
         limits=_read_or(sources.limits, lambda text: read_limits(text_of(text), notes), ()),
+        gate=gate,
     )
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
     return snapshot, notes
@@ -116,6 +119,7 @@ class _Cluster:
     partitions: tuple[PartitionFigures, ...]
     reservations: tuple[ReservationFigures, ...]
     limits: tuple[Limit, ...]
+    gate: str
 
     @property
     def site(self) -> Site:
@@ -124,6 +128,7 @@ class _Cluster:
             nodes=self.nodes,
             threads=any(node.threads > 1 for node in self.nodes.values()),
             licenses=self.licenses,
+            gate=self.gate,
             exclusive_partitions=frozenset(
                 figures.partition.name for figures in self.partitions if figures.exclusive
             ),

@@ -1,0 +1,1 @@
+"""``aucsched slurm``: commands beside a live Slurm."""

@@ -1,0 +1,92 @@
+"""One pass beside a live Slurm: what its commands say, and what the auction would start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..auction.options import StepOptions
+from ..auction.step import run_step
+from ..cluster.schedule import Award, Schedule
+from ..cluster.snapshot import Snapshot
+from ..formats.notes import Notes
+from ..slurm.answers.live import Ask, SlurmFiles, ask_slurm, collect
+from ..slurm.answers.snapshot import SlurmSources, import_slurm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The cluster as Slurm told it.
+
+    Attributes:
+        snapshot: what its answers make.
+        sources: the answers themselves.
+        notes: what the snapshot does not hold.
+        at: when the first answer was asked for, seconds since the epoch by this host's clock.
+        read_s: seconds that asking and reading took.
+    """
+
+    snapshot: Snapshot
+    sources: SlurmSources
+    notes: Notes
+    at: float
+    read_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A look and what the auction makes of it; nothing is changed by either.
+
+    Attributes:
+        look: the cluster.
+        schedule: who would start where, and why the others wait.
+        decide_s: seconds that the auction took.
+    """
+
+    look: Look
+    schedule: Schedule
+    decide_s: float
+
+    @property
+    def started(self) -> tuple[Award, ...]:
+        """What we would start."""
+        return self.schedule.started
+
+
+def take_look(
+    files: SlurmFiles | None = None,
+    *,
+    gate: str = "",
+    ask: Ask = ask_slurm,
+    clock: Callable[[], float] = time.perf_counter,
+    now: Callable[[], float] = time.time,
+) -> Look:
+    """Ask the live Slurm and read its answers.
+
+    Args:
+        files: saved answers that stand for live ones.
+        gate: the licence that keeps jobs behind the gate: they count as free to start; empty for none.
+        ask: answers a command of Slurm's.
+        clock: seconds.
+        now: seconds since the epoch.
+
+    Raises:
+        InputError: a command that is needed fails, or an answer cannot be read.
+    """
+    began, at = clock(), now()
+    sources, notes = collect(SlurmFiles() if files is None else files, ask=ask)
+    snapshot, notes = import_slurm(sources, time=at, gate=gate, notes=notes)
+    return Look(snapshot=snapshot, sources=sources, notes=notes, at=at, read_s=clock() - began)
+
+
+def take_pass(look: Look, options: StepOptions, clock: Callable[[], float] = time.perf_counter) -> Pass:
+    """Run the auction that ``aucsched schedule`` runs on what a look found.
+
+    Raises:
+        OptionError: an option's value cannot be used.
+        InputError: the snapshot's promises or weights cannot be used.
+    """
+    began = clock()
+    schedule = run_step(look.snapshot, options)
+    return Pass(look=look, schedule=schedule, decide_s=clock() - began)

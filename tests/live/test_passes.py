@@ -1,0 +1,44 @@
+"""A pass beside a live Slurm: what is read, and that jobs behind the gate may start."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from aucsched.auction.options import StepOptions
+from aucsched.cluster.errors import InputError
+from aucsched.live.passes import take_look, take_pass
+from aucsched.slurm.answers.live import Command
+
+SOURCE = Path(__file__).parents[2] / "examples" / "source"
+LICENSES = b"LicenseName=auction Total=1000000 Used=0 Free=1000000 Reserved=1000000 Remote=no\n"
+
+
+def saved(jobs: bytes) -> dict[Command, bytes]:
+    return {
+        ("squeue", "--json"): jobs,
+        ("sinfo", "--json"): gzip.decompress((SOURCE / "sinfo.json.gz").read_bytes()),
+        ("scontrol", "show", "topology"): (SOURCE / "topology.conf").read_bytes(),
+        ("scontrol", "-o", "show", "licenses"): LICENSES,
+    }
+
+
+def test_jobs_behind_the_gate_may_start_and_need_no_licence() -> None:
+    document = json.loads(gzip.decompress((SOURCE / "squeue.json.gz").read_bytes()))
+    waiting = [job for job in document["jobs"] if job["job_state"] == "PENDING"]
+    for job in waiting:
+        job["licenses"], job["state_reason"] = "auction:1", "Licenses"
+    answers = saved(json.dumps(document).encode())
+
+    def ask(command: Command) -> bytes:
+        if command not in answers:
+            raise InputError("not here", file=" ".join(command))
+        return answers[command]
+
+    behind = take_pass(take_look(gate="auction", ask=ask), StepOptions(work_limit=0))
+    assert not behind.look.snapshot.jobs[0].request.licenses
+    assert len(behind.started) > 0
+    without = take_pass(take_look(ask=ask), StepOptions(work_limit=0))
+    assert not without.started
+    assert {job.hold for job in without.look.snapshot.jobs} == {"Licenses"}
