@@ -11,6 +11,7 @@ from .columns import BoolArray, Columns, FloatArray, IntArray
 from .dealing import deal_evenly, even, pack, sums_of
 from .demand import Demand, Variant
 from .fields import Field, GresChoice
+from .nodesets import nodeset_numbers
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
 from .windows import Windows
 
@@ -191,8 +192,8 @@ class Assembler:
         general_nodesets: int,
     ) -> BidTable:
         length = np.diff(indptr)
+        joined = self._nodesets(np.repeat(self._draft.group[keep], length), indptr, node)
         contiguous = node[indptr[1:] - 1] - node[indptr[:-1]] + 1 == length
-        breaks = np.cumsum(np.diff(node, prepend=-2) != 1)
         bid_class = np.where(contiguous, np.where(self._draft.aligned[keep], CLASS_A, CLASS_B), CLASS_C)
         switch = self._topology.common_switch_of_sets(indptr, node)
         gres = {name[5:]: values for name, values in entries.items() if name.startswith("gres ")}
@@ -202,7 +203,7 @@ class Assembler:
             job=self._job[keep],
             bid_class=bid_class.astype(np.int8),
             level=self._topology.level[switch],
-            nodesets=breaks[indptr[1:] - 1] - breaks[indptr[:-1]] + 1,
+            nodesets=joined,
             indptr=indptr,
             node=node,
             cores=entries["cores"],
@@ -210,8 +211,29 @@ class Assembler:
             gres=gres,
             gres_ratio=ratio,
             gres_share=share,
-            general_nodesets=general_nodesets,
+            # What an award leaves may have more nodesets than there were: (4.11) needs |S_c| ≤ |S|.
+            general_nodesets=max(general_nodesets, int(joined.max(initial=0))),
         )
+
+    def _nodesets(self, group: IntArray, indptr: IntArray, node: IntArray) -> IntArray:
+        """Return |S_c| of each bid: how many nodesets its nodes come from, at most |S|.
+
+        Args:
+            group: of each entry.
+            indptr: where each bid's entries begin.
+            node: of each entry, ascending within a bid.
+        """
+        asked = [
+            tuple((kind, count) for kind, _, count in one.choice.per_node if count) for one in self._groups
+        ]
+        row_of = {counts: row for row, counts in enumerate(dict.fromkeys(asked))}
+        numbers = [nodeset_numbers(self._columns, dict(counts)) for counts in row_of]
+        if not numbers:
+            return np.zeros(0, np.int64)
+        number = np.array(numbers)[np.array([row_of[counts] for counts in asked])[group], node]
+        changes = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
+        counted: IntArray = changes[indptr[1:] - 1] - changes[indptr[:-1]] + 1
+        return counted
 
     def _gres_terms(
         self, group: IntArray, indptr: IntArray, gres: dict[str, IntArray]

@@ -344,7 +344,10 @@ class _Generator:
                 return
             if group < 0:
                 group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
-            family = Family(self.pool, field, demand, variant, choice, self._rules, group, most, stagger)
+            by_figure = self._options.order == "figure-4.5"
+            family = Family(
+                self.pool, field, demand, variant, choice, self._rules, group, most, stagger, by_figure
+            )
             yield from family.scanned()
             if len(demand.required) and not demand.contiguous:
                 yield Phase.EXTRA, self._around_required(family)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,21 @@ def runs(mask: BoolArray, borders: BoolArray | None = None) -> tuple[IntArray, I
         starts |= mask & borders
         ends |= mask & np.concatenate([borders[1:], [True]])
     return np.flatnonzero(starts), np.flatnonzero(ends)
+
+
+def nodeset_numbers(columns: Columns, gres: Mapping[str, int]) -> IntArray:
+    """Return the number of the nodeset that each node stands in, ascending with the nodes; shape (n,).
+
+    Args:
+        columns: the nodes and what is free on them.
+        gres: the count g of each gres that every node of a nodeset has free.
+    """
+    mask = columns.takes_jobs & (columns.free.cores > 0)
+    for kind, count in gres.items():
+        # A job may ask for gres that no node has.
+        mask = mask & (columns.free.gres.get(kind, np.zeros_like(columns.free.cores)) >= count)
+    numbers: IntArray = np.cumsum(mask & ~np.concatenate([[False], mask[:-1]]))
+    return numbers
 
 
 def general_nodesets(columns: Columns, free: Capacity, topology: Topology, *, use_switches: bool) -> int:

@@ -39,7 +39,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The bids of one job on one field."""
+    """The bids of one job on one field; ``by_figure`` sorts spread bids into classes by their place."""
 
     pool: Pool
     field: Field
@@ -50,6 +50,7 @@ class Family:
     group: int
     most: int
     stagger: int
+    by_figure: bool = False
 
     def scanned(self) -> Iterator[tuple[Phase, Draft]]:
         """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
@@ -63,7 +64,10 @@ class Family:
         yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
         if not self.demand.exclusive:
             for windows in self._spread(forward):
-                yield Phase.SPREAD, self._drafted(windows, EVEN)
+                if self.by_figure:
+                    yield from self._by_class(windows, EVEN)
+                else:
+                    yield Phase.SPREAD, self._drafted(windows, EVEN)
 
     def unordered(self) -> Iterator[Draft]:
         """Yield bids of class C on nodes that are no neighbours."""
@@ -120,7 +124,7 @@ def count_of(kept: dict[Phase, list[Draft]]) -> int:
 
 
 def by_figure(kept: dict[Phase, list[Draft]], most: int) -> Draft:
-    """Return a job's windows in the order of figure 4.5: A, then B, then C; it has no spread bids."""
+    """Return a job's windows in the order of figure 4.5: A, then B, then C, spread bids among them."""
     phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
     ordered = Draft.joined([interleaved(kept[phase]) for phase in phases])
     return ordered.take(np.arange(min(most, len(ordered))))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
 from support.build import snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
 from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.demand import Demand, DemandReader
-from aucsched.bidgen.generate import BidOptions, generate_bids
+from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
 from aucsched.bidgen.nodesets import general_nodesets, nodesets
 from aucsched.bidgen.table import BidTable
-from aucsched.models.preference import CORRECTED, PRINTED, preference_f
+from aucsched.models.preference import CORRECTED, PRINTED, TABLE_4_4, preference_f
 from aucsched.topology.tree import topology_of
 
 BOTH = pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])
@@ -226,6 +230,52 @@ def test_the_printed_table_ranks_c_above_b_for_types_two_and_three() -> None:
     table, nodes = bids_of([{"nodes": 2, "cores": 3}])
     preference = preference_f(table, nodes, PRINTED)
     assert preference[table.bid_class == 2].max() > preference[table.bid_class == 1].max()
+
+
+@given(seed=st.integers(0, 10**6), order=st.sampled_from(BID_ORDERS))
+@settings(max_examples=100, deadline=None)
+def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
+    cluster = random_snapshot(seed)
+    columns = columns_of(cluster)
+    reader = DemandReader(cluster, columns)
+    found = [reader.read(job, place) for place, job in enumerate(cluster.jobs)]
+    jobs = [one for one in found if isinstance(one, Demand)]
+    demands = tuple(replace(demand, index=place) for place, demand in enumerate(jobs))
+    options = BidOptions(use_switches=False, order=order)
+    table = generate_bids(demands, columns, topology_of(cluster), options).table
+    assert (table.nodesets >= 1).all()
+    assert (table.nodesets <= table.general_nodesets).all()
+    preference = preference_f(table, len(columns.names), TABLE_4_4)
+    below_half = preference[table.bid_class == 2]
+    assert ((below_half > 0) & (below_half < 0.5)).all()
+    assert ((preference > 0) & (preference <= 1)).all()
+    for constants in (CORRECTED, PRINTED):
+        assert (preference_f(table, len(columns.names), constants) > 0).all()
+
+
+def test_a_bid_on_every_other_node_of_one_nodeset_comes_from_one_nodeset() -> None:
+    nodes = [{"name": f"n{place:02d}", "cores": 2, "features": ["a"] * (place % 2)} for place in range(40)]
+    cluster = snapshot(nodes, [{"nodes": 9, "cores_per_node": 1, "features": ["a"]}])
+    columns = columns_of(cluster)
+    demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
+    assert isinstance(demand, Demand)
+    table = generate_bids((demand,), columns, topology_of(cluster), BidOptions(use_switches=False)).table
+    # Nine blocks of one node each, all of them within the one maximal run of free nodes.
+    assert (table.general_nodesets, set(table.nodesets.tolist())) == (1, {1})
+    assert np.allclose(preference_f(table, 40, TABLE_4_4), 1 - 0.5 - 0.5 / 2)
+
+
+@pytest.mark.parametrize("cap", [15, 60])
+def test_figure_4_5_has_spread_bids_among_those_of_their_class(cap: int) -> None:
+    nodes = [{"name": f"n{place:03d}", "cores": 12} for place in range(200)]
+    cluster = snapshot(nodes, [{"cores": 48}])
+    columns = columns_of(cluster)
+    demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
+    assert isinstance(demand, Demand)
+    options = BidOptions(use_switches=False, order="figure-4.5", max_bids_per_job=cap)
+    table = generate_bids((demand,), columns, topology_of(cluster), options).table
+    assert len(table) == cap
+    assert {4, 8, 16} <= set(table.lengths[table.bid_class == 0].tolist())
 
 
 def test_a_high_priority_job_does_not_starve_the_bids_of_late_ones() -> None:

@@ -37,6 +37,10 @@ def started(result: Schedule) -> list[str]:
     return sorted(award.job for award in result.started)
 
 
+def with_presets(model: str) -> list[str | None]:
+    return [None, *(preset for preset, models in PRESETS.items() if model in models)]
+
+
 @EVERY
 def test_section_1_2_starts_all_three_jobs(model: str) -> None:
     nodes = [{"name": "n[1-4]", "cores": 12, "gres": {"gpu": 3}}]
@@ -45,10 +49,13 @@ def test_section_1_2_starts_all_three_jobs(model: str) -> None:
         {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 2}},
         {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 3}},
     ]
-    assert started(schedule(snapshot(nodes, jobs), model=model)) == ["J1", "J2", "J3"]
+    for preset in with_presets(model):
+        result = schedule(snapshot(nodes, jobs), model=model, preset=preset, time_limit_s=60)
+        assert started(result) == ["J1", "J2", "J3"], preset
 
 
-def test_figure_4_3_starts_all_four_jobs_with_aucsched1() -> None:
+@pytest.mark.parametrize("preset", with_presets("aucsched1"))
+def test_figure_4_3_starts_all_four_jobs_with_aucsched1(preset: str | None) -> None:
     nodes = [
         {"name": "n[001-064]", "cores": 8, "gres": {"gpu": 2}},
         {"name": "n[065-080]", "cores": 8, "free_cores": 0, "gres": {"gpu": 2}, "state": "allocated"},
@@ -60,7 +67,7 @@ def test_figure_4_3_starts_all_four_jobs_with_aucsched1() -> None:
         {"nodes": 64, "cores_per_node": 4, "gres_per_node": {"gpu": 2}},
         {"nodes": 128, "cores_per_node": 1},
     ]
-    result = schedule(snapshot(nodes, jobs), model="aucsched1", time_limit_s=60)
+    result = schedule(snapshot(nodes, jobs), model="aucsched1", preset=preset, time_limit_s=60)
     assert started(result) == ["J1", "J2", "J3", "J4"]
     nodes_of = {award.job: award.nodes for award in result.started}
     assert {frozenset(nodes_of["J2"]), frozenset(nodes_of["J3"])} == {
