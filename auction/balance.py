@@ -24,6 +24,7 @@ import numpy as np
 from ..bidgen.columns import Capacity, Columns, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.families.shares import KeptCores, SharePool
+from ..topology.tree import Topology
 from .shapes import Ask, Backlog, Shape
 
 #: Once what waits would fill the machine for so many times its longest job's time, long jobs go first.
@@ -56,6 +57,7 @@ class Balance:
         is_draining: what waits would not fill the machine for its longest job's time.
         long_first: the longest jobs of a shape come first.
         overdue: ids of jobs that come before all others, beside all rows; reservations are for them.
+        topology: of equal nodes those below the lowest switch are taken.
     """
 
     asks: Mapping[str, Ask]
@@ -65,6 +67,7 @@ class Balance:
     is_draining: bool
     long_first: bool
     overdue: frozenset[str]
+    topology: Topology
     _place: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -121,15 +124,15 @@ class Balance:
             yield nodes
             return
         if ask.shape.fills_gaps:
-            yield from _in_gaps(demand, nodes, units, gres)
+            yield from _in_gaps(demand, nodes, units, gres, self.topology)
             return
         each = -(-ask.each // demand.unit)
         holds = units >= each
         if demand.contiguous:
-            yield from _runs(nodes[holds], gres[holds], ask.nodes)
+            yield from _runs(nodes[holds], gres[holds], ask.nodes, self.topology)
         else:
             spare = (gres - ask.shape.gres_count) * (int(units.max(initial=0)) + 1) + units // max(each, 1)
-            order = _least_first(nodes[holds], spare[holds], ask.nodes)
+            order = _least_first(nodes[holds], spare[holds], ask.nodes, self.topology)
             yield np.concatenate([order, nodes[~holds]]) if self.is_draining else order
         if self.is_draining and demand.contiguous:
             yield nodes
@@ -140,6 +143,7 @@ def balance_of(
     window: Sequence[Demand],
     held: Mapping[Shape, int],
     free: Capacity,
+    topology: Topology,
     *,
     waits: Mapping[str, float] | None = None,
     drain: bool = False,
@@ -151,6 +155,7 @@ def balance_of(
         window: jobs in sight, highest priority first.
         held: nodes that running jobs hold, by shape.
         free: what is free now.
+        topology: how far apart nodes are.
         waits: for how long jobs have waited (seconds), by id; others are never overdue.
         drain: make no rows: for an empty machine on which no job could start beside them.
     """
@@ -168,6 +173,7 @@ def balance_of(
         is_draining=draining,
         long_first=draining or backlog.span_s() < _NEAR_END * longest,
         overdue=overdue,
+        topology=topology,
     )
 
 
@@ -253,7 +259,14 @@ def _gres_of(free: Capacity) -> IntArray:
     return total
 
 
-def _least_first(nodes: IntArray, spare: IntArray, count: int) -> IntArray:
+def _closest(first: IntArray, last: IntArray, topology: Topology) -> IntArray:
+    """Order stretches of nodes, given by their ends: the lowest common switch first, then the shortest."""
+    level = topology.level[topology.common_switch(first, last)]
+    order: IntArray = np.lexsort((last - first, level))
+    return order
+
+
+def _least_first(nodes: IntArray, spare: IntArray, count: int, topology: Topology) -> IntArray:
     """Order nodes by what they have to spare; of those equal to the last one taken, the closest together."""
     order = np.argsort(spare, kind="stable")
     nodes, spare = nodes[order], spare[order]
@@ -262,32 +275,37 @@ def _least_first(nodes: IntArray, spare: IntArray, count: int) -> IntArray:
     first = int(np.searchsorted(spare, spare[count - 1], side="left"))
     last = int(np.searchsorted(spare, spare[count - 1], side="right"))
     equal, need = nodes[first:last], count - first
-    at = int(np.argmin(equal[need - 1 :] - equal[: len(equal) - need + 1]))
+    at = int(_closest(equal[: len(equal) - need + 1], equal[need - 1 :], topology)[0])
     taken = np.roll(equal, -at)
     return np.concatenate([nodes[:first], taken, nodes[last:]])
 
 
-def _runs(nodes: IntArray, gres: IntArray, count: int) -> Iterator[IntArray]:
-    """Yield ``count`` neighbours: the first of the shortest run among nodes with the fewest gres free."""
+def _runs(nodes: IntArray, gres: IntArray, count: int, topology: Topology) -> Iterator[IntArray]:
+    """Yield ``count`` neighbours: an end of a shortest run among nodes with the fewest gres free."""
     for most in np.unique(gres).tolist():
         among = nodes[gres <= most]
         runs = np.split(among, np.flatnonzero(np.diff(among) != 1) + 1)
         long = [run for run in runs if len(run) >= count]
         if long:
-            yield min(long, key=len)[:count]
+            fewest = min(len(run) for run in long)
+            ends = [end for run in long if len(run) == fewest for end in (run[:count], run[-count:])]
+            first, last = np.array([(end[0], end[-1]) for end in ends]).T
+            yield ends[int(_closest(first, last, topology)[0])]
             return
 
 
-def _in_gaps(demand: Demand, nodes: IntArray, units: IntArray, gres: IntArray) -> Iterator[IntArray]:
+def _in_gaps(
+    demand: Demand, nodes: IntArray, units: IntArray, gres: IntArray, topology: Topology
+) -> Iterator[IntArray]:
     """Yield nodes for a job that fills gaps; a contiguous one is tried on those with ever more gres free."""
     if not demand.contiguous:
-        yield _for_gaps(nodes, units, gres, demand.units or 0)
+        yield _for_gaps(nodes, units, gres, demand.units or 0, topology)
         return
     for most in np.unique(gres).tolist():
         yield nodes[gres <= most]
 
 
-def _for_gaps(nodes: IntArray, units: IntArray, gres: IntArray, wanted: int) -> IntArray:
+def _for_gaps(nodes: IntArray, units: IntArray, gres: IntArray, wanted: int, topology: Topology) -> IntArray:
     """Order nodes for a job that fills gaps: the narrowest stretch among those with the fewest gres free."""
     for most in range(int(gres.max(initial=0)) + 1):
         among = np.flatnonzero((gres <= most) & (units > 0))
@@ -297,8 +315,9 @@ def _for_gaps(nodes: IntArray, units: IntArray, gres: IntArray, wanted: int) -> 
         ends = np.searchsorted(sums, sums[:-1] + wanted)
         starts = np.flatnonzero(ends < len(sums))
         ends = ends[starts]
-        span = nodes[among[ends - 1]] - nodes[among[starts]]
-        best = int(np.lexsort((span, ends - starts))[0])
+        fewest = np.flatnonzero(ends - starts == (ends - starts).min())
+        first, last = nodes[among[starts[fewest]]], nodes[among[ends[fewest] - 1]]
+        best = int(fewest[_closest(first, last, topology)[0]])
         stretch = among[starts[best] : ends[best]]
         others = np.setdiff1d(among, stretch)
         ordered: IntArray = nodes[np.concatenate([stretch, others])]

@@ -118,15 +118,15 @@ def decide(
         return _Step(state, _Waiting(waiting, behind, first), options, size, began, many).run()
     behind = tuple(behind)
     mix = mix_of(state, (*waiting, *behind)) if mix is None else mix
-    free, since = state.columns.free, mix.since
+    free, topology, since = state.columns.free, state.topology, mix.since
     waits = {demand.job.id: state.now - since[demand.job.id] for demand in waiting if demand.job.id in since}
-    balance = balance_of(mix.waiting, waiting, mix.held, free, waits=waits)
+    balance = balance_of(mix.waiting, waiting, mix.held, free, topology, waits=waits)
     found = _Step(state, _Waiting(waiting, behind, first), options, size, began, many, balance).run()
     if found.starts or found.discarded or state.holds:
         return found
     if not balance.is_draining:
         # What no share holds must not keep an empty machine idle.
-        drained = balance_of(mix.waiting, waiting, mix.held, free, drain=True)
+        drained = balance_of(mix.waiting, waiting, mix.held, free, topology, drain=True)
         found = _Step(state, _Waiting(waiting, behind, first), options, size, began, many, drained).run()
         if found.starts or found.discarded:
             return found

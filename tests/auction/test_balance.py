@@ -19,7 +19,8 @@ from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.families.claims import Resource
 from aucsched.bidgen.families.registry import claims_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
-from aucsched.topology.tree import linear
+from aucsched.cluster.nodes import Switch
+from aucsched.topology.tree import linear, tree
 
 GPU = (("gpu", 1),)
 
@@ -70,8 +71,8 @@ def machine(
 
 
 def told(columns: Columns, demands: list[Demand], backlog: Backlog, **given: object) -> Balance:
-    held = given.pop("held", {})
-    return balance_of(backlog, demands, held, columns.free, **given)  # type: ignore[arg-type]
+    held, topology = given.pop("held", {}), given.pop("topology", linear(len(columns.names)))
+    return balance_of(backlog, demands, held, columns.free, topology, **given)  # type: ignore[arg-type]
 
 
 def test_a_shape_is_the_gres_and_the_rounded_cores_of_a_node() -> None:
@@ -275,6 +276,30 @@ def test_a_first_bid_leaves_the_fewest_gres_and_stands_close_together(
         for tied in ([place for place in way if spare[place] == best[-1]] for way in ways)
     ]
     assert last[-1] - last[0] == min(spans)
+
+
+@pytest.mark.parametrize(
+    ("request_", "usable", "taken"),
+    [
+        (on_nodes(24, 2), [0, 3, 5, 8], [0, 3]),
+        (on_nodes(24, 2), [3, 5, 8], [5, 8]),
+        (anywhere(24), [0, 3, 5, 8], [0, 3]),
+        (dataclasses.replace(on_nodes(24, 2), contiguous=True), [4, 5, 6], [5, 6]),
+        (dataclasses.replace(on_nodes(24, 2), contiguous=True), [3, 4, 5], [3, 4]),
+    ],
+    ids=["nodes", "no-closer-pair", "gaps", "right-end", "left-end"],
+)
+def test_of_equal_nodes_those_below_the_lowest_switch_are_taken(
+    request_: Request, usable: list[int], taken: list[int]
+) -> None:
+    columns, demands, backlog = machine([request_] * 60, limits=[100] * 60)
+    names = columns.names
+    leaves = (Switch(name="a", nodes=tuple(names[:5])), Switch(name="b", nodes=tuple(names[5:])))
+    switches = tree((*leaves, Switch(name="root", switches=("a", "b"))), names)
+    balance = told(columns, demands, backlog, topology=switches)
+    units = columns.free.cores[usable]
+    found = next(iter(balance.nodes_for(demands[0], np.array(usable), units, columns.free)))
+    assert sorted(found[:2].tolist()) == taken
 
 
 @given(

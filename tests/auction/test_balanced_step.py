@@ -251,7 +251,7 @@ def test_worth_is_what_each_job_counts() -> None:
     assert found.best is not None
     state = state_of(mixed())
     mix = mix_of(state, found.queue.waiting)
-    told = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free)
+    told = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free, state.topology)
     assert found.best.value[0] == sum(told.worth(award.job) for award in found.schedule.started)
 
 
