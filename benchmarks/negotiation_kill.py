@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from math import isclose
 from pathlib import Path
 
-from told import told
+from command_options import command_options
 
 from aucsched.commands.negotiate_options import play_from, runtime_settings
 from aucsched.negotiation.events import Send
@@ -229,7 +229,7 @@ def run(workload: Sequence[str], *, mapper: str, party: str, kills: int, seed: i
     Raises:
         LostError: something was lost or done twice.
     """
-    options = told("irtsched", workload)
+    options = command_options("irtsched", workload)
     play = play_from(options.pop("workload"), options)
     settings = runtime_settings(options)
     with tempfile.TemporaryDirectory() as place:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from told import told
+from command_options import command_options
 
 from aucsched.commands.negotiate_options import play_from
 from aucsched.negotiation.messages import PROTOCOL_VERSION, NegotiationStart, NegotiationStartResponse
@@ -215,5 +215,5 @@ def small_workload(folder: Path, seed: int) -> Path:
 
 def play_in(workload: Path) -> Play:
     """Return what two parties told of a workload negotiate."""
-    options = told("irtsched", [str(workload)])
+    options = command_options("irtsched", [str(workload)])
     return play_from(options.pop("workload"), options)

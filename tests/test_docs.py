@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from told import told
+from command_options import command_options
 
 from aucsched.cli import cli, run
 from aucsched.cluster.schedule import MEANINGS, Reason
@@ -24,7 +24,7 @@ SCRIPTS = sorted((DOCS / "scripts").glob("*.py"))
 
 
 def test_the_reference_is_as_the_code_makes_it() -> None:
-    told("irtsched", ["small.json"])  # who parses in this process changes no page
+    command_options("irtsched", ["small.json"])  # who parses in this process changes no page
     for name, text in pages(cli).items():
         again = "python -m aucsched.commands.reference docs/reference"
         assert (DOCS / "reference" / name).read_text() == text, again

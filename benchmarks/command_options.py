@@ -10,7 +10,7 @@ import click
 from aucsched.cli import cli
 
 
-def told(name: str, arguments: Sequence[str]) -> dict[str, Any]:
+def command_options(name: str, arguments: Sequence[str]) -> dict[str, Any]:
     """Return the options of a command as it is called from the command line, defaults included.
 
     The command line stands above it: click keeps the help option that the first context gave to a command.
