@@ -19,10 +19,12 @@ def snapshot_from_slurm(
 
     Args:
         time: when it was, seconds since the epoch; None: the last scheduling pass.
-        schedule_held: schedule jobs that were held by hand, behind all others.
+        schedule_held: schedule jobs that were held by hand, with their saved priorities, those without one
+            behind all others.
         files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or 22.05's
             sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job), ``licenses``,
-            ``partitions``, ``reservations``, ``limits``; the command is run for what is not given.
+            ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config), ``priorities``
+            (sprio); the command is run for what is not given.
 
     Returns:
         The snapshot; ``notes`` and each job's ``unsupported`` say what it could not express.

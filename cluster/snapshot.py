@@ -33,6 +33,7 @@ class Snapshot:
         licenses, partitions, reservations: cluster-wide limits.
         limits: over sets of jobs, running ones counted.
         notes: what the source said that the snapshot does not hold.
+        unread: those of the notes that name a rule of the site: what starts here may break it.
 
     Raises:
         InputError: names repeat or are unknown, the switches are no tree, a running job does not fit
@@ -55,6 +56,7 @@ class Snapshot:
     reservations: tuple[Reservation, ...] = ()
     limits: tuple[Limit, ...] = ()
     notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     if TYPE_CHECKING:
 
@@ -71,11 +73,12 @@ class Snapshot:
             reservations: Collection[Reservation] = ...,
             limits: Collection[Limit] = ...,
             notes: Names = ...,
+            unread: Names = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         settle_rows(self, "nodes", "jobs", "switches", "running", "partitions", "reservations", "limits")
-        settle_names(self, "notes")
+        settle_names(self, "notes", "unread")
         _check_size(len(self.nodes), MAX_NODES, "nodes")
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:

@@ -52,14 +52,19 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
     "--limits",
     type=_FILE,
     help="Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show qos "
-    "and assoc, one after the other  [default: none]",
+    "and assoc, one after the other  [default: run it with squeue]",
+)
+@click.option("--conf", type=_FILE, help="scontrol show config  [default: run it with squeue]")
+@click.option(
+    "--priorities", type=_FILE, help="sprio, or squeue -o '%i %Q': saved priorities  [default: the queue's]"
 )
 @click.option(
     "--held",
     type=click.Choice(["skip", "schedule"]),
     default="skip",
     show_default=True,
-    help="Jobs held by hand: leave them held, or schedule them behind all others.",
+    help="Jobs held by hand: leave them held, or schedule them: with their saved priorities, those without "
+    "one behind all others.",
 )
 @click.option(
     "--time", metavar="T", help="When it was: ISO 8601 or epoch  [default: the last scheduling pass]"

@@ -13,13 +13,24 @@ SHOWN = 3
 
 @dataclass(slots=True)
 class Notes:
-    """Notes in the order they came up, each with the kind it is counted under."""
+    """Notes in the order they came up, each with the kind it is counted under.
+
+    Attributes:
+        entries: kind and text of each.
+        policies: the texts that name a rule of the site which nothing here looks at.
+    """
 
     entries: dict[tuple[str, str], None] = field(default_factory=dict)
+    policies: dict[str, None] = field(default_factory=dict)
 
     def add(self, kind: str, text: str) -> None:
         """Note ``text`` as one line; one said before is not repeated."""
         self.entries[kind, one_line(text)] = None
+
+    def unread(self, kind: str, text: str) -> None:
+        """Note a rule of the site that is not looked at: what starts may break it."""
+        self.add(kind, text)
+        self.policies[one_line(text)] = None
 
     def texts(self) -> tuple[str, ...]:
         """Return every note, for the snapshot file."""

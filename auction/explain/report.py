@@ -59,6 +59,7 @@ class Report:
         members: pending jobs by what is special about them.
         unsupported: jobs by what of their request cannot be expressed.
         endless: running jobs without an estimated end.
+        unread: rules of the site that nothing looks at.
     """
 
     time: float | None
@@ -75,6 +76,7 @@ class Report:
     reservations: Mapping[str, str]
     limits: Mapping[str, str]
     notes: tuple[str, ...]
+    unread: tuple[str, ...]
 
 
 def report_on(snapshot: Snapshot) -> Report:
@@ -97,6 +99,7 @@ def report_on(snapshot: Snapshot) -> Report:
         reservations={entry.name: join(entry.nodes) for entry in snapshot.reservations},
         limits={entry.name: _limit_words(entry) for entry in snapshot.limits},
         notes=snapshot.notes,
+        unread=snapshot.unread,
     )
 
 
@@ -165,6 +168,7 @@ def report_document(report: Report) -> dict[str, Any]:
         "reservations": dict(report.reservations),
         "limits": dict(report.limits),
         "notes": list(report.notes),
+        "unread": list(report.unread),
     }
 
 
@@ -199,7 +203,7 @@ def render_report(report: Report, console: Console) -> None:
     for name, said in report.limits.items():
         table.add_row("limit", f"{name}: {said}")
     for note in report.notes or ("none",):
-        table.add_row("note", note)
+        table.add_row("not looked at" if note in report.unread else "note", note)
     console.print(table)
 
 

@@ -82,6 +82,7 @@ def snapshot_from_wire(document: wire.SnapshotWire) -> Snapshot:
         reservations=each(document.reservations, "reservations", _reservation),
         limits=each(document.limits, "limits", build_limit),
         notes=tuple(document.notes),
+        unread=tuple(document.unread),
     )
 
 

@@ -170,3 +170,4 @@ class SnapshotWire(_Wire):
     reservations: list[ReservationWire] = []
     limits: list[LimitWire] = []
     notes: list[str] = []
+    unread: list[str] = []

@@ -83,6 +83,7 @@ def snapshot_to_wire(snapshot: Snapshot) -> wire.SnapshotWire:
         reservations=[_reservation(entry) for entry in snapshot.reservations],
         limits=[written_limit(entry) for entry in snapshot.limits],
         notes=list(snapshot.notes),
+        unread=list(snapshot.unread),
     )
 
 

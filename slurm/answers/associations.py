@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...cluster.errors import InputError
 from ...cluster.limits import JobSet, Limit
 from ...formats.notes import Notes
+from .policy import OneJob
+from .text import duration_s
 
 #: ``512``, ``512(128)`` with what is in use, ``N(0)`` without a limit.
 _COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,13})(?:\.\d+)?\))?")
@@ -18,9 +20,11 @@ _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits that are read: of all jobs together, of each user's, of each account's.
 _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
+#: Limits of one job: what it may hold, and its longest time limit in minutes; sacctmgr's names, scontrol's.
+_EACH, _WALL = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall")
 #: Limits that say nothing about who starts now, and usage.
-_SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Preempt\w*|Flags|Lft|ID|Def\w*")
-_LIMIT = re.compile(r"(Grp|Max|Min)\w+")
+_SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Flags|Lft|ID|Def\w*")
+_LIMIT = re.compile(r"(Grp|Max|Min)\w+|Preempt")
 #: Why a job waits in Slurm's words that one of the limits read here says again.
 READ_REASONS = re.compile(
     r"(Assoc|QOS)(Grp(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)|Max(Cpu|Node|Jobs|GRES)Per(User|Account)|MaxJobs)"
@@ -49,7 +53,24 @@ class _Entry:
         return " ".join(f"{what} {name}" for what, name in parts if name)
 
 
-def read_limits(text: str, notes: Notes) -> tuple[Limit, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Associations:
+    """What QOS and associations say.
+
+    Attributes:
+        limits: over sets of jobs.
+        each: of one job.
+        parents: the account above each account.
+        qos: the names of the QOS.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    each: tuple[OneJob, ...] = ()
+    parents: Mapping[str, str] = field(default_factory=dict)
+    qos: frozenset[str] = frozenset()
+
+
+def read_limits(text: str, notes: Notes) -> Associations:
     """Return the limits of every QOS and association; what is not read is noted.
 
     Raises:
@@ -57,14 +78,42 @@ def read_limits(text: str, notes: Notes) -> tuple[Limit, ...]:
     """
     entries = list(_of_table(text) if "|" in text.partition("\n")[0] else _of_manager(text))
     children: dict[str, list[str]] = {}
+    parents: dict[str, str] = {}
     for entry in entries:
         if entry.account and not entry.user and entry.parent:
             children.setdefault(entry.parent, []).append(entry.account)
+            parents[entry.account] = entry.parent
     limits: dict[str, Limit] = {}
+    each: list[OneJob] = []
     for entry in entries:
         for limit in _limits(entry, children, notes):
             limits[limit.name] = limit
-    return tuple(limits.values())
+        each.extend(_each(entry, _set_of(entry, children), notes))
+    return Associations(
+        limits=tuple(limits.values()),
+        each=tuple(each),
+        parents=parents,
+        qos=frozenset(entry.qos for entry in entries if entry.qos),
+    )
+
+
+def _each(entry: _Entry, jobs: JobSet, notes: Notes) -> Iterator[OneJob]:
+    """Yield what one job of an entry may ask for."""
+    most = {name: count for key in _EACH for name, count in _amounts(entry, key, notes)}
+    time_s = next((_wall_s(entry, key) for key in _WALL if entry.fields.get(key)), None)
+    if most or time_s is not None:
+        yield OneJob(name=entry.name, jobs=jobs, most=most, time_s=time_s)
+
+
+def _wall_s(entry: _Entry, key: str) -> int | None:
+    """Return MaxWall in seconds: scontrol writes minutes, sacctmgr a duration."""
+    text = entry.fields[key]
+    if text in ("UNLIMITED", "N"):
+        return None
+    seconds = duration_s(text)
+    if seconds is None:
+        raise InputError(f"{text[:60]!r} is not a duration as Slurm writes it", path=f"{entry.path} {key}")
+    return seconds
 
 
 def _of_table(text: str) -> Iterator[_Entry]:
@@ -187,16 +236,16 @@ def _amounts(entry: _Entry, key: str, notes: Notes) -> Iterator[tuple[str, int]]
         if name in _AMOUNTS or name.startswith("gres/"):
             yield _AMOUNTS.get(name, name), limit
         else:
-            notes.add("limits", f"{entry.name}: {key} of {name} is not read")
+            notes.unread("limits", f"{entry.name}: {key} of {name} is not read")
 
 
 def _minutes(entry: _Entry, key: str, notes: Notes, *, used: bool) -> int | None:
     """Return the core-minutes of a limit that are left; ``used``: what has been used counts."""
     for name, limit, spent in _tres(entry, key):
         if name != "cpu":
-            notes.add("limits", f"{entry.name}: {key} of {name} is not read")
+            notes.unread("limits", f"{entry.name}: {key} of {name} is not read")
         elif used and spent is None:
-            notes.add(
+            notes.unread(
                 "limits", f"{entry.name}: {key} is not read: only scontrol show assoc_mgr tells the usage"
             )
         else:
@@ -205,11 +254,20 @@ def _minutes(entry: _Entry, key: str, notes: Notes, *, used: bool) -> int | None
 
 
 def _note_others(entry: _Entry, notes: Notes) -> None:
-    """Note limits that are set and not read; Slurm's own reason holds jobs that break them."""
-    read = {*_TRES, *_JOBS, "GrpTRESMins", "GrpTRESRunMins", *(["MaxJobs"] if entry.account else [])}
+    """Note limits that are set and not read."""
+    read = {
+        *_TRES,
+        *_JOBS,
+        *_EACH,
+        *_WALL,
+        "GrpTRESMins",
+        "GrpTRESRunMins",
+        *(["MaxJobs"] if entry.account else []),
+    }
     for key, value in entry.fields.items():
         if key in read or not _LIMIT.fullmatch(key) or _SILENT.fullmatch(key):
             continue
+        names = key == "Preempt" and value not in ("", "N/A", "(null)")
         values = [part.partition("=")[2] or part for part in value.split(",")]
-        if any(one and not one.startswith("N") for one in values):
-            notes.add("limits", f"{entry.name}: {key} is not read")
+        if names or (key != "Preempt" and any(one and not one.startswith("N") for one in values)):
+            notes.unread("limits", f"{entry.name}: {key} is not read")

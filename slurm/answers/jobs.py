@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ...cluster.checks import plain
@@ -16,6 +16,8 @@ from ...formats.notes import Notes
 from .associations import READ_REASONS
 from .detail import JobDetail
 from .limits import note_preferences
+from .policy import Policy, by_tier
+from .priorities import Priorities, priority_of
 from .record import Record
 from .request import Site, read_request, without_gate
 from .states import BY_HAND, Phase, hold_of, phase_of
@@ -34,6 +36,8 @@ class Queue:
         now: the snapshot's time, seconds since the epoch, None when not known.
         schedule_held: jobs held by hand are to be scheduled.
         has_limits: limits of QOS and associations are read.
+        policy: the site's rules.
+        priorities: by job id, in the place of the queue's own; None: the queue's own.
     """
 
     site: Site
@@ -41,6 +45,8 @@ class Queue:
     now: float | None
     schedule_held: bool
     has_limits: bool = False
+    policy: Policy = field(default_factory=Policy)
+    priorities: Priorities | None = None
 
 
 def read_jobs(records: Sequence[Record], queue: Queue, notes: Notes) -> tuple[Job, ...]:
@@ -53,12 +59,13 @@ def read_jobs(records: Sequence[Record], queue: Queue, notes: Notes) -> tuple[Jo
     _check_count(pending)
     running = _running_tasks(records)
     jobs = [job for record in pending for job in _jobs(record, queue, running, notes)]
+    if queue.priorities is not None:
+        jobs = _with_priorities(jobs, queue, notes)
     if queue.schedule_held:
-        return _lifted(jobs, notes)
-    held = sum(job.hold in BY_HAND for job in jobs)
-    if held:
+        jobs = _lifted(jobs, notes)
+    elif held := sum(job.hold in BY_HAND for job in jobs):
         notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
-    return tuple(jobs)
+    return by_tier([queue.policy.admitted(job, notes) for job in jobs], queue.policy.partitions, notes)
 
 
 def job_id(record: Record) -> str:
@@ -199,8 +206,25 @@ def _running_tasks(records: Sequence[Record]) -> Counter[int]:
     )
 
 
-def _lifted(jobs: Sequence[Job], notes: Notes) -> tuple[Job, ...]:
-    """Schedule the jobs held by hand: the first submitted first, all below every other priority.
+def _with_priorities(jobs: Sequence[Job], queue: Queue, notes: Notes) -> list[Job]:
+    """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
+    found: list[Job] = []
+    unknown = 0
+    for job in jobs:
+        priority = priority_of(job.id, queue.priorities or {})
+        by_hand = job.hold in BY_HAND
+        if priority is None or (by_hand and not queue.schedule_held):
+            unknown += not by_hand and job.priority > 0
+            found.append(job)
+        else:
+            found.append(replace(job, priority=priority, hold=None if by_hand and priority else job.hold))
+    if unknown:
+        notes.add("priorities", f"jobs without a saved priority keep the queue's: {unknown}")
+    return found
+
+
+def _lifted(jobs: Sequence[Job], notes: Notes) -> list[Job]:
+    """Schedule the jobs still held by hand: the first submitted first, all below every other priority.
 
     Slurm gives a held job priority 0, which means held here; their old priorities are not known.
     """
@@ -212,7 +236,7 @@ def _lifted(jobs: Sequence[Job], notes: Notes) -> tuple[Job, ...]:
     if lifted:
         text = f"held by hand, yet scheduled: {len(lifted)}, in order of submission behind all other jobs"
         notes.add("held", text)
-    return tuple(lifted.get(job.id, job) for job in jobs)
+    return [lifted.get(job.id, job) for job in jobs]
 
 
 def _ranks(count: int, lowest: int | Fraction | None) -> Collection[int | Fraction]:

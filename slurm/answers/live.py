@@ -36,6 +36,10 @@ _RESERVATIONS: tuple[Command, ...] = (
     ("scontrol", "show", "reservations", "--json"),
     ("scontrol", "-o", "show", "reservations"),
 )
+#: What tells whose jobs may start and what they get; of a Slurm without accounting the first says nothing.
+_LIMITS: Command = ("scontrol", "show", "assoc_mgr", "flags=qos,assoc")
+_CONFIG: Command = ("scontrol", "show", "config")
+_NO_LIMITS = "limits of QOS and associations are not known"
 
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
@@ -55,6 +59,8 @@ class SlurmFiles:
     partitions: str | None = None
     reservations: str | None = None
     limits: str | None = None
+    conf: str | None = None
+    priorities: str | None = None
 
 
 def ask_slurm(command: Command) -> bytes:
@@ -86,8 +92,8 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, N
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
     Topology and job detail only add to jobs and nodes: where they are not given and cannot be asked for,
-    that is a note. Licences, partitions and reservations are asked for when the jobs are: those of now
-    belong to no saved queue.
+    that is a note. Licences, partitions, reservations, limits and the configuration are asked for when the
+    jobs are: those of now belong to no saved queue. Priorities stand in the queue.
 
     Raises:
         InputError: a file cannot be read, or ``squeue`` or both commands for nodes fail.
@@ -113,8 +119,9 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, N
         licenses=with_jobs(files.licenses, _LICENSES, "licences are not known"),
         partitions=with_jobs(files.partitions, _PARTITIONS, "limits of partitions are not known"),
         reservations=with_jobs(files.reservations, _RESERVATIONS, "reservations are not known"),
-        # Not asked for: many sites have no accounting, and its limits are not everyone's to see.
-        limits=None if files.limits is None else _file(files.limits),
+        limits=with_jobs(files.limits, (_LIMITS,), _NO_LIMITS),
+        config=with_jobs(files.conf, (_CONFIG,), "the cluster's defaults are not known"),
+        priorities=None if files.priorities is None else _file(files.priorities),
     )
     _note_zone(sources.reservations, notes)
     return sources, notes
@@ -142,7 +149,7 @@ def _try(commands: tuple[Command, ...], notes: Notes, otherwise: str, ask: Ask) 
     try:
         return _first(commands, ask)
     except InputError as error:
-        notes.add("live commands", f"{error}; {otherwise}")
+        notes.unread("live commands", f"{error}; {otherwise}")
         return None
 
 

@@ -11,6 +11,15 @@ from ...cluster.nodes import Partition, PartitionState
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .record import INFINITE, Record, is_json, read_document
+from .rules import (
+    Rules,
+    ignored_rules_of_flat,
+    ignored_rules_of_groups,
+    ignored_rules_of_text,
+    rules_of_flat,
+    rules_of_groups,
+    rules_of_text,
+)
 from .text import Paragraph, paragraphs
 
 _MINUTE_S = 60
@@ -26,12 +35,14 @@ class PartitionFigures:
         partition: its limits; ``nodes`` are of the cluster.
         exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``).
         tier: Slurm starts jobs of a higher tier first, whatever their priority.
+        rules: whose jobs it takes and what they get.
         ignored: limits that a snapshot does not hold, as Slurm calls them.
     """
 
     partition: Partition
     exclusive: bool
     tier: int
+    rules: Rules
     ignored: tuple[str, ...]
 
 
@@ -58,10 +69,8 @@ def settle_partitions(
         if name in found:
             raise InputError(f"partition {name!r} stands twice", path=path)
         for limit in figures.ignored:
-            notes.add("partitions", f"partition {name}: {limit} is not looked at")
+            notes.unread("partitions", f"partition {name}: {limit} is not looked at")
         found[name] = replace(figures, partition=_known(figures.partition, nodes, notes))
-    if len({figures.tier for figures in found.values()}) > 1:
-        notes.add("partitions", "PriorityTier of the partitions is not looked at: priorities decide")
     return tuple(found.values())
 
 
@@ -117,7 +126,8 @@ def partition_of(entry: Paragraph) -> PartitionFigures:
         partition=partition,
         exclusive=sharing == "EXCLUSIVE",
         tier=entry.count("PriorityTier") or 0,
-        ignored=tuple(_ignored_in(entry, sharing)),
+        rules=rules_of_text(entry),
+        ignored=(*_ignored_in(entry, sharing), *ignored_rules_of_text(entry)),
     )
 
 
@@ -163,8 +173,12 @@ def _flat(record: Record) -> PartitionFigures:
         partition=partition,
         exclusive=False,
         tier=record.number("priority_tier") or 0,
-        ignored=tuple(_ignored(record, (("min nodes per job", "MinNodes"),), 1))
-        + tuple(_ignored(record, (("maximum_cpus_per_node", "MaxCPUsPerNode"),), 0)),
+        rules=rules_of_flat(record),
+        ignored=(
+            *_ignored(record, (("min nodes per job", "MinNodes"),), 1),
+            *_ignored(record, (("maximum_cpus_per_node", "MaxCPUsPerNode"),), 0),
+            *ignored_rules_of_flat(record),
+        ),
     )
 
 
@@ -189,7 +203,8 @@ def _grouped(record: Record) -> PartitionFigures:
         partition=partition,
         exclusive=limits.members.get("shares") == 0,
         tier=(priority.number("tier") if priority else None) or 0,
-        ignored=tuple(_ignored_groups(record, limits)),
+        rules=rules_of_groups(record),
+        ignored=(*_ignored_groups(record, limits), *ignored_rules_of_groups(record)),
     )
 
 

@@ -6,7 +6,7 @@ What cannot be said goes to the job's ``unsupported``: such a job never starts o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,9 @@ from ...formats.notes import Notes
 from .detail import JobDetail
 from .gres import parse_request
 from .limits import unsupported_parts
+from .nodes import NodeFigures
 from .record import Record
+from .rules import Memory
 from .size import Size, node_range, read_size, with_cpus_per_gres
 
 #: Members without which a request could be read as a weaker one.
@@ -55,13 +57,17 @@ class Site:
     Attributes:
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
         exclusive_partitions: partitions whose jobs get whole nodes.
+        memory_of: what a job of these partitions gets that asks for no memory.
+        counts_memory: jobs use memory up; then one that asks for none, where nothing is said, gets all of it.
     """
 
-    nodes: Collection[str]
+    nodes: Mapping[str, NodeFigures]
     threads: bool
     licenses: Mapping[str, License]
     gate: str = ""
     exclusive_partitions: frozenset[str] = frozenset()
+    memory_of: Callable[[str], Memory] = lambda _: Memory()
+    counts_memory: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -195,7 +201,7 @@ def _joined(job: _Reading, size: Size, name: str, each: int, total: dict[str, in
     return replace(size, nodes=Span.exactly(nodes))
 
 
-def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> dict[str, int]:
+def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> dict[str, Any]:
     """Return the memory members. mem= of ``tres_req_str`` is the whole node where nothing was asked for."""
     for member in ("memory_per_node", "memory_per_cpu"):
         if amount := job.record.number(member):
@@ -207,9 +213,34 @@ def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> d
     if text and (others or not total):
         job.unsupported.append(f"--mem-per-gpu ({text}) where the GPUs of a node are not fixed")
     # An exclusive job gets empty nodes, so all of their memory is free.
-    elif not text and not exclusive and _MEMORY_SET & job.record.words("flags"):
-        job.unsupported.append("all the memory of each node (--mem=0)")
+    elif not text and not exclusive:
+        return _memory_by_default(job)
     return {"memory_mib_per_node": total} if total else {}
+
+
+def _memory_by_default(job: _Reading) -> dict[str, Any]:
+    """Return what a job gets that asks for no memory: its partition's default, else all of each node's.
+
+    All of it where nodes differ: empty nodes, as no other job with memory fits beside it.
+    """
+    asked_for_all = bool(_MEMORY_SET & job.record.words("flags"))
+    given = Memory() if asked_for_all else job.site.memory_of(job.record.text("partition"))
+    if given.per_cpu:
+        return {"memory_mib_per_core": given.per_cpu}
+    if given.per_node:
+        return {"memory_mib_per_node": given.per_node}
+    if not job.site.counts_memory:
+        if asked_for_all:
+            job.unsupported.append("all the memory of each node (--mem=0)")
+        return {}
+    partitions = set(filter(None, job.record.text("partition").split(",")))
+    amounts = {
+        node.total.memory_mib for node in job.site.nodes.values() if partitions.intersection(node.partitions)
+    }
+    if len(amounts) == 1 and (amount := amounts.pop()):
+        return {"memory_mib_per_node": amount}
+    job.note("memory", "gets all the memory of nodes that differ in it: it takes empty nodes")
+    return {"exclusive": True}
 
 
 def _exclusive(job: _Reading) -> bool:

@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
-from ...cluster.limits import Limit
 from ...cluster.nodes import License, Node, Resources, Switch
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.hostlist import one_file
 from ...formats.notes import Notes
 from ...formats.reading import text_of
-from .associations import read_limits
+from .associations import Associations, read_limits
+from .config import ClusterConfig, read_config
 from .detail import JobDetail, parse_job_detail
 from .jobs import Queue, job_id, read_jobs
 from .licenses import read_licenses
 from .nodes import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
+from .policy import Policy
+from .priorities import Priorities, read_priorities
 from .record import Record, is_json, read_document
 from .request import Site
 from .reservations import CoresHeld, ReservationFigures, fit_reservations, read_reservations
@@ -56,6 +58,8 @@ class SlurmSources:
         partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
         reservations: ``scontrol show reservation``; None: none.
         limits: ``scontrol show assoc_mgr``, or sacctmgr's tables of QOS and associations; None: none.
+        config: ``scontrol show config``; None: no defaults but the partitions'.
+        priorities: ``sprio``'s; None: the queue's own.
 
     Licences, partitions and reservations as text or as JSON.
     """
@@ -68,6 +72,8 @@ class SlurmSources:
     partitions: SlurmText | None = None
     reservations: SlurmText | None = None
     limits: SlurmText | None = None
+    config: SlurmText | None = None
+    priorities: SlurmText | None = None
 
 
 @one_file()
@@ -84,7 +90,8 @@ def import_slurm(
     Args:
         sources: Slurm's answers.
         time: when they were taken, seconds since the epoch; by default the newest scheduling pass.
-        schedule_held: jobs held by hand are scheduled, in order of submission behind all others.
+        schedule_held: jobs held by hand are scheduled, with their saved priorities, those without one in
+            order of submission behind all others.
         gate: a licence that no job needs, only kept from all: jobs that wait for it may start.
         notes: notes made before, which then stand first.
 
@@ -94,6 +101,7 @@ def import_slurm(
     notes = Notes() if notes is None else notes
     figures = _read(sources.nodes, lambda text: read_nodes(read_document(text), notes))
     nodes = _by_name(figures, sources.nodes.name)
+    config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     cluster = _Cluster(
         nodes=nodes,
         switches=_topology(sources.topology, nodes, notes),
@@ -101,7 +109,9 @@ def import_slurm(
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
         reservations=_read_or(sources.reservations, read_reservations, ()),
-        limits=_read_or(sources.limits, lambda text: read_limits(text_of(text), notes), ()),
+        limits=_limits(sources, config, notes),
+        config=config,
+        priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate,
     )
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
@@ -118,8 +128,21 @@ class _Cluster:
     licenses: Mapping[str, License]
     partitions: tuple[PartitionFigures, ...]
     reservations: tuple[ReservationFigures, ...]
-    limits: tuple[Limit, ...]
+    limits: Associations
+    config: ClusterConfig
+    priorities: Priorities | None
     gate: str
+
+    @property
+    def policy(self) -> Policy:
+        """What the site's rules say of its jobs."""
+        return Policy(
+            partitions={figures.partition.name: figures for figures in self.partitions},
+            parents=self.limits.parents,
+            memory=self.config.memory,
+            counts_memory=bool(self.config.counts_memory),
+            each=self.limits.each,
+        )
 
     @property
     def site(self) -> Site:
@@ -132,6 +155,8 @@ class _Cluster:
             exclusive_partitions=frozenset(
                 figures.partition.name for figures in self.partitions if figures.exclusive
             ),
+            memory_of=self.policy.memory_of,
+            counts_memory=bool(self.config.counts_memory),
         )
 
 
@@ -147,11 +172,16 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         details=cluster.details or {},
         now=now,
         schedule_held=held,
-        has_limits=bool(cluster.limits),
+        has_limits=bool(cluster.limits.limits),
+        policy=cluster.policy,
+        priorities=cluster.priorities,
     )
     jobs = read_jobs(records, queue, notes)
+    running = tuple(queue.policy.counted(job) for job in running)
     nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
-    _note_memory(nodes, notes)
+    if cluster.config.counts_memory is None:
+        _note_memory(nodes, notes)
+    _note_partition_qos(cluster, notes)
     return Snapshot(
         time=now,
         nodes=nodes,
@@ -161,8 +191,9 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         licenses=cluster.licenses,
         partitions=tuple(figures.partition for figures in cluster.partitions),
         reservations=fit_reservations(cluster.reservations, _cores_held(records, cluster, running), notes),
-        limits=cluster.limits,
+        limits=cluster.limits.limits,
         notes=notes.texts(),
+        unread=tuple(notes.policies),
     )
 
 
@@ -189,6 +220,26 @@ def _with_release(error: InputError, content: bytes) -> InputError:
 def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T) -> T:
     """Parse an answer where there is one."""
     return otherwise if source is None else _read(source, parse)
+
+
+def _limits(sources: SlurmSources, config: ClusterConfig, notes: Notes) -> Associations:
+    """Return the limits, none where the configuration says that Slurm does not enforce them."""
+    found = _read_or(sources.limits, lambda text: read_limits(text_of(text), notes), Associations())
+    if config.enforces_limits is not False or not (found.limits or found.each):
+        return found
+    notes.add("limits", "limits are not enforced (AccountingStorageEnforce), so none is looked at")
+    return replace(found, limits=(), each=())
+
+
+def _note_partition_qos(cluster: _Cluster, notes: Notes) -> None:
+    """Note partitions whose own QOS is not among the limits that were read."""
+    if cluster.config.enforces_limits is False:
+        return
+    for figures in cluster.partitions:
+        qos = figures.rules.own_qos
+        if qos and qos not in cluster.limits.qos:
+            text = f"partition {figures.partition.name}: QoS={qos} is not looked at: its limits are not given"
+            notes.unread("partitions", text)
 
 
 def _records(document: Record) -> tuple[Record, ...]:
@@ -302,4 +353,5 @@ def _note_disagreement(node: NodeFigures, left: Resources, notes: Notes) -> None
 def _note_memory(nodes: Iterable[Node], notes: Notes) -> None:
     """Say so when memory is allocated: then Slurm gives a job that asks for none all of each node's."""
     if any(node.free.memory_mib != node.total.memory_mib for node in nodes):
-        notes.add("memory", "Slurm gives a job that asks for no memory all of a node's; here it takes none")
+        text = "Slurm gives a job that asks for no memory all of a node's; here it takes none"
+        notes.unread("memory", f"{text} (--conf tells)")

@@ -135,6 +135,8 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     for entry in chosen:
         for key in sorted(entry.pairs.keys() - set(_PARTITION_KEYS)):
             notes.add("partitions", f"partition {entry.pairs['PartitionName']}: {key} is not looked at")
+    if len({entry.count("PriorityTier") or 0 for entry in chosen}) > 1:
+        notes.add("partitions", "PriorityTier of the partitions is not looked at: priorities decide")
     default = [entry.pairs["PartitionName"] for entry in chosen if entry.text("Default").upper() == "YES"]
     return SlurmConf(
         nodes=tuple(nodes.values()),

@@ -12,6 +12,7 @@ from aucsched import InputError
 from aucsched.cluster.limits import JobSet, Limit
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.associations import read_limits
+from aucsched.slurm.answers.policy import OneJob
 from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
@@ -57,12 +58,21 @@ QOS=normal(1)
         MaxTRESPU=cpu=32(4)
 """
 
-QOS = "Name|Priority|GrpTRES|GrpTRESMins|GrpJobs|GrpSubmit|MaxTRES|MaxTRESPU|MaxJobsPU|MaxSubmitPU"
+QOS = (
+    "Name|Priority|GrpTRES|GrpTRESMins|GrpJobs|GrpSubmit|MaxTRES|MaxTRESPU|MaxJobsPU|MaxSubmitPU"
+    "|Preempt|MaxWall"
+)
 
 
 def test_the_association_manager() -> None:
     notes = Notes()
-    limits = {limit.name: limit for limit in read_limits(MANAGER, notes)}
+    found = read_limits(MANAGER, notes)
+    limits = {limit.name: limit for limit in found.limits}
+    assert found.parents == {"physics": "root", "optics": "physics"}
+    assert found.qos == {"normal"}
+    assert found.each == (
+        OneJob(name="account physics", jobs=JobSet(account=("physics", "optics")), most={"cores": 16}),
+    )
     physics = JobSet(account=("physics", "optics"))
     most = {"cores": 64, "gres/gpu": 8, "jobs": 7, "core_seconds": 3600}
     assert limits["account physics"] == Limit(name="account physics", jobs=physics, most=most)
@@ -78,20 +88,27 @@ def test_the_association_manager() -> None:
     assert len(limits) == 6
     assert set(notes.texts()) == {
         "account physics: GrpTRES of mem is not read",
-        "account physics: MaxTRESPJ is not read",
     }
+    assert set(notes.policies) == set(notes.texts())
 
 
 def test_tables_of_sacctmgr_one_after_another() -> None:
     notes = Notes()
     text = f"""{QOS}
-normal|10|cpu=512,mem=4T|cpu=100|40|7|cpu=8|gres/gpu=2|3|9
-high|20||||||||
-Cluster|Account|User|Partition|GrpJobs|GrpTRES|MaxJobs
-c|physics|||5|node=4|
-c|physics|ann|||cpu=8|2
+normal|10|cpu=512,mem=4T|cpu=100|40|7|cpu=8|gres/gpu=2|3|9||1-12:00:00
+high|20|||||||||normal|
+Cluster|Account|User|Partition|GrpJobs|GrpTRES|MaxJobs|MaxWall
+c|physics|||5|node=4||
+c|physics|ann|||cpu=8|2|01:30:00
 """
-    limits = {limit.name: limit for limit in read_limits(text, notes)}
+    found = read_limits(text, notes)
+    limits = {limit.name: limit for limit in found.limits}
+    assert found.each == (
+        OneJob(name="qos normal", jobs=JobSet(qos=("normal",)), most={"cores": 8}, time_s=36 * 3600),
+        OneJob(
+            name="account physics user ann", jobs=JobSet(account=("physics",), user=("ann",)), time_s=5400
+        ),
+    )
     assert limits["qos normal"].most == {"cores": 512, "jobs": 40}
     assert limits["qos normal each user"].most == {"gres/gpu": 2, "jobs": 3}
     assert limits["account physics"].most == {"nodes": 4, "jobs": 5}
@@ -100,7 +117,7 @@ c|physics|ann|||cpu=8|2
     assert set(notes.texts()) == {
         "qos normal: GrpTRES of mem is not read",
         "qos normal: GrpTRESMins is not read: only scontrol show assoc_mgr tells the usage",
-        "qos normal: MaxTRES is not read",
+        "qos high: Preempt is not read",
     }
 
 
@@ -108,7 +125,7 @@ c|physics|ann|||cpu=8|2
     ("text", "message"),
     [
         ("nonsense", "line 1: neither"),
-        (f"{QOS}\nnormal|1", "line 2: 2 fields, the heading has 10"),
+        (f"{QOS}\nnormal|1", "line 2: 2 fields, the heading has 12"),
         ("Name|GrpJobs\nnormal|many", "line 2 GrpJobs: 'many' is not a number"),
         ("Name|GrpTRES\nnormal|cpu=x", "line 2 GrpTRES: 'x' is not a number"),
     ],

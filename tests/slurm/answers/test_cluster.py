@@ -62,7 +62,6 @@ def test_partitions(form: str) -> None:
     assert [note for note in snapshot.notes if "artition" in note] == [
         "partition long: MinNodes=2 is not looked at",
         "partition debug: nodes not of the cluster are dropped: 1, the first n99",
-        "PriorityTier of the partitions is not looked at: priorities decide",
     ]
 
 

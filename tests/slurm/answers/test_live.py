@@ -15,6 +15,14 @@ from support.newer import newer_nodes
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm"
 USE, NEWER = FIXTURES / "use", FIXTURES / "newer"
 
+#: What every version answers with text.
+TEXTS = {
+    "-d show job": USE / "job_detail.txt",
+    "show topology": USE / "topology.conf",
+    "show config": NEWER / "config.txt",
+    "show assoc_mgr flags=qos,assoc": NEWER / "assoc_mgr.txt",
+}
+
 
 def printing(path: Path) -> str:
     return f"while IFS= read -r line; do printf '%s\\n' \"$line\"; done < '{path}'"
@@ -56,7 +64,7 @@ def test_json_where_scontrol_writes_it(folder: Path, tmp_path: Path) -> None:
     """A newer sinfo --json, which groups nodes, is never asked."""
     nodes = tmp_path / "nodes.json"
     nodes.write_text(json.dumps(newer_nodes(json.loads((USE / "sinfo.json").read_text()))) + "\n")
-    answers = {"-d show job": USE / "job_detail.txt", "show topology": USE / "topology.conf"}
+    answers = dict(TEXTS)
     answers |= {f"show {name} --json": NEWER / f"{name}.json" for name in ("partitions", "licenses")}
     answers |= {"show reservations --json": NEWER / "reservations.json", "show nodes --json": nodes}
     installed(folder, "scontrol", answers)
@@ -65,7 +73,7 @@ def test_json_where_scontrol_writes_it(folder: Path, tmp_path: Path) -> None:
     assert [entry["name"] for entry in newer["partitions"]] == ["p", "long", "debug", "whole"]
 
     (folder / "scontrol").unlink()
-    answers = {"-d show job": USE / "job_detail.txt", "show topology": USE / "topology.conf"}
+    answers = dict(TEXTS)
     answers |= {
         f"-o show {name}": NEWER / f"{name}.txt" for name in ("partitions", "licenses", "reservations")
     }

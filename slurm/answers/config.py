@@ -1,0 +1,54 @@
+"""``scontrol show config``: what the cluster gives jobs that do not say, and which of its rules hold."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ...cluster.errors import InputError
+from ...formats.notes import Notes
+from .rules import Memory
+from .text import Paragraph
+
+_LINE = re.compile(r"^(\w+)[ \t]*= ?(.*)$", re.MULTILINE)
+_HEAD = "Configuration data as of"
+#: AccountingStorageEnforce's words under which limits of QOS and associations hold; ``safe`` implies them.
+_ENFORCING = {"limits", "safe", "all"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfig:
+    """What of the configuration bears on one step; None of a member: not known.
+
+    Attributes:
+        memory: what a job gets that asks for none, where its partition says nothing.
+        counts_memory: jobs use memory up (``SelectTypeParameters=CR_…_Memory``).
+        enforces_limits: limits of QOS and associations hold (``AccountingStorageEnforce``).
+    """
+
+    memory: Memory = field(default_factory=Memory)
+    counts_memory: bool | None = None
+    enforces_limits: bool | None = None
+
+
+def read_config(text: str, notes: Notes) -> ClusterConfig:
+    """Return what ``scontrol show config`` says; preemption, which is not looked at, is noted.
+
+    Raises:
+        InputError: the text is another's.
+    """
+    if not text.lstrip().startswith(_HEAD):
+        raise InputError("not what scontrol show config prints", path="line 1")
+    entry = Paragraph({key: value.strip() for key, value in _LINE.findall(text)}, "config")
+    kind = entry.text("PreemptType")
+    if kind not in ("", "preempt/none", "(null)"):
+        mode = entry.text("PreemptMode") or "OFF"
+        notes.unread("config", f"PreemptType={kind} with PreemptMode={mode}: no job is preempted")
+    elif "GANG" in entry.text("PreemptMode").upper():
+        notes.unread("config", f"PreemptMode={entry.text('PreemptMode')}: jobs share no cores in turns")
+    enforced = {word.strip().lower() for word in entry.text("AccountingStorageEnforce").split(",")}
+    return ClusterConfig(
+        memory=Memory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
+        counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
+        enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
+    )

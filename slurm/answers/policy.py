@@ -1,0 +1,171 @@
+"""The site's rules put on its jobs: which partitions take them, whose limits count them, who goes first.
+
+Slurm looks at jobs of a higher ``PriorityTier`` first, whatever their priorities, counts the jobs of a
+partition in that partition's own QOS beside theirs, and starts none in a partition that does not allow its
+account or QOS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from ...cluster.jobs import Job, Request, RunningJob, Span
+from ...cluster.limits import JobSet, of_gres
+from ...formats.notes import Notes
+from .partitions import PartitionFigures
+from .rules import Memory, above
+
+#: Why a job waits in Slurm's words where a partition does not take it.
+PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneJob:
+    """What one job of a set may ask for at most (MaxTRESPJ, MaxWall).
+
+    Attributes:
+        name: of the QOS or association.
+        jobs: the set.
+        most: by ``cores``, ``nodes`` and ``gres/NAME``.
+        time_s: its longest time limit; None: any.
+    """
+
+    name: str
+    jobs: JobSet
+    most: Mapping[str, int] = field(default_factory=dict)
+    time_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A site's rules.
+
+    Attributes:
+        partitions: by name.
+        parents: the account above each account, where associations are known.
+        memory: what a job gets that asks for none, where its partition says nothing.
+        counts_memory: jobs use memory up.
+        each: limits of one job.
+    """
+
+    partitions: Mapping[str, PartitionFigures] = field(default_factory=dict)
+    parents: Mapping[str, str] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+    counts_memory: bool = False
+    each: tuple[OneJob, ...] = ()
+
+    def memory_of(self, partition: str) -> Memory:
+        """Return what a job gets that asks for no memory; of several partitions Slurm has said it already."""
+        figures = self.partitions.get(partition)
+        return figures.rules.memory if figures is not None and figures.rules.memory else self.memory
+
+    def admitted(self, job: Job, notes: Notes) -> Job:
+        """Return a pending job as the rules let it start: in fewer partitions, capped, or held."""
+        names = list(filter(None, job.partition.split(",")))
+        # Slurm's word is of one partition, also where another takes the job (tried on 22.05).
+        if job.hold in PARTITION_REASONS and any(self._refusal(job, name) == job.hold for name in names):
+            job = replace(job, hold=None)
+        refusals = {name: self._refusal(job, name) for name in names}
+        allowed = [name for name in names if refusals[name] is None]
+        if names and not allowed:
+            return replace(job, hold=job.hold or refusals[names[0]])
+        if len(allowed) < len(names):
+            closed = ", ".join(f"{name} ({refusals[name]})" for name in names if refusals[name])
+            notes.add("partitions", f"job {job.id}: partitions that do not take it: {closed}")
+        job = replace(job, partition=",".join(allowed), qos=self._qos(job.qos, allowed))
+        return self._within(job)
+
+    def counted(self, job: RunningJob) -> RunningJob:
+        """Return a running job as the limits count it: in its partition's QOS too."""
+        return replace(job, qos=self._qos(job.qos, job.partition.split(",")))
+
+    def _refusal(self, job: Job, partition: str) -> str | None:
+        figures = self.partitions.get(partition)
+        return None if figures is None else figures.rules.refusal(above(job.account, self.parents), job.qos)
+
+    def _qos(self, own: str, partitions: Iterable[str]) -> str:
+        names = [own] if own else []
+        for name in partitions:
+            figures = self.partitions.get(name)
+            if figures is not None and figures.rules.own_qos and figures.rules.own_qos not in names:
+                names.append(figures.rules.own_qos)
+        return ",".join(names)
+
+    def _within(self, job: Job) -> Job:
+        """Hold a job that asks for more than one job may; let it get no more nodes than that."""
+        for limit in self.each:
+            if not limit.jobs.holds(job):
+                continue
+            if reason := _beyond(job, limit):
+                return replace(job, hold=job.hold or reason)
+            most = limit.most.get("nodes")
+            if most is not None:
+                job = replace(job, request=_on_at_most(job.request, most))
+        return job
+
+
+def _beyond(job: Job, limit: OneJob) -> str | None:
+    """Return Slurm's word for the limit of one job that a job breaks."""
+    kind = "QOS" if limit.jobs.qos else "Assoc"
+    request = job.request
+    asked = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
+    for what, most in limit.most.items():
+        if what.startswith("gres/"):
+            per_node = {
+                name: span.minimum * request.fewest_nodes for name, span in request.gres_per_node.items()
+            }
+            total = {name: span.minimum for name, span in request.gres_total.items()}
+            if of_gres(what, per_node) + of_gres(what, total) > most:
+                return f"{kind}MaxGRESPerJob"
+        elif asked[what] > most:
+            return f"{kind}Max{'Cpu' if what == 'cores' else 'Node'}PerJobLimit"
+    if limit.time_s is not None and (job.time_limit_s is None or job.time_limit_s > limit.time_s):
+        return f"{kind}MaxWallDurationPerJobLimit"
+    return None
+
+
+def _on_at_most(request: Request, most: int) -> Request:
+    span = request.node_counts
+    if span is None:
+        return replace(request, nodes=Span(minimum=1, maximum=most))
+    if request.nodes is None or span.maximum <= most:
+        return request
+    return replace(request, nodes=Span(minimum=span.minimum, maximum=most))
+
+
+def by_tier(jobs: Sequence[Job], partitions: Mapping[str, PartitionFigures], notes: Notes) -> tuple[Job, ...]:
+    """Return jobs whose priorities put those of a higher ``PriorityTier`` first.
+
+    To each priority is added what all jobs of lower tiers have together, so that a job of a higher tier is
+    worth more than all of those; within a tier differences stay what they are. A job that names several
+    partitions has the highest tier of them. Held jobs stay at 0.
+    """
+    tier = {job.id: _tier(job, partitions) for job in jobs}
+    sums: dict[int, int | Fraction] = {}
+    for job in jobs:
+        sums[tier[job.id]] = sums.get(tier[job.id], 0) + job.priority
+    counts = {one: sum(1 for job in jobs if tier[job.id] == one and job.priority) for one in sums}
+    if sum(map(bool, counts.values())) <= 1:
+        return tuple(jobs)
+    lift: dict[int, int] = {}
+    below = 0
+    for one in sorted(sums):
+        lift[one] = below
+        total = sums[one] + counts[one] * below
+        below += -(-total.numerator // total.denominator)
+    notes.add(
+        "priorities", f"PriorityTier: jobs of {sum(map(bool, counts.values()))} tiers, the highest first"
+    )
+    return tuple(
+        replace(job, priority=job.priority + lift[tier[job.id]])
+        if job.priority and lift[tier[job.id]]
+        else job
+        for job in jobs
+    )
+
+
+def _tier(job: Job, partitions: Mapping[str, PartitionFigures]) -> int:
+    known = (partitions[name].tier for name in job.partition.split(",") if name in partitions)
+    return max(known, default=0)

@@ -1,0 +1,356 @@
+"""The site's rules put on its jobs: what partitions allow, tiers, their QOS, limits of one job, memory."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aucsched
+from aucsched import InputError, Job, Snapshot
+from aucsched.cluster.jobs import Span
+from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.config import read_config
+from aucsched.slurm.answers.partitions import read_partitions
+from aucsched.slurm.answers.priorities import read_priorities
+from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+
+USE = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
+JOBS = json.loads((USE / "squeue.json").read_text())["jobs"]
+TEMPLATE = next(job for job in JOBS if job["job_id"] == 99)
+RUNNING = next(job for job in JOBS if job["job_id"] == 88)
+META = {"meta": {"Slurm": {"release": "22.05.8"}}, "errors": []}
+
+CONFIG = """Configuration data as of 2026-11-22T16:28:39
+AccountingStorageEnforce = {enforce}
+DefMemPerNode           = {memory}
+PreemptMode             = {mode}
+PreemptType             = {preempt}
+SelectTypeParameters    = {select}
+SLURM_VERSION           = 22.05.8
+"""
+
+
+def config(enforce: str = "limits,qos", memory: str = "UNLIMITED", select: str = "CR_CORE_MEMORY") -> str:
+    return CONFIG.format(enforce=enforce, memory=memory, select=select, mode="OFF", preempt="preempt/none")
+
+
+def partition(name: str, **fields: str) -> str:
+    known = {"Nodes": "n[01-12]", "State": "UP", "PriorityTier": "1"} | fields
+    return f"PartitionName={name}\n   " + " ".join(f"{key}={value}" for key, value in known.items()) + "\n"
+
+
+def job(number: int, **members: Any) -> dict[str, Any]:
+    return (
+        TEMPLATE | {"job_id": number, "name": f"j{number}", "priority": 100 * number, "flags": []} | members
+    )
+
+
+def idle_nodes(memory: int | None = None) -> bytes:
+    """The fixture's nodes with nothing on them; with ``memory`` all have so much."""
+    document = json.loads((USE / "sinfo.json").read_text())
+    idle = {"state": "idle", "state_flags": [], "alloc_cpus": 0, "alloc_memory": 0, "gres_used": ""}
+    idle |= {} if memory is None else {"real_memory": memory}
+    return json.dumps(document | {"nodes": [node | idle for node in document["nodes"]]}).encode()
+
+
+def snapshot(
+    *jobs: dict[str, Any], held: bool = False, memory: int | None = None, **answers: str
+) -> Snapshot:
+    """Import these jobs beside answers given as text, on nodes with nothing else on them."""
+    queue = SlurmText(name="squeue", content=json.dumps(META | {"jobs": list(jobs)}).encode())
+    nodes = SlurmText(name="sinfo", content=idle_nodes(memory))
+    more = {name: SlurmText(name=name, content=text.encode()) for name, text in answers.items()}
+    made, _ = import_slurm(SlurmSources(jobs=queue, nodes=nodes, **more), schedule_held=held)
+    return made
+
+
+def jobs_of(made: Snapshot) -> dict[str, Job]:
+    return {one.id: one for one in made.jobs}
+
+
+def started(made: Snapshot) -> set[str]:
+    return {award.job for award in aucsched.schedule(made).started}
+
+
+def test_a_partition_takes_the_accounts_and_qos_it_allows() -> None:
+    parts = (
+        partition("p", AllowAccounts="Physics,chem", AllowQos="ALL", PriorityTier="1")
+        + partition("q", AllowAccounts="ALL", DenyAccounts="physics", DenyQos="slow")
+        + partition("r", AllowQos="high,slow", AllowGroups="ALL")
+    )
+    limits = (
+        "Cluster|Account|ParentName|GrpJobs\nc|root||\nc|physics|root|\nc|optics|physics|\n"
+        "Name|GrpJobs\nhigh|\nslow|\nlow|\n"
+    )
+    rows = [
+        (1, "physics", "low", "p", ("p", None)),
+        (2, "bio", "low", "p", ("p", "AccountNotAllowed")),
+        (3, "optics", "low", "p", ("p", None)),  # below physics
+        (4, "physics", "low", "q", ("q", "AccountNotAllowed")),
+        (5, "bio", "slow", "q", ("q", "QOSNotAllowed")),
+        (6, "bio", "HIGH", "r", ("r", None)),
+        (7, "bio", "low", "r", ("r", "QOSNotAllowed")),
+        (8, "bio", "low", "p,q,r", ("q", None)),
+        (9, "bio", "", "r", ("r", None)),  # no accounting: Slurm looks at no QOS
+    ]
+    made = snapshot(
+        *(job(n, account=account, qos=qos, partition=part) for n, account, qos, part, _ in rows),
+        partitions=parts,
+        limits=limits,
+    )
+    found = jobs_of(made)
+    assert {n: (found[str(n)].partition, found[str(n)].hold) for n, *_ in rows} == {
+        n: expected for n, *_, expected in rows
+    }
+    assert "job 8: partitions that do not take it: p (AccountNotAllowed), r (QOSNotAllowed)" in made.notes
+    assert made.unread == ()
+
+
+def test_slurms_word_about_one_partition_holds_no_job_that_another_takes() -> None:
+    parts = partition("p", AllowAccounts="physics") + partition("q")
+    held = {"account": "bio", "state_reason": "AccountNotAllowed"}
+    found = jobs_of(
+        snapshot(job(1, partition="p,q", **held), job(2, partition="q", **held), partitions=parts)
+    )
+    assert (found["1"].partition, found["1"].hold) == ("q", None)
+    # The rules that are read let it start: what else Slurm knows, it knows better.
+    assert found["2"].hold == "AccountNotAllowed"
+
+
+def test_a_higher_tier_goes_first_whatever_the_priorities() -> None:
+    parts = partition("p") + partition("q", PriorityTier="10") + partition("r", PriorityTier="3")
+    rows = [(1, "p", 900), (2, "p", 800), (3, "q", 1), (4, "r", 5), (5, "p,q", 2), (6, "q", 0)]
+    made = snapshot(*(job(n, partition=part, priority=value) for n, part, value in rows), partitions=parts)
+    found = {n: jobs_of(made)[str(n)].priority for n, *_ in rows}
+    order = sorted(found, key=lambda n: -found[n])
+    assert order == [5, 3, 4, 1, 2, 6]
+    # One job of a tier outweighs all below it together; differences within a tier stay.
+    assert found[4] > found[1] + found[2]
+    assert found[3] > found[4] + found[1] + found[2]
+    assert found[5] - found[3] == 1
+    assert found[6] == 0
+    assert found[1] == 900
+
+
+def test_one_tier_changes_no_priority() -> None:
+    parts = partition("p", PriorityTier="7") + partition("q", PriorityTier="9")
+    made = snapshot(job(1, partition="p"), job(2, partition="p"), partitions=parts)
+    assert {one.id: one.priority for one in made.jobs} == {"1": 100, "2": 200}
+
+
+def test_a_partitions_qos_counts_its_jobs_beside_their_own() -> None:
+    parts = partition("p", QoS="small") + partition("q")
+    limits = "Name|GrpTRES|GrpJobs\nsmall|cpu=11|\nnormal||\n"
+    made = snapshot(
+        RUNNING | {"partition": "p", "qos": "normal"},  # 3 cores
+        job(1, partition="p", qos="normal", cpus=4, tasks=4),
+        job(2, partition="p", qos="normal", cpus=4, tasks=4),
+        job(3, partition="q", qos="small", cpus=4, tasks=4),
+        job(4, partition="q", qos="normal", cpus=4, tasks=4),
+        partitions=parts,
+        limits=limits,
+        config=config(),
+    )
+    assert jobs_of(made)["1"].qos == "normal,small"
+    assert made.running[0].qos == "normal,small"
+    names = started(made)
+    assert "4" in names
+    assert len(names & {"1", "2", "3"}) == 2  # 3 + 4 + 4 of 11 cores
+    assert made.unread == ()
+
+
+def test_a_partition_qos_that_is_not_given_is_unread() -> None:
+    made = snapshot(job(1, partition="p"), partitions=partition("p", QoS="small"))
+    assert made.unread == ("partition p: QoS=small is not looked at: its limits are not given",)
+
+
+def test_limits_of_one_job() -> None:
+    limits = "Name|MaxTRES|MaxWall\nsmall|cpu=8,node=2,gres/gpu=2|01:00:00\n"
+    one = {"qos": "small", "time_limit": 60}
+    made = snapshot(
+        job(1, **one),
+        job(2, **one | {"cpus": 9, "tasks": 9}),
+        job(3, **one | {"time_limit": 61}),
+        job(4, **one | {"time_limit": None}),
+        job(5, **one | {"max_nodes": 3, "node_count": 3, "tres_req_str": "cpu=8,mem=1M,node=3"}),
+        job(
+            6, **one | {"tres_per_node": "gres:gpu:2", "tres_req_str": "cpu=8,mem=1M,node=2", "max_nodes": 2}
+        ),
+        job(7, **one | {"max_nodes": 4, "tres_req_str": "cpu=8,mem=1M,node=1"}),
+        job(8, qos="large", cpus=9, tasks=9),
+        limits=limits,
+    )
+    found = jobs_of(made)
+    assert {name: one.hold for name, one in found.items()} == {
+        "1": None,
+        "2": "QOSMaxCpuPerJobLimit",
+        "3": "QOSMaxWallDurationPerJobLimit",
+        "4": "QOSMaxWallDurationPerJobLimit",
+        "5": "QOSMaxNodePerJobLimit",
+        "6": "QOSMaxGRESPerJob",
+        "7": None,
+        "8": None,
+    }
+    assert found["7"].request.nodes == Span(minimum=1, maximum=2)
+    assert found["1"].request.nodes == Span(minimum=1, maximum=2)
+    assert made.unread == ()
+
+
+def test_limits_that_slurm_does_not_enforce_are_not_looked_at() -> None:
+    limits = "Name|GrpJobs|MaxWall\nsmall|1|00:01:00\n"
+    rows = [job(1, qos="small"), job(2, qos="small")]
+    assert len(started(snapshot(*rows, limits=limits, config=config(enforce="associations,qos")))) == 2
+    assert started(snapshot(*rows, limits=limits, config=config(enforce="safe"))) == set()
+
+
+NOTHING = {"memory_per_node": None, "memory_per_cpu": None}
+
+
+@pytest.mark.parametrize(
+    ("memory", "rules", "conf", "flags", "expected"),
+    [
+        # What Slurm gives where nothing says how much: all of each node.
+        (16000, {}, config(), [], (16000, None, False)),
+        (None, {}, config(), [], (None, None, True)),  # n09 and n10 have more than the others
+        (None, {}, config(memory="700"), [], (700, None, False)),
+        (None, {"DefMemPerNode": "300"}, config(memory="700"), [], (300, None, False)),
+        (None, {"DefMemPerCPU": "50"}, config(), [], (None, 50, False)),
+        (16000, {"DefMemPerNode": "300"}, config(), ["JOB_MEM_SET"], (16000, None, False)),  # --mem=0
+        (16000, {"DefMemPerNode": "UNLIMITED"}, config(select="CR_CORE"), [], (None, None, False)),
+    ],
+)
+def test_a_job_without_a_memory_request(
+    memory: int | None,
+    rules: dict[str, str],
+    conf: str,
+    flags: list[str],
+    expected: tuple[int | None, int | None, bool],
+) -> None:
+    queued = job(1, flags=flags, **NOTHING)
+    made = snapshot(queued, memory=memory, partitions=partition("p", **rules), config=conf)
+    request = jobs_of(made)["1"].request
+    assert (request.memory_mib_per_node, request.memory_mib_per_core, request.exclusive) == expected
+    assert made.unread == ()
+
+
+def test_without_the_configuration_memory_is_unread() -> None:
+    made = snapshot(RUNNING, job(1, **NOTHING))
+    assert jobs_of(made)["1"].request.memory_mib_per_node is None
+    assert any("--conf tells" in text for text in made.unread)
+
+
+def test_what_is_not_read_is_listed_field_by_field() -> None:
+    notes = Notes()
+    text = partition(
+        "p", AllowGroups="wheel", PreemptMode="REQUEUE", MaxCPUsPerNode="4", LLN="YES", MinNodes="2",
+        JobDefaults="DefCpuPerGPU=2", SelectTypeParameters="CR_SOCKET",
+    )  # fmt: skip
+    read_partitions(text.encode(), {"n01"}, notes)
+    fields = ("MinNodes=2", "MaxCPUsPerNode=4", "LLN=YES", "AllowGroups=wheel", "PreemptMode=REQUEUE")
+    fields += ("SelectTypeParameters=CR_SOCKET", "JobDefaults=DefCpuPerGPU=2")
+    assert list(notes.policies) == [f"partition p: {name} is not looked at" for name in fields]
+    read_config(
+        CONFIG.format(enforce="none", memory="1", select="", mode="SUSPEND,GANG", preempt="preempt/qos"),
+        notes,
+    )
+    assert (
+        list(notes.policies)[-1]
+        == "PreemptType=preempt/qos with PreemptMode=SUSPEND,GANG: no job is preempted"
+    )
+    with pytest.raises(InputError, match="line 1: not what scontrol show config prints"):
+        read_config("SlurmctldPort=6817\n", notes)
+
+
+def test_partitions_rules_in_every_shape() -> None:
+    flat = {
+        "name": "p", "nodes": "n01", "state": "UP", "maximum_nodes_per_job": -1, "max_time_limit": -1,
+        "allowed_accounts": "a,B", "denied_accounts": "", "allowed_qos": "", "denied_qos": "x", "qos": "own",
+        "default_memory_per_cpu": 50, "default_memory_per_node": None, "priority_tier": 4,
+        "preemption_mode": ["disabled"], "allowed_groups": "",
+    }  # fmt: skip
+    none = {"set": False, "infinite": True, "number": 0}
+    grouped = {
+        "name": "p", "nodes": {"configured": "n01"}, "partition": {"state": ["UP"]},
+        "maximums": {"nodes": none, "time": none, "shares": 1}, "minimums": {"nodes": 0},
+        "accounts": {"allowed": "a,B", "deny": ""}, "qos": {"allowed": "", "deny": "x", "assigned": "own"},
+        "groups": {"allowed": ""}, "priority": {"tier": 4, "job_factor": 1}, "select_type": [],
+        "defaults": {
+            "memory_per_cpu": -9223372036854775296, "job": "",
+            "partition_memory_per_cpu": {"set": True, "infinite": False, "number": 50},
+            "partition_memory_per_node": {"set": False, "infinite": False, "number": 0},
+        },
+    }  # fmt: skip
+    text = partition(
+        "p", Nodes="n01", AllowAccounts="a,B", DenyQos="x", QoS="own", DefMemPerCPU="50", PriorityTier="4",
+        AllowGroups="ALL", PreemptMode="OFF", JobDefaults="(null)", SelectTypeParameters="NONE",
+    ).encode()  # fmt: skip
+    shapes = [json.dumps(META | {"partitions": [one]}).encode() for one in (flat, grouped)]
+    notes = Notes()
+    first, *others = (read_partitions(content, {"n01"}, notes)[0] for content in (text, *shapes))
+    assert [one.rules for one in others] == [first.rules] * 2
+    assert first.rules.accounts == {"a", "b"}
+    assert first.rules.memory.per_cpu == 50
+    assert {one.tier for one in (first, *others)} == {4}
+    assert not notes.policies
+
+
+SPRIO = """\
+          JOBID PARTITION     USER ACCOUNT   PRIORITY       SITE        AGE
+              1 plain         root                937          0          0
+              2 cpu           root     bio       9370          0          0
+              2 node          root     bio        500          0          0
+             10 node          root                781          0          0
+          12_[1-3] node       root                  5          0          0
+"""
+
+
+def test_saved_priorities() -> None:
+    notes = Notes()
+    assert read_priorities(SPRIO.encode(), notes) == {"1": 937, "2": 9370, "10": 781, "12": 5}
+    assert notes.texts() == ("jobs with a priority in each partition take their highest: 1",)
+    plain = {"1": Fraction(3, 2), "7_2": 4}
+    assert read_priorities(b"JOBID PRIORITY\n1 1.5\n7_2 4\n", Notes()) == plain
+    assert read_priorities(b"1 1.5\n7_2 4\n", Notes()) == plain
+    wrapped = {"set": True, "infinite": False, "number": 6}
+    document = META | {
+        "jobs": [{"job_id": 3, "priority": wrapped}, {"job_id": 4, "priority": {"priority": 7}}]
+    }
+    assert read_priorities(json.dumps(document).encode(), Notes()) == {"3": 6, "4": 7}
+    assert read_priorities(b"", Notes()) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("JOBID USER\n1 root\n", "line 1: 'JOBID USER' is no heading with JOBID and PRIORITY"),
+        ("JOBID PRIORITY\n1\n", "line 2: '1' has no job id and priority"),
+        ("1 many\n", "line 1: 'many' is no priority"),
+        ("1x 5\n", "line 1: '1x' is no job id of Slurm"),
+        ("1 -5\n", "line 1: '-5' is no priority"),
+    ],
+)
+def test_what_is_no_table_of_priorities(text: str, message: str) -> None:
+    with pytest.raises(InputError, match="^" + message):
+        read_priorities(text.encode(), Notes())
+
+
+def test_saved_priorities_take_the_queues_place_and_give_held_jobs_theirs() -> None:
+    held = {"state_reason": "JobHeldUser", "priority": 0}
+    rows = [job(1), job(2), job(3, **held), job(4, submit_time=5, **held), job(5, submit_time=4, **held)]
+    rows.append(job(6, array_job_id=6, array_task_string="1-2"))
+    saved = "JOBID PRIORITY\n1 7\n3 50\n6 9\n99 1\n"
+    skipped = snapshot(*rows, priorities=saved)
+    found = jobs_of(skipped)
+    assert {name: one.priority for name, one in found.items()} == {
+        "1": 7, "2": 200, "3": 0, "4": 0, "5": 0, "6_1": 9, "6_2": 9,
+    }  # fmt: skip
+    assert "jobs without a saved priority keep the queue's: 1" in skipped.notes
+    scheduled = jobs_of(snapshot(*rows, held=True, priorities=saved))
+    assert (scheduled["3"].priority, scheduled["3"].hold) == (50, None)
+    # Those that no file knows: behind all others, in order of submission.
+    assert 7 > scheduled["5"].priority > scheduled["4"].priority > 0
+    assert scheduled["4"].hold is None
