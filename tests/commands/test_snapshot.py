@@ -396,3 +396,33 @@ def test_help_loads_no_importer() -> None:
     assert "--job-detail" in result.stdout
     loaded = result.stdout.split()
     assert not {"msgspec", "ClusterShell", "numpy", "pulp"} & set(loaded)
+
+
+def test_check_strict_refuses_rules_that_are_not_looked_at(tmp_path: Path) -> None:
+    def checked(snapshot: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-m", "aucsched", "check", str(snapshot), *more]
+        return subprocess.run(command, capture_output=True, check=False)
+
+    configured = FIXTURES / "newer" / "config.txt"
+    plain, ruled = tmp_path / "plain.json", tmp_path / "ruled.json"
+    run(*files(), "--conf", configured, "-o", plain)
+    run(*files(), "--conf", configured, "--partitions", FIXTURES / "newer" / "partitions.txt", "-o", ruled)
+    assert checked(plain, "--strict").returncode == 0
+    assert checked(ruled).returncode == 0
+    unread = ["partition long: MinNodes=2 is not looked at"]
+    assert json.loads(checked(ruled, "--format", "json").stdout)["unread"] == unread
+    said = refused(checked(ruled, "--strict"))
+    assert said == f"{ruled}: 1 rule of the site not looked at: {unread[0]}"
+
+
+def test_saved_priorities_and_jobs_held_by_hand(tmp_path: Path) -> None:
+    requests, saved = FIXTURES / "requests", tmp_path / "sprio.txt"
+    saved.write_text("JOBID PARTITION PRIORITY\n66 p 4321\n2 p 9\n")
+    given = [*files(jobs=requests / "squeue.json", nodes=requests / "sinfo.json"), "--priorities", saved]
+    jobs = {job["id"]: job for job in json.loads(run(*given, "--held", "schedule").stdout)["jobs"]}
+    assert (jobs["66"]["priority"], jobs["2"]["priority"]) == (4321, 9)
+    assert "hold" not in jobs["66"]
+    jobs = {job["id"]: job for job in json.loads(run(*given).stdout)["jobs"]}
+    assert jobs["66"]["hold"] == "JobHeldUser"
+    saved.write_text("nonsense\n")
+    assert "is no heading with JOBID and PRIORITY" in refused(run(*given))

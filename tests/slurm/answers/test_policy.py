@@ -44,9 +44,8 @@ def partition(name: str, **fields: str) -> str:
 
 
 def job(number: int, **members: Any) -> dict[str, Any]:
-    return (
-        TEMPLATE | {"job_id": number, "name": f"j{number}", "priority": 100 * number, "flags": []} | members
-    )
+    own = {"job_id": number, "name": f"j{number}", "priority": 100 * number, "flags": []}
+    return {**TEMPLATE, **own, "required_nodes": "", **members}
 
 
 def idle_nodes(memory: int | None = None) -> bytes:
@@ -144,9 +143,9 @@ def test_one_tier_changes_no_priority() -> None:
 
 def test_a_partitions_qos_counts_its_jobs_beside_their_own() -> None:
     parts = partition("p", QoS="small") + partition("q")
-    limits = "Name|GrpTRES|GrpJobs\nsmall|cpu=11|\nnormal||\n"
+    limits = "Name|GrpTRES|GrpJobs\nsmall|cpu=13|\nnormal||\n"
     made = snapshot(
-        RUNNING | {"partition": "p", "qos": "normal"},  # 3 cores
+        RUNNING | {"partition": "p", "qos": "normal"},  # 4 cores: whole cores of two threads
         job(1, partition="p", qos="normal", cpus=4, tasks=4),
         job(2, partition="p", qos="normal", cpus=4, tasks=4),
         job(3, partition="q", qos="small", cpus=4, tasks=4),
@@ -159,7 +158,7 @@ def test_a_partitions_qos_counts_its_jobs_beside_their_own() -> None:
     assert made.running[0].qos == "normal,small"
     names = started(made)
     assert "4" in names
-    assert len(names & {"1", "2", "3"}) == 2  # 3 + 4 + 4 of 11 cores
+    assert len(names & {"1", "2", "3"}) == 2  # 4 + 4 + 4 of 13 cores
     assert made.unread == ()
 
 
@@ -250,8 +249,8 @@ def test_what_is_not_read_is_listed_field_by_field() -> None:
         JobDefaults="DefCpuPerGPU=2", SelectTypeParameters="CR_SOCKET",
     )  # fmt: skip
     read_partitions(text.encode(), {"n01"}, notes)
-    fields = ("MinNodes=2", "MaxCPUsPerNode=4", "LLN=YES", "AllowGroups=wheel", "PreemptMode=REQUEUE")
-    fields += ("SelectTypeParameters=CR_SOCKET", "JobDefaults=DefCpuPerGPU=2")
+    fields = ["MinNodes=2", "MaxCPUsPerNode=4", "LLN=YES", "AllowGroups=wheel", "PreemptMode=REQUEUE"]
+    fields += ["SelectTypeParameters=CR_SOCKET", "JobDefaults=DefCpuPerGPU=2"]
     assert list(notes.policies) == [f"partition p: {name} is not looked at" for name in fields]
     read_config(
         CONFIG.format(enforce="none", memory="1", select="", mode="SUSPEND,GANG", preempt="preempt/qos"),
@@ -292,7 +291,7 @@ def test_partitions_rules_in_every_shape() -> None:
     notes = Notes()
     first, *others = (read_partitions(content, {"n01"}, notes)[0] for content in (text, *shapes))
     assert [one.rules for one in others] == [first.rules] * 2
-    assert first.rules.accounts == {"a", "b"}
+    assert first.rules.accounts == frozenset({"a", "b"})
     assert first.rules.memory.per_cpu == 50
     assert {one.tier for one in (first, *others)} == {4}
     assert not notes.policies
