@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
@@ -26,38 +27,54 @@ _YEAR_10000 = 253_402_300_800
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
+_ANSWERS = (
+    click.option("--jobs", type=_FILE, help="squeue --json  [default: run it]"),
+    click.option(
+        "--nodes", type=_FILE, help="scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]"
+    ),
+    click.option(
+        "--topology",
+        type=_FILE,
+        help="topology.conf, topology.yaml, or scontrol show topology  [default: run it]",
+    ),
+    click.option("--job-detail", type=_FILE, help="scontrol -d show job  [default: run it]"),
+    click.option(
+        "--partitions",
+        type=_FILE,
+        help="scontrol show partitions, text or --json  [default: run it with squeue]",
+    ),
+    click.option(
+        "--licenses", type=_FILE, help="scontrol show licenses, text or --json  [default: run it with squeue]"
+    ),
+    click.option(
+        "--reservations",
+        type=_FILE,
+        help="scontrol show reservations, text or --json  [default: run it with squeue]",
+    ),
+    click.option(
+        "--limits",
+        type=_FILE,
+        help="Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show "
+        "qos and assoc, one after the other  [default: run it with squeue]",
+    ),
+    click.option("--conf", type=_FILE, help="scontrol show config  [default: run it with squeue]"),
+    click.option(
+        "--priorities",
+        type=_FILE,
+        help="sprio, or squeue -o '%i %Q': saved priorities  [default: the queue's]",
+    ),
+)
+
+
+def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each of Slurm's answers: a file that stands for the live one."""
+    for option in reversed(_ANSWERS):
+        command = option(command)
+    return command
+
+
 @snapshot.command()
-@click.option("--jobs", type=_FILE, help="squeue --json  [default: run it]")
-@click.option(
-    "--nodes", type=_FILE, help="scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]"
-)
-@click.option(
-    "--topology",
-    type=_FILE,
-    help="topology.conf, topology.yaml, or scontrol show topology  [default: run it]",
-)
-@click.option("--job-detail", type=_FILE, help="scontrol -d show job  [default: run it]")
-@click.option(
-    "--partitions", type=_FILE, help="scontrol show partitions, text or --json  [default: run it with squeue]"
-)
-@click.option(
-    "--licenses", type=_FILE, help="scontrol show licenses, text or --json  [default: run it with squeue]"
-)
-@click.option(
-    "--reservations",
-    type=_FILE,
-    help="scontrol show reservations, text or --json  [default: run it with squeue]",
-)
-@click.option(
-    "--limits",
-    type=_FILE,
-    help="Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show qos "
-    "and assoc, one after the other  [default: run it with squeue]",
-)
-@click.option("--conf", type=_FILE, help="scontrol show config  [default: run it with squeue]")
-@click.option(
-    "--priorities", type=_FILE, help="sprio, or squeue -o '%i %Q': saved priorities  [default: the queue's]"
-)
+@answer_options
 @click.option(
     "--held",
     type=click.Choice(["skip", "schedule"]),

@@ -75,8 +75,11 @@ def take_look(
         InputError: a command that is needed fails, or an answer cannot be read.
     """
     began, at = clock(), now()
-    sources, notes = collect(SlurmFiles() if files is None else files, ask=ask)
-    snapshot, notes = import_slurm(sources, time=at, gate=gate, notes=notes)
+    files = SlurmFiles() if files is None else files
+    sources, notes = collect(files, ask=ask)
+    # A saved queue is of its own time.
+    moment = at if files.jobs is None else None
+    snapshot, notes = import_slurm(sources, time=moment, gate=gate, notes=notes)
     return Look(snapshot=snapshot, sources=sources, notes=notes, at=at, read_s=clock() - began)
 
 

@@ -15,9 +15,11 @@ from ..cluster.errors import InputError
 from ..formats.reading import read_document
 
 FORMAT = "aucsched-shadow/1"
+#: How a job ended that Slurm listed no more at the next pass.
+FORGOTTEN = "forgotten"
 
 
-class _Line(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
+class _Line(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Members without a value are left out; those of later versions are passed over."""
 
 
@@ -58,7 +60,10 @@ class Start(_Line):
 
 
 class End(_Line):
-    """A job that ended, told apart by its start from an earlier run of the same job."""
+    """A job that ended, told apart by its start from an earlier run of the same job.
+
+    ``state`` is Slurm's word, or FORGOTTEN: then the job ended by ``end``, nobody knows when.
+    """
 
     job: str
     start: float
@@ -82,6 +87,7 @@ class Entry(_Line):
         planned: Slurm's own estimates of starts, where they changed; 0: it has none any more.
         gone: jobs that waited and do not any more, without having started.
         unread: rules of the site that are not looked at; at a process's first pass.
+        is_first: it is a process's first pass.
     """
 
     time: float
@@ -103,6 +109,7 @@ class Entry(_Line):
     planned: dict[str, float] = {}
     gone: list[str] = []
     unread: list[str] = []
+    is_first: bool = False
 
 
 def encode(entry: Entry) -> bytes:
@@ -199,7 +206,8 @@ def read_logs(paths: Sequence[str]) -> tuple[list[Entry], int]:
     """Return the passes of all files by their time, and how many lines were cut short and left out.
 
     Raises:
-        InputError: a file cannot be read or is no log of the shadow's, or there is no pass; names file and line.
+        InputError: a file cannot be read or is no log of the shadow's; names file and line. Or there is no
+            pass in any.
     """
     entries: dict[float, Entry] = {}
     torn = 0

@@ -10,6 +10,7 @@ from ..groups import Group
 
 #: Command name -> (module here, attribute, one line for --help).
 COMMANDS = {
+    "shadow": ("shadow", "shadow", "Watch: what the auction would start, while Slurm goes on as ever."),
     "gate": ("gate", "gate", "Put the gate up or down, or say how it stands."),
 }
 

@@ -1,0 +1,113 @@
+"""``aucsched slurm shadow``: what the auction would start, pass after pass, while Slurm goes on as ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..auction_options import auction_options
+from ..snapshot import answer_options
+from .options import interval_option, metrics_option, passes_options
+
+if TYPE_CHECKING:
+    from ...cluster.errors import InputError
+    from ...live.passes import Pass
+    from ...live.shadow_log import Entry
+
+_MIB = 2**20
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--log",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    show_default=True,
+    help="The log, a line of JSON for each pass; - prints it.",
+)
+@interval_option
+@passes_options
+@click.option(
+    "--rotate-mib",
+    type=click.FloatRange(min=0.001),
+    default=64,
+    show_default=True,
+    help="Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
+)
+@click.option(
+    "--keep", type=click.IntRange(0), default=14, show_default=True, help="Logs put aside that are kept."
+)
+@metrics_option
+@answer_options
+@auction_options
+def shadow(
+    *,
+    log: str,
+    interval: float,
+    passes: int | None,
+    once: bool,
+    rotate_mib: float,
+    keep: int,
+    metrics: str | None,
+    **options: Any,
+) -> None:
+    """Watch a live Slurm: every interval a snapshot, the auction, a line of a log. Nothing is changed.
+
+    It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as files
+    are read anew each pass.
+    """
+    from ...live.metrics import Metrics, served
+    from ...live.pace import Pace
+    from ...live.shadow import watch
+    from ...slurm.answers.live import SlurmFiles
+
+    names = set(SlurmFiles.__dataclass_fields__)
+    files = SlurmFiles(**{name: options.pop(name) for name in names & options.keys()})
+    take = _taking(files, options)
+    figures = Metrics(loop="shadow")
+    pace = Pace(interval_s=interval, passes=1 if once else passes)
+    pace.stop_on_signals()
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    with ExitStack() as stack:
+        where = stack.enter_context(served(figures, metrics))
+        write = _writing(stack, log, rotate_mib, keep)
+        if where:
+            from ..outputs import note
+
+            note(f"figures at {where}")
+        watch(take, write, pace, figures, options=given, failed=raising if once else telling)
+
+
+def raising(error: InputError) -> None:
+    """End the command: its only pass failed."""
+    raise error
+
+
+def telling(error: InputError) -> None:
+    """Say why a pass failed; the next one may not."""
+    from ..outputs import say
+
+    say(f"aucsched: {error}")
+
+
+def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
+    """Return what makes a pass; options that cannot be used are refused before the first."""
+    from ...live.passes import take_look, take_pass
+    from ..auction_options import step_options
+
+    checked = step_options(options)
+    return lambda: take_pass(take_look(files), checked)
+
+
+def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[Entry], None]:
+    from ...live.shadow_log import RotatedLog, encode
+
+    if log == "-":
+        return lambda entry: click.echo(encode(entry), nl=False)
+    opened = stack.enter_context(RotatedLog(Path(log), most_bytes=int(rotate_mib * _MIB), keep=keep))
+    return lambda entry: opened.append(encode(entry))

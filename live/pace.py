@@ -1,0 +1,52 @@
+"""Passes at a steady pace, until so many are made or the process is asked to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+
+#: What service managers and terminals send to make a process stop.
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(slots=True, kw_only=True)
+class Pace:
+    """When passes begin.
+
+    Attributes:
+        interval_s: from the beginning of one pass to that of the next; a longer one is followed at once.
+        passes: how many; None: without end.
+        clock: seconds, of whatever origin.
+        stopping: set when the process is to stop after the pass that it is in.
+    """
+
+    interval_s: float
+    passes: int | None = None
+    clock: Callable[[], float] = time.monotonic
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def stop_on_signals(self) -> None:
+        """Let SIGTERM and SIGINT end the passes, the one at work being finished; a second one kills."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            del frame
+            self.stopping.set()
+            signal.signal(number, signal.SIG_DFL)
+
+        for number in _STOPPING:
+            signal.signal(number, stop)
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the number of each pass, from 1, when it is to begin."""
+        done = 0
+        while not self.stopping.is_set():
+            began = self.clock()
+            done += 1
+            yield done
+            if done == self.passes:
+                return
+            self.stopping.wait(max(0.0, began + self.interval_s - self.clock()))

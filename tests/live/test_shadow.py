@@ -1,0 +1,254 @@
+"""The shadow: a whole day beside a cluster that goes on, where nothing but questions is ever asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.fake_slurm import CORES, FakeSlurm, FakeWait, day_of_jobs
+
+from aucsched.auction.options import StepOptions
+from aucsched.cluster.errors import InputError
+from aucsched.formats.hostlist import expand
+from aucsched.live.metrics import Metrics
+from aucsched.live.pace import Pace
+from aucsched.live.passes import take_look, take_pass
+from aucsched.live.shadow import watch
+from aucsched.live.shadow_log import Entry, RotatedLog, encode, read_logs
+from aucsched.slurm.answers.live import Command
+
+BEGIN = 1_795_000_000
+INTERVAL = 600
+#: What only asks, whatever follows; of scontrol nothing but ``show``.
+ASKING = {"squeue", "sinfo", "sprio", "sdiag"}
+
+
+def changes_nothing(command: Command) -> bool:
+    if command[0] in ASKING:
+        return True
+    words = [word for word in command[1:] if not word.startswith("-")]
+    return command[0] == "scontrol" and words[:1] == ["show"]
+
+
+def play(
+    cluster: FakeSlurm,
+    passes: int,
+    failed: list[InputError] | None = None,
+    ask: Callable[[Command], bytes] | None = None,
+) -> list[Entry]:
+    entries: list[Entry] = []
+    options = StepOptions(strategy="greedy")
+
+    def clock() -> float:
+        return float(cluster.now)
+
+    watch(
+        lambda: take_pass(take_look(ask=ask or cluster.ask, now=clock), options),
+        entries.append,
+        Pace(interval_s=INTERVAL, passes=passes, clock=clock, stopping=FakeWait(cluster)),
+        Metrics(loop="shadow"),
+        options={"strategy": "greedy"},
+        failed=(failed if failed is not None else list[InputError]()).append,
+    )
+    return entries
+
+
+@pytest.fixture(scope="module")
+def day() -> tuple[FakeSlurm, list[Entry]]:
+    """A day of 8 nodes, and what the shadow wrote."""
+    cluster = FakeSlurm(8, day_of_jobs(1, nodes=8, begin=BEGIN), now=BEGIN)
+    return cluster, play(cluster, 86400 // INTERVAL)
+
+
+def test_a_whole_day_and_nothing_but_questions(day: tuple[FakeSlurm, list[Entry]]) -> None:
+    cluster, entries = day
+    assert len(entries) == 144
+    assert entries[-1].time - entries[0].time == 86400 - INTERVAL
+    commands = Counter(cluster.asked)
+    assert commands["squeue", "--json"] == 144
+    assert [command for command in commands if not changes_nothing(command)] == []
+
+
+def test_every_start_and_end_of_slurms_is_written_once(day: tuple[FakeSlurm, list[Entry]]) -> None:
+    cluster, entries = day
+    told = [(start.job, start.start) for entry in entries for start in entry.started]
+    last = entries[-1].time
+    assert sorted(told) == sorted(
+        (str(job.id), float(job.start)) for job in cluster.jobs if job.start is not None and job.start <= last
+    )
+    assert len(told) > 50
+    jobs = {str(job.id): job for job in cluster.jobs}
+    for entry in entries:
+        for start in entry.started:
+            assert expand(start.nodes) == jobs[start.job].places
+            assert start.cores == CORES * jobs[start.job].nodes
+        for end in entry.ended:
+            # Jobs are listed for five minutes, a pass is made every ten.
+            late = end.end - (jobs[end.job].end or 0)
+            assert late == 0 if end.state == "COMPLETED" else 300 <= late < INTERVAL
+    ends = Counter(end.job for entry in entries for end in entry.ended)
+    assert set(ends.values()) == {1}
+    assert set(ends) == {str(job.id) for job in cluster.jobs if job.end is not None and job.end <= last}
+    assert {end.state for entry in entries for end in entry.ended} == {"COMPLETED", "forgotten"}
+
+
+def test_what_we_would_start_waits_and_fits_beside_what_runs(day: tuple[FakeSlurm, list[Entry]]) -> None:
+    cluster, entries = day
+    waiting: set[str] = set()
+    offers = 0
+    for entry in entries:
+        running = {
+            name
+            for job in cluster.jobs
+            if job.start is not None and job.start <= entry.time < (job.end or 0)
+            for name in job.places
+        }
+        waiting |= {job.job for job in entry.seen}
+        waiting -= {start.job for start in entry.started} | set(entry.gone)
+        assert len(waiting) == entry.waiting
+        places = [name for offer in entry.would for name in expand(offer.nodes)]
+        assert {offer.job for offer in entry.would} <= waiting
+        assert len(places) == len(set(places))
+        assert not running & set(places)
+        assert entry.used == CORES * len(running)
+        assert entry.cores == 8 * CORES
+        offers += len(entry.would)
+    # The cluster does not backfill, the auction does: it has something to say.
+    assert offers > 20
+    levels = {offer.level for entry in entries for offer in entry.would}
+    assert levels <= {0, 1}
+    assert {start.level for entry in entries for start in entry.started} == {0, 1}
+
+
+def test_a_pass_that_fails_is_told_and_the_next_one_says_what_it_missed() -> None:
+    cluster = FakeSlurm(4, day_of_jobs(2, nodes=4, begin=BEGIN, load=0.05), now=BEGIN)
+    failures: list[InputError] = []
+
+    def ask(command: Command) -> bytes:
+        if command[0] == "squeue" and cluster.now == BEGIN + 50 * INTERVAL:
+            raise InputError("the command failed: slurmctld is down", file="squeue --json")
+        return cluster.ask(command)
+
+    entries = play(cluster, 144, failures, ask)
+    assert len(entries) == 143
+    assert [str(error) for error in failures] == ["squeue --json: the command failed: slurmctld is down"]
+    started = [start.job for entry in entries for start in entry.started]
+    assert sorted(started, key=int) == [str(job.id) for job in cluster.jobs]
+
+
+def entry(time: float) -> Entry:
+    return Entry(time=time, interval_s=30, read_s=0, decide_s=0, cores=8, used=0, waiting=0, running=0)
+
+
+def test_logs_are_put_aside_and_read_together(tmp_path: Path) -> None:
+    path = tmp_path / "shadow.jsonl"
+    size = len(encode(entry(1000.0)))
+    with RotatedLog(path, most_bytes=3 * size, keep=2) as log:
+        for number in range(10):
+            log.append(encode(entry(1000.0 + number)))
+        with pytest.raises(InputError, match="another process is writing it"):
+            RotatedLog(path, most_bytes=1, keep=1)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [
+        "shadow.jsonl",
+        "shadow.jsonl.1",
+        "shadow.jsonl.2",
+    ]
+    read, torn = read_logs([str(one) for one in tmp_path.iterdir()])
+    assert [one.time for one in read] == [1003.0 + number for number in range(7)]
+    assert torn == 0
+
+
+def test_a_line_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "shadow.jsonl"
+    path.write_bytes(encode(entry(1.0)) + encode(entry(2.0))[:40])
+    with RotatedLog(path, most_bytes=10**6, keep=1) as log:
+        log.append(encode(entry(3.0)))
+    read, torn = read_logs([str(path)])
+    assert ([one.time for one in read], torn) == ([1.0, 3.0], 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "there is no pass in it"),
+        (b"hello\n", "line 1: no line of the shadow's log"),
+        (
+            b'{"format":"aucsched-shadow/1","time":"x"}\n',
+            "line 1: no line of the shadow's log: Expected `float`",
+        ),
+        (encode(entry(1.0)).replace(b"shadow/1", b"shadow/9"), "line 1 format: 'aucsched-shadow/9' is not"),
+    ],
+)
+def test_what_is_no_log_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_logs([str(path)])
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def installed(folder: Path, cluster: FakeSlurm, spy: Path) -> Path:
+    """Install commands that write down how they are called and print what the cluster answers now."""
+    folder.mkdir()
+    for program in ("squeue", "sinfo", "scontrol"):
+        lines = ["#!/bin/sh", f"echo \"{program} $*\" >> '{spy}'", 'case "$*" in']
+        for command in (
+            ("squeue", "--json"),
+            ("sinfo", "--json"),
+            ("scontrol", "show", "topology"),
+            ("scontrol", "-d", "show", "job"),
+        ):
+            if command[0] == program:
+                answer = folder / f"{'_'.join(command)}.txt"
+                answer.write_bytes(cluster.ask(command).rstrip(b"\n") + b"\n")
+                lines.append(
+                    f'"{" ".join(command[1:])}") while IFS= read -r line; do printf \'%s\\n\' "$line"; '
+                    f"done < '{answer}' ;;"
+                )
+        (folder / program).write_text("\n".join([*lines, "*) exit 1 ;;", "esac", ""]))
+        (folder / program).chmod(0o755)
+    return folder
+
+
+def shadow(path: Path | str, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "aucsched", "slurm", "shadow", *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PATH": str(path)},
+    )
+
+
+def test_the_command_as_a_user_runs_it(tmp_path: Path) -> None:
+    cluster = FakeSlurm(4, day_of_jobs(2, nodes=4, begin=BEGIN), now=BEGIN)
+    cluster.advance(40_000)
+    spy, log = tmp_path / "spy", tmp_path / "log.jsonl"
+    path = installed(tmp_path / "bin", cluster, spy)
+    done = shadow(path, "--passes", "2", "--interval", "0.1", "-o", log, "--strategy", "greedy")
+    assert (done.returncode, done.stdout) == (0, b"")
+    entries, _ = read_logs([str(log)])
+    assert [one.is_first for one in entries] == [True, False]
+    assert entries[0].waiting == len(cluster.waiting())
+    assert {job.job for job in entries[0].seen} == {str(job.id) for job in cluster.waiting()}
+    assert entries[1].seen == []
+    assert entries[0].options == {"strategy": "greedy"}
+    called = [tuple(line.split()) for line in spy.read_text().splitlines()]
+    assert len(called) > 10
+    assert all(changes_nothing(command) for command in called)
+    printed = shadow(path, "--once", "--strategy", "greedy")
+    assert json.loads(printed.stdout)["format"] == "aucsched-shadow/1"
+
+
+def test_one_pass_that_fails_is_the_commands_failure(tmp_path: Path) -> None:
+    done = shadow(tmp_path, "--once")
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("squeue --json: the command is not installed here")
+    many = shadow(tmp_path, "--passes", "2", "--interval", "0.1")
+    assert many.returncode == 0
+    assert many.stderr.decode().count("the command is not installed here") == 2
