@@ -71,7 +71,7 @@ def compare(snapshot: Snapshot, *, within_s: int = 60, **options: Any) -> Compar
 
     Args:
         snapshot: the cluster and its queue.
-        within_s: Slurm's plan counts the jobs that it starts within so many seconds.
+        within_s: counts the jobs that Slurm's plan starts within this many seconds.
         options: as ``schedule`` takes them.
 
     Raises:

@@ -37,7 +37,7 @@ class Simulation(Tabular):
 
     Attributes:
         result: who started when, and on a machine of nodes where.
-        settings: what the policy was told beyond its name and order.
+        settings: the policy's options beyond its name and order.
         name: of what was simulated.
 
     ``metrics`` holds every figure by name, times in seconds; ``columns`` a row for each job.
@@ -150,7 +150,7 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
 
 
 def _choice(policy: str, order: str, given: Mapping[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
-    """Return what a policy over a log is told, and the part of it that this run reads."""
+    """Return the options of a policy over a log, and those of them that this run reads."""
     members = {name: value for name, value in given.items() if name != "queue_weights"}
     known = {entry.name for entry in fields(PolicyOptions)}
     for name in members:

@@ -20,7 +20,7 @@ from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
 from .placements import bound_over_placements
-from .rounds import RoundLimit, bettered
+from .rounds import RoundLimit, improved
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
 from .strategies import Cluster, Solved, anytime, bid_options, exact, greedy_award, shown_preference
 
@@ -151,20 +151,20 @@ def _in_rounds(
         is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
         end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
         limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
-        solved, bids = bettered(solved, bids, solved, cluster, options, limit)
+        solved, bids = improved(solved, bids, solved, cluster, options, limit)
         if solved.proved or is_short:
             return solved, bids
         # What is left of the time is for the model over all bids, those of the rounds among them.
         weights = bid_weights(bids.table, options.objective)
-        told = replace(options, export="")
-        return anytime(bids, weights, solved.answer.chosen, cluster, told, deadline), bids
+        without_export = replace(options, export="")
+        return anytime(bids, weights, solved.answer.chosen, cluster, without_export, deadline), bids
     solved = anytime(bids, weights, first, cluster, options, None)
     rounds = max(0, (options.work_limit or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
     if not rounds:
         return solved, bids
     # The same start whatever the limit, so that more work is never worse.
     start = anytime(bids, weights, first, cluster, replace(options, work_limit=_FIRST_STEPS), None)
-    return bettered(solved, bids, start, cluster, options, RoundLimit(steps=rounds, patience=_PATIENCE))
+    return improved(solved, bids, start, cluster, options, RoundLimit(steps=rounds, patience=_PATIENCE))
 
 
 def _is_best_of_all(solved: Solved, cluster: Cluster, options: StepOptions, deadline: float) -> bool:

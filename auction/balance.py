@@ -1,10 +1,10 @@
-"""What one auction is told to keep a balanced mix: shares, kept cores, worth, and how first bids are made.
+"""What an auction adds to keep a balanced mix: shares, kept cores, worths, and the order of first bids.
 
-Jobs are told apart by *shape*: gres and cores on a node. An auction that takes whatever fits lets the jobs
+Jobs are distinguished by *shape*: gres and cores on a node. An auction that takes whatever fits lets the jobs
 that fit anywhere overtake the others, until only jobs are left that cannot share nodes. So three things are
 added to the one program of a pass, and none of them is a program of its own:
 
-- a row for each shape: its bids take at most so many nodes more, its share of the machine by what waits;
+- a row for each shape: its bids take at most the nodes left in its share of the machine, by what waits;
 - a row for each node with free gres: jobs of cores alone leave the cores that a job with gres needs there;
 - first bids are made shape by shape, the scarcest first, in the queue's order within a shape, each on the
   nodes that it leaves the fewest gres on. They are an award by themselves; a search starts from it.
@@ -27,27 +27,27 @@ from ..bidgen.families.shares import KeptCores, SharePool
 from ..topology.tree import Topology
 from .shapes import Ask, Backlog, Shape
 
-#: Once what waits would fill the machine for so many times its longest job's time, long jobs go first.
+#: Long jobs go first where what waits fills the machine for less than this many times its longest job's time.
 _NEAR_END = 3
-#: A job is overdue that has waited for so many times as long as the youngest in sight would wait if all that
-#: waits came before it.
+#: A job is overdue when it has waited for this many times as long as the youngest job in sight would wait if
+#: all other waiting jobs ran first.
 _OVERDUE = 1.06
-#: Beside its dominant share of the machine a job is worth so much for each gres on a node, and for each
+#: Beside its dominant share of the machine a job has this worth for each gres on a node, and for each
 #: doubling of its cores on a node: the search must not trade jobs hard to place for jobs that fit anywhere.
 _GRES_WORTH = 3.0
 _CORES_WORTH = 1.5
 #: Jobs with a shape against those that fill gaps.
 _SHAPED_WORTH = 3.0
-#: Gres and doublings of cores beyond so many on a node are worth no more: some gres are counted in
+#: Gres, and doublings of cores, above these numbers on a node add no worth: some gres are counted in
 #: hundreds, and the window's sum must stay exact.
 _MOST_GRES, _MOST_DOUBLINGS = 8, 8
-#: Worths are integers: so many are the whole machine once.
+#: Worths are integers: this number is the worth of the whole machine.
 _UNIT = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Balance:
-    """What one pass's auction is told; a ``Placer`` of its first bids.
+    """The additions to the auction of one pass; a ``Placer`` of its first bids.
 
     Attributes:
         asks: of the window's jobs, by id.

@@ -42,7 +42,7 @@ from .spot import Start, spot_of_bid
 from .state import State
 from .strategies import Cluster
 
-#: Share of the limit after which a step has decided: then awards are checked and losers told why.
+#: Share of the limit after which a step has decided: the rest is for checking awards and finding reasons.
 _FOR_DECIDING = 0.9
 #: Jobs that could start from which on only some of those that ask for the same bid.
 _MANY = 100
@@ -397,8 +397,8 @@ def _not_too_many_alike(
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
     One of them can take the place of another, so those of higher priority stand for the others: the award
-    is the same, and a window of thousands costs what its few kinds of jobs cost. So many more of a kind stay
-    as reservations are made: the first blocked jobs are among them. Where few could start, all bid, so that
+    is the same, and a window of thousands costs what its few kinds of jobs cost. As many more of a kind stay
+    as there are reservations: the first blocked jobs are among them. Where few could start, all bid, so that
     prices and reasons know of each.
     """
     if len(could_start) <= all_bid_up_to:

@@ -49,7 +49,7 @@ class StepOptions:
             shape by shape. ``greedy`` awards are these first bids, and no other award is worth less.
         work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
             branch-and-bound nodes of each solve for ``exact``.
-        part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most so many, cut
+        part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most this size, cut
             along its switches (parts.py); the time limit holds for all together, the work limit for each.
             None is the default of the table of options.
         on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's

@@ -204,7 +204,7 @@ class _Parts:
         tables: list[BidTable] = []
         jobs: list[IntArray] = []
         wins: list[BoolArray] = []
-        liked: list[FloatArray] = []
+        preferences: list[FloatArray] = []
         bound: Fraction | int = 0
         for held in self._held:
             result = held.result
@@ -222,10 +222,10 @@ class _Parts:
             tables.append(result.table.only(keep))
             jobs.append(job[keep])
             wins.append(won[keep])
-            liked.append(np.zeros(keep.sum()) if result.preference is None else result.preference[keep])
+            preferences.append(np.zeros(keep.sum()) if result.preference is None else result.preference[keep])
         table, order = joined_tables(self._window, tables, jobs)
         chosen = np.flatnonzero(np.concatenate([*wins, np.zeros(0, np.bool_)])[order])
-        preference = np.concatenate([*liked, np.zeros(0)])[order]
+        preference = np.concatenate([*preferences, np.zeros(0)])[order]
         results = [held.result for held in self._held]
         priority = sum((result.priority for result in results), start=Fraction(0))
         worth = sum((result.value[0] for result in results), start=Fraction(0))

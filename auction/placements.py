@@ -1,7 +1,7 @@
 """A bound over all placements: what no award can be worth, wherever its jobs stand.
 
 A bound over bids says nothing of the node sets that nobody bid on. This one relaxes IPSCHED (Soner, chapter
-3) instead: nodes are not told apart, only counted. A job takes the fewest cores, gres and memory that it
+3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
 could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
 node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. What jobs ask of switches and neighbours
 is left out. The linear program over jobs is solved by HiGHS, and the bound computed from its prices.
@@ -26,7 +26,7 @@ from ..models.search.relaxation import Relaxation
 
 #: The largest priority becomes this for the solver.
 _SCALE = 1e4
-#: Sizes of slots that make rows: the largest of so many.
+#: How many sizes of slots make rows: the largest ones.
 _MOST_SIZES = 40
 
 

@@ -191,7 +191,7 @@ class _Explainer:
         return self._can_bid(again, self._cluster.columns)
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
-        """Return whether a job alone would have a bid, beside the reservations for blocked jobs told."""
+        """Return whether a job alone would have a bid, beside the given reservations for blocked jobs."""
         if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
             return False
         topology, alone = self._cluster.topology, replace(demand, index=0)

@@ -31,7 +31,7 @@ from .options import StepOptions
 from .stated import Answer, bid_weights, sum_of
 from .strategies import Cluster, Solved, preferences
 
-#: The share of the winners that a round takes out, at least and at most so many.
+#: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
 #: Losers that bid in a round at most, and bids of each job.
 _LOSERS, _BIDS = 40, 8
@@ -64,7 +64,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundLimit:
-    """When rounds end: at a time by the options' clock, or after a number; or when so many in turn fail."""
+    """When rounds end: at a time by the options' clock, after a number of rounds, or of failures in turn."""
 
     deadline: float | None = None
     steps: int | None = None
@@ -206,7 +206,7 @@ def _mask(places: IntArray, count: int) -> BoolArray:
     return mask
 
 
-def bettered(
+def improved(
     solved: Solved, bids: Bids, start: Solved, cluster: Cluster, options: StepOptions, limit: RoundLimit
 ) -> tuple[Solved, Bids]:
     """Return the better of an award and what rounds make of another over the same bids, with all bids.

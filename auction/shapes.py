@@ -15,9 +15,9 @@ from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from .state import State
 
-#: A job without a time limit counts as one of so many seconds.
+#: The time limit, in seconds, that a job without one is counted with.
 NO_LIMIT_S = 86_400.0
-#: A shape may hold so many times its share: jobs are lumps, and shares of all shapes are rarely used up.
+#: A shape may hold this many times its share: jobs are indivisible, and shares are rarely all used up.
 _SLACK = 1.05
 #: Below this share of the cores' time gres are left over whatever is done: none has to be kept usable.
 _SCARCE = 0.75

@@ -37,7 +37,7 @@ from .reasons import refusals
 from .state import state_of
 from .strategies import Cluster
 
-#: Loading the compiled search takes less than so many seconds; what takes longer compiles it.
+#: Loading the compiled search takes fewer seconds than this; when it takes longer, it is being compiled.
 _LOADED_S = 1.0
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
 _BOUND_S = 1.0
@@ -86,7 +86,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
             the strategy ``greedy`` where none is given (False).
         work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
-        part_nodes: clusters of more nodes are searched in parts of at most so many (20 000).
+        part_nodes: clusters of more nodes are searched in parts of at most this size (20 000).
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
         promise: ``none`` to start jobs whatever others were promised (``Job.promised_start``).
         reserve: how many of the first blocked jobs get a reservation (0).

@@ -344,7 +344,7 @@ def _quick_award(
 def _paper_bound(stated: Stated, upper: float | None) -> Fraction | int | None:
     """Return a bound on the sum of priorities from one on the printed objective.
 
-    A column's printed weight may lie below its priority by β·K or P·c: so much is added back.
+    A column's printed weight may lie below its priority by β·K or P·c: that is added back.
     """
     if upper is None:
         return None

@@ -266,7 +266,7 @@ def compare(workload: ClusterWorkload, log: str, depth: int) -> None:
         print(f"{name:24}" + "".join(f"{format(values[name], form):>18}" for values in columns.values()))
     late_s = sum(entry.end_s - entry.start_s for entry in theirs.values())
     asked_s = sum(arriving.run_time_s for arriving in workload.jobs)
-    print(f"Slurm's jobs held their nodes {late_s / asked_s - 1:.2%} longer than they were told to run")
+    print(f"Slurm's jobs held their nodes {late_s / asked_s - 1:.2%} longer than their run times")
     print(f"its backfill looked at the queue every {interval_s:.1f} s")
     for policy in _POLICIES:
         difference = columns[policy]["utilisation"] - columns["Slurm"]["utilisation"]

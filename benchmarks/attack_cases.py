@@ -24,7 +24,7 @@ from typing import Any
 
 #: What a child may map beyond what it has when it begins; resident memory is what a section judges.
 _ADDRESS_SPACE = 3 << 30
-#: A child ends after so many cases, so that what one leaves behind does not weigh on the next.
+#: A child ends after this many cases, so that what one leaves behind does not affect later ones.
 _CASES_OF_A_CHILD = 250
 
 
@@ -130,7 +130,7 @@ def guarded(run: Case, seed: int, folder: Path) -> Outcome:
     """Run a case; an exception of the section itself is a failure too, never the end of the attack."""
     try:
         return run(seed, folder)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
         outcome = Outcome(replay=f"seed {seed}")
         outcome.fail("section", summary(error))
         return outcome
@@ -208,7 +208,7 @@ def _serve(run: Case, folder: Path, pipe: Connection[Any, Any]) -> None:
 
 
 def limit_memory(more: int) -> None:
-    """Let this process map so many bytes more than it has, where the system can tell."""
+    """Let this process map this many bytes more than it has, where the system reports its size."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

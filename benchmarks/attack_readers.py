@@ -20,7 +20,7 @@ from attack_command import run_command
 from attack_inputs import READERS, Files, Reader, packed
 from mutants import MOST_BYTES, mutants
 
-#: One in so many mutants is a special one; one in so many is of the file as gzip.
+#: One in this many mutants is a special one, and one in this many is of the file as gzip.
 _SPECIAL, _PACKED = 100, 6
 #: The bomb's content: 4 MiB of zeros a member.
 _MEMBER = gzip.compress(bytes(4 << 20), mtime=0)

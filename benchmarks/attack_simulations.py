@@ -88,11 +88,11 @@ def run(count: int, seed: int) -> Figures:
 def _one(number: int, setting: dict[str, Any], figures: Figures) -> None:
     rng = random.Random(f"failures/{number}")  # noqa: S311 - not a secret
     workload = random_workload(rng, number)
-    told = random_failures(rng, workload)
+    failing = random_failures(rng, workload)
     figures.simulations += 1
     figures.jobs += len(workload.jobs)
     try:
-        options = NodeOptions(**setting, **told)
+        options = NodeOptions(**setting, **failing)
         result = play(workload, options)
         found = [*violations(workload, options, result), *_written(result)]
     except (AucschedError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
@@ -149,20 +149,20 @@ def _arriving(rng: random.Random, job: Job, arrival_s: float) -> ArrivingJob:
 
 def random_failures(rng: random.Random, workload: ClusterWorkload) -> dict[str, Any]:
     """Return the options that let nodes of a workload fail."""
-    told: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if rng.random() < 1 / 2:
-        told = {
+        options = {
             "mtbf_s": rng.choice([100.0, 1000.0]),
             "mttr_s": rng.choice([1.0, 30.0, 200.0]),
             "failure_seed": rng.randint(0, 10**6),
         }
     else:
-        told["failures"] = tuple(_outages(rng, workload))
+        options["failures"] = tuple(_outages(rng, workload))
     if rng.random() < 1 / 3:
-        told["on_failure"] = "lost"
+        options["on_failure"] = "lost"
     elif rng.random() < 1 / 2:
-        told["max_requeues"] = rng.randint(0, 5)
-    return told
+        options["max_requeues"] = rng.randint(0, 5)
+    return options
 
 
 def _outages(rng: random.Random, workload: ClusterWorkload) -> Iterator[Outage]:
@@ -202,7 +202,7 @@ def violations(workload: ClusterWorkload, options: NodeOptions, result: NodeResu
     for one in runs:
         yield from _request(workload, one)
     if options.failures is not None:
-        yield from _as_told(options.failures, down, max([one.end_s for one in runs], default=0.0))
+        yield from _as_in_the_file(options.failures, down, max([one.end_s for one in runs], default=0.0))
 
 
 def _runs(workload: ClusterWorkload, result: NodeResult) -> Iterator[Held]:
@@ -243,9 +243,9 @@ def _lists(
     stops = Counter(one.job for one in runs if not one.is_whole)
     record = result.record
     for job in range(len(workload.jobs)):
-        told = whole[job] + (job in record.never) + (job in record.lost)
-        if told != 1:
-            yield f"job {job} is listed {told} times"
+        listed = whole[job] + (job in record.never) + (job in record.lost)
+        if listed != 1:
+            yield f"job {job} is listed {listed} times"
         reason = record.never.get(job, record.lost.get(job, "-"))
         if not reason or "the policy finds no place" in reason:
             # What can never start is known when it comes, or when nodes go down for good.
@@ -373,18 +373,18 @@ def _gres(request: Request, held: dict[str, int]) -> Iterator[str]:
             yield f"{got} {gres} are held"
 
 
-def _as_told(
+def _as_in_the_file(
     failures: tuple[Outage, ...], down: set[tuple[str, float, float]], last_s: float
 ) -> Iterator[str]:
     """Nodes are down when the file says, up to the last moment at which anything ran."""
-    told = {
+    stated = {
         (name, outage.down_s, inf if outage.up_s is None else outage.up_s)
         for outage in failures
         for name in outage.nodes
     }
-    for one in sorted(down - told):
+    for one in sorted(down - stated):
         yield f"{one} is no outage of the file"
-    for one in sorted(told - down):
+    for one in sorted(stated - down):
         if one[1] < last_s:
             yield f"{one} did not happen, though jobs ran until {last_s}"
 

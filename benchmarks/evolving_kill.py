@@ -6,8 +6,8 @@ Three processes over a unix socket with a shared secret: ``aucsched dynsched`` a
 ``examples/growing_jacobi.py``. A victim and a moment are drawn; it gets SIGKILL and is started again with the
 same command. When both applications are done, dynsched's journal is played again: at every transition each
 core is free or held by one job, each grant and release happened once, and at the end everything is free. The
-applications compare their results with a serial computation themselves. Rounds follow until so many kills hit
-a running process. The exit code is 1 when any of this fails.
+applications compare their results with a serial computation themselves. Rounds follow until the given number
+of kills hit a running process. The exit code is 1 when any of this fails.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Checked:
                 self.grants[name, answer.serial] += 1
                 gained = sum(after.held(name).values()) - sum(before.held(name).values())
                 if gained != sum(answer.nodes.values()):
-                    raise LostError(f"{name} gained {gained}, was told {answer.nodes}")
+                    raise LostError(f"{name} gained {gained}, was granted {answer.nodes}")
         for send in sends:
             if not isinstance(send.message, DynResponse):
                 raise LostError(f"{send.message} is no answer")

@@ -167,7 +167,7 @@ def _transaction(
 
 
 def _busy(nodes: int, running: int, mapper: MapperName, sent: list[Sent]) -> Pair:
-    """Return both parties with so many running jobs, half of them malleable, and no one waiting."""
+    """Return both parties with this many running jobs, half of them malleable, and none waiting."""
     size = nodes * 9 // (10 * running)
     first = tuple(
         Arrival(

@@ -214,6 +214,6 @@ def small_workload(folder: Path, seed: int) -> Path:
 
 
 def play_in(workload: Path) -> Play:
-    """Return what two parties told of a workload negotiate."""
+    """Return the play of two parties that negotiate over a workload."""
     options = command_options("irtsched", [str(workload)])
     return play_from(options.pop("workload"), options)

@@ -125,8 +125,8 @@ def section(workload: ClusterWorkload, remarks: tuple[str, ...], runs: list[_Run
         "",
     ]
     for one in runs:
-        told = ", ".join(f"{name} {value:g}" for name, value in one["options"].items())
-        lines.append(f"- {one['policy']}: {told}; {one['passes']} passes, {one['seconds']:.0f} s.")
+        options = ", ".join(f"{name} {value:g}" for name, value in one["options"].items())
+        lines.append(f"- {one['policy']}: {options}; {one['passes']} passes, {one['seconds']:.0f} s.")
     lines += ["", *_fates(runs), "", *_table(runs), "", "What the import left out or altered:", ""]
     return lines + [f"- {text}" for text in remarks]
 

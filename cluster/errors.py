@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from .text import one_line
 
-#: A path or a message is cut to about so many characters when it is printed: an error is one line.
+#: A path or a message is cut to about this many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
 
 

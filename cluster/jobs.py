@@ -108,15 +108,15 @@ class Request:
     Attributes:
         cores: all cores together (Slurm's tasks × cpus per task).
         nodes: how many nodes, exact or a range.
-        cores_per_node: exactly so many on each node.
-        min_cores_per_node: at least so many on each node.
+        cores_per_node: exact number on each node.
+        min_cores_per_node: least number on each node.
         cores_per_task: a task's cores never stand on two nodes.
         gres_per_node: counts on each node by gres name; ``gpu`` takes any type, one type per job.
         gres_total: counts over all nodes by gres name.
         memory_mib_per_node: memory on each node; or
         memory_mib_per_core: memory for each core.
         exclusive: empty nodes only; the award holds all their cores and gres.
-        max_switches: at most so many leaf switches.
+        max_switches: largest number of leaf switches.
         contiguous: nodes consecutive in the snapshot's order.
         features: a node must have all of them.
         required_nodes: these nodes must be among the job's.
@@ -387,7 +387,7 @@ class Job:
         return max(self.limits_by_nodes_s.values(), default=self.time_limit_s)
 
     def limit_on_s(self, nodes: int) -> float | None:
-        """Return for how many seconds the job may run on so many nodes; None: without end."""
+        """Return for how many seconds the job may run on this many nodes; None: without end."""
         return self.limits_by_nodes_s.get(nodes, self.time_limit_s)
 
 

@@ -1,4 +1,4 @@
-"""Limits over sets of jobs: at most so many cores, nodes, gres or jobs of an account, a QOS."""
+"""Limits over sets of jobs: the most cores, nodes, gres or jobs of an account, a QOS and the like."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Limit:
         most: by ``cores``, ``nodes``, ``jobs``, ``core_seconds`` and ``gres/NAME`` (of every type, or of one:
             ``gres/NAME:TYPE``). Core-seconds are those still to come: of a running job its cores times the
             seconds to its estimated end; what has been used is for the writer to take off.
-        per: None: the set together; a member of JOB_MEMBERS: so much for the jobs of each.
+        per: None: the set together; a member of JOB_MEMBERS: this amount for the jobs of each.
 
     Examples:
         >>> Limit(name="physics", jobs=JobSet(account=("physics",)), most={"cores": 512}).most["cores"]

@@ -105,14 +105,14 @@ def _count(name: str, text: str, low: int = 1, high: int = LARGEST, **others: An
 OPTIONS: tuple[Option, ...] = (
     Option(
         name="model",
-        help="Which of the thesis's programs.",
+        help="The model of the thesis (an integer program) to solve.",
         choices=("ipsched", "aucsched1", "aucsched2", "aucsched3"),
         default="aucsched3",
         readers=(STEP, SWEEP),
     ),
     Option(
         name="preset",
-        help="Values of the papers or of their published plugins; options given beside it stand.",
+        help="Values of the papers or of their published plugins; options given beside it take precedence.",
         choices=("paper", "plugin"),
         readers=(STEP, SWEEP),
     ),
@@ -131,16 +131,16 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="bid_order",
-        help="Which bids the cap of all leaves: those of each job in turn, or as figure 4.5 of the thesis "
-        "adds them, where high priorities use it up.",
+        help="Which bids are kept under --max-bids: those of each job in turn (spec), or added as in figure "
+        "4.5 of the thesis, where jobs of high priority use up the cap.",
         choices=("spec", "figure-4.5"),
         default="spec",
         readers=(STEP, SWEEP),
     ),
     Option(
         name="strategy",
-        help="HiGHS at once over all bids; search, then HiGHS over those that could still be in a better "
-        "award; first-fit and greedy awards alone.",
+        help="exact: HiGHS over all bids; anytime: search, then HiGHS over the bids that could still be in a "
+        "better award; greedy: first-fit and greedy awards only.",
         choices=("exact", "anytime", "greedy"),
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
         "greedy with --balance",
@@ -157,7 +157,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="time_limit_s",
-        help="Of the whole step: bids, programs, search and solves; reading the input does not count.",
+        help="Limit of the whole step: bids, programs, search and solves; reading the input does not count.",
         low=0,
         is_whole=False,
         unit="SECONDS",
@@ -167,8 +167,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "work_limit",
-        "Instead of seconds, the same on every machine: steps of the search; for exact, nodes of branch and "
-        "bound of each solve, which the clock ends after 20 s and 20 more a node.",
+        "Limit of work instead of time, with the same result on every machine: steps of the search; for "
+        "exact, branch-and-bound nodes of each solve, which the clock ends after 20 s and 20 s more a node.",
         low=0,
         default="none, the time limit counts",
         other_defaults={SIMULATE: 2, NEGOTIATE: "2 where a Map is searched"},
@@ -176,36 +176,36 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "part_nodes",
-        "Search a cluster of more nodes in parts of at most so many.",
+        "Search a cluster of more nodes than this in parts of at most this size.",
         default=20_000,
         readers=(STEP,),
     ),
     Option(
         name="on_timeout",
-        help="When a limit comes before a proof: halve the next window, keep it, or start nothing and "
-        "halve it.",
+        help="When a limit is reached before a proof: halve the next window, keep its size, or start nothing "
+        "and halve it.",
         choices=("halve", "incumbent", "discard"),
         default="halve",
         other_defaults={SIMULATE: "incumbent where a pass searches, else halve"},
     ),
     Option(
         name="weights",
-        help="Priorities exactly before preference, or the papers' weighted sum.",
+        help="Maximise priorities exactly before preference, or the papers' weighted sum of both.",
         choices=("lexicographic", "paper"),
         default="lexicographic",
     ),
     Option(
         name="objective",
-        help="What a started job is worth: its priority, that times its cores, or what a second less of its "
-        "wait saves in bounded slowdown.",
+        help="Value of a started job: its priority, its priority times its cores, or the bounded slowdown "
+        "that a second less of its wait saves.",
         choices=("priority", "priority_cores", "response"),
         default="priority",
     ),
     Option(
         name="promise",
-        help="By when each job starts, whatever the objective, as long as estimates and nodes hold: its "
-        "start in a plan; the later of that and so long after its submission (12h, 2d); auto: as long as "
-        "the log's own waits say.",
+        help="Latest start of each job, whatever the objective, as long as estimates and nodes hold: its "
+        "start in a plan; the later of that and a time after its submission (12h, 2d); auto: a time "
+        "that follows from the log's own waits.",
         unit="plan|DURATION|auto|none",
         check_text=check_promise,
         default="what jobs were promised (promised_start)",
@@ -213,7 +213,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "reserve",
-        "Reserve for so many of the first blocked jobs: nothing that delays them starts.",
+        "Reserve for this many of the first blocked jobs: nothing that delays them starts.",
         low=0,
         default=0,
         other_defaults={SIMULATE: 1},
@@ -227,7 +227,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "seed",
-        "Of the search and of HiGHS.",
+        "Seed of the search and of HiGHS.",
         low=0,
         high=LARGEST_SEED,
         default=0,
@@ -235,7 +235,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "workers",
-        "Processes that search at once. Under a work limit their number changes nothing but the time.",
+        "Processes that search in parallel. Under a work limit their number changes only the time.",
         high=1024,
         default=1,
         readers=(WINNERS,),

@@ -233,7 +233,7 @@ class Schedule(Tabular):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """A row a job, those that start first: what it holds where, or why it waits."""
+        """One row for each job, those that start first: what it holds where, or why it waits."""
         started, pending = self.started, self.pending
         none: list[Any] = [None] * len(pending)
         return {

@@ -66,7 +66,7 @@ class ArrivingJob:
             raise InputError("given, but promises are made as jobs come", path="promised_start")
 
     def run_time_with(self, fewest: int, allocated: int) -> float:
-        """Return the run time in seconds with so many gres allocated (Soner, 7.1).
+        """Return the run time in seconds with this many gres allocated (Soner, 7.1).
 
         The equation says nothing of a job that may have none at all: gres do not change its run time.
         """

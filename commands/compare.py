@@ -19,7 +19,7 @@ from .outputs import file_name, html_option
     type=click.IntRange(0, 10**9),
     default=60,
     show_default=True,
-    help="Count the jobs that Slurm's plan starts within so many seconds.",
+    help="Count the jobs that Slurm's plan starts within this many seconds.",
 )
 @auction_options
 @html_option

@@ -24,7 +24,7 @@ EVOLVING = "evolving"
 EVOLVING_WORKLOADS = ("dynamic-esp", "quadflow")
 SERVED_BY = ("iteration", "auction", "partition", "preallocation", "merge")
 _TARGET = "target:"
-#: How many names of other parameters are told, and how much of each.
+#: How many names of other parameters are printed, and how much of each.
 _LISTED, _LONGEST = 8, 40
 _SECONDS = click.FloatRange(0, 10**9)
 
@@ -72,7 +72,7 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         "job_overhead_s",
         type=_SECONDS,
         metavar="SECONDS",
-        help="Policy evolving: a job holds its cores so much longer than it runs; default 0.",
+        help="Policy evolving: how much longer than it runs a job holds its cores; default 0.",
     ),
     "preemptible": click.option(
         "--preemptible",
@@ -87,12 +87,12 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "reservation_depth": click.option(
         "--reservation-depth",
         type=click.IntRange(0, 10**6),
-        help="Policy evolving: reserve for so many waiting jobs; default 5, an auction 1.",
+        help="Policy evolving: number of waiting jobs with a reservation; default 5, an auction 1.",
     ),
     "reservation_delay_depth": click.option(
         "--reservation-delay-depth",
         type=click.IntRange(0, 10**6),
-        help="Policy evolving: measure the delay of so many waiting jobs; default 5.",
+        help="Policy evolving: number of waiting jobs whose delay is measured; default 5.",
     ),
 }
 #: Options of other simulations that are read here too.
@@ -136,7 +136,7 @@ def _flag(name: str) -> str:
 
 
 def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]:
-    """Return the configuration that ``--fairness`` names, and what is to be told of it once all is well.
+    """Return the configuration that ``--fairness`` names, and the remark on it to print once all is well.
 
     Raises:
         InputError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""The options that choose a policy and what it is told; one that would be ignored is refused."""
+"""The options that choose a policy over logs and set its parameters; one that would be ignored is refused."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Told(NamedTuple):
-    """An option of one policy (told.py): the member of PolicyOptions that it sets, and how click reads it."""
+class _PolicyOption(NamedTuple):
+    """An option that one policy reads: the member of PolicyOptions that it sets, and how click reads it."""
 
     member: str
     option: Callable[[Any], Any]
 
 
-_TOLD = (
-    _Told(
+_POLICY_OPTIONS = (
+    _PolicyOption(
         "reservations",
         click.option(
             "--reservations", type=click.IntRange(1), help="How many, for policy reservations; default 4."
         ),
     ),
-    _Told(
+    _PolicyOption(
         "lookahead_depth",
         click.option(
             "--lookahead-depth",
@@ -59,7 +59,7 @@ _TOLD = (
             help="Jobs after the head that policy lookahead looks at; default: all.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "lookahead_ties",
         click.option(
             "--lookahead-ties",
@@ -67,7 +67,7 @@ _TOLD = (
             help="Of equally full selections, that with the first or last jobs of the queue; default first.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "slack",
         click.option(
             "--slack",
@@ -76,7 +76,7 @@ _TOLD = (
             help="For policy slack: how far the head may be put off, in its estimates; default 0.5.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "expansion_factor",
         click.option(
             "--expansion-factor",
@@ -85,7 +85,7 @@ _TOLD = (
             help="For policy selective: (wait + estimate) / estimate that earns a reservation; default 2.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "class_limits_s",
         click.option(
             "--class-limits",
@@ -94,7 +94,7 @@ _TOLD = (
             help="For policy partitioned: longest estimates but the last class's; default 100,1000,10000.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "candidates",
         click.option(
             "--candidates",
@@ -102,7 +102,7 @@ _TOLD = (
             help="Between which policy adaptive chooses; default easy,conservative,lookahead.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "adapt_every",
         click.option(
             "--adapt-every",
@@ -111,7 +111,7 @@ _TOLD = (
             help="For policy adaptive: submissions between two comparisons; default 100.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "adapt_window",
         click.option(
             "--adapt-window",
@@ -120,7 +120,7 @@ _TOLD = (
             help="For policy adaptive: how many of the last submitted jobs it simulates; default 200.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "speculation",
         click.option(
             "--speculation",
@@ -129,7 +129,7 @@ _TOLD = (
             help="For policy speculative: share of a job's estimate that it bets to end in; default 0.5.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "stops",
         click.option(
             "--stops",
@@ -137,7 +137,7 @@ _TOLD = (
             help="For policy speculative: how often a job may be stopped after a lost bet; default 1.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "advance",
         click.option(
             "--advance",
@@ -146,7 +146,7 @@ _TOLD = (
             help="For policy planning: keep processors free, in seconds after the first submission.",
         ),
     ),
-    _Told(
+    _PolicyOption(
         "replan",
         click.option(
             "--replan",
@@ -220,7 +220,7 @@ def policy_options(command: F) -> F:
             show_default=True,
             help="Of the waiting queue.",
         ),
-        *(told.option for told in _TOLD),
+        *(entry.option for entry in _POLICY_OPTIONS),
         click.option(
             "--multifactor",
             metavar="NAME=NUMBER,…",
@@ -237,15 +237,15 @@ def policy_options(command: F) -> F:
 
 def check_policy_options(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored."""
-    for told in _TOLD:
-        _refuse_ignored(options, told.member, "policy", _policies_told(told, options))
+    for entry in _POLICY_OPTIONS:
+        _refuse_ignored(options, entry.member, "policy", _readers_of(entry, options))
     _refuse_ignored(options, "multifactor", "order", ("multifactor",))
     _refuse_ignored(options, "queue_weights", "order", ("weight", "smith"))
 
 
-def _policies_told(told: _Told, options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the policies that an option is for; a candidate of ``adaptive`` is told what is for it."""
-    policy = READ_BY[told.member]
+def _readers_of(entry: _PolicyOption, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the policies that read an option; ``adaptive`` passes it on to a candidate that reads it."""
+    policy = READ_BY[entry.member]
     is_candidate = policy in _names(options["candidates"] or "")
     return (policy, "adaptive") if is_candidate else (policy,)
 
@@ -261,7 +261,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
-    """Return what the policy is told, and the part of it that this run reads.
+    """Return the policy's options, and those of them that this run reads.
 
     Raises:
         OptionError: a value cannot be read.
@@ -274,18 +274,18 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     from ..simulation.logs.partitioned import class_limits
     from ..simulation.logs.policies import PolicyOptions
 
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         member: options[member] for member in READ_BY if options.get(member) not in {None, ()}
     }
-    if "class_limits_s" in told:
-        told["class_limits_s"] = class_limits(told["class_limits_s"])
-    if "advance" in told:
-        told["advance"] = read_advance(told["advance"])
-    if "candidates" in told:
-        told["candidates"] = _names(told["candidates"])
+    if "class_limits_s" in members:
+        members["class_limits_s"] = class_limits(members["class_limits_s"])
+    if "advance" in members:
+        members["advance"] = read_advance(members["advance"])
+    if "candidates" in members:
+        members["candidates"] = _names(members["candidates"])
     if options["multifactor"] is not None:
-        told["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
-    choice = PolicyOptions(**told)
+        members["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
+    choice = PolicyOptions(**members)
     policy = options["policy"]
     settings = {name: getattr(choice, name) for name in READ_BY if is_read(name, policy, choice.candidates)}
     if "advance" in settings:

@@ -90,7 +90,7 @@ link_options = in_order(
 def ibsched(workload: str, **options: Any) -> None:
     """Hold WORKLOAD's queue (esp, or a workload file) and map it to what irtsched offers.
 
-    Both processes are told the same WORKLOAD.
+    Both processes read the same WORKLOAD.
     """
     from ..formats.native.write import write_text
     from ..negotiation.parties import ibsched as machine
@@ -122,7 +122,7 @@ def ibsched(workload: str, **options: Any) -> None:
 def irtsched(workload: str, **options: Any) -> None:
     """Hold WORKLOAD's nodes and its running jobs, offer what is idle to ibsched, and print the metrics.
 
-    Both processes are told the same WORKLOAD. The simulated clock is kept here.
+    Both processes read the same WORKLOAD. The simulated clock is kept here.
     """
     from ..negotiation.parties import irtsched as machine
     from ..negotiation.parties.irtsched import RuntimeState

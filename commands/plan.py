@@ -12,7 +12,9 @@ from .outputs import OUTPUT, progress_over
 
 @click.command()
 @snapshot_argument
-@click.option("--jobs", type=click.IntRange(1), help="Plan so many jobs of highest priority; default: all.")
+@click.option(
+    "--jobs", type=click.IntRange(1), help="How many jobs of highest priority to plan; default: all."
+)
 @click.option("--gantt", type=OUTPUT, help="Chart of all nodes over time (.png, .pdf, .svg).")
 @top_option
 @output_options

@@ -55,14 +55,14 @@ def _on_log(
         policies,
         {member: [one for one in policies if is_read(member, one, candidates)] for member in READ_BY},
     )
-    told = []
+    settled = []
     for one in narrowed:
         check_log_options(one)
         check_policy_options(one)
-        told.append(read_policy_options(one))
+        settled.append(read_policy_options(one))
     jobs = read_jobs(workload, read_log(workload), processors, options["queue_weights"])
     runs: list[Simulation] = []
-    for one, (choice, settings) in zip(narrowed, told, strict=True):
+    for one, (choice, settings) in zip(narrowed, settled, strict=True):
         with progress_over(len(jobs), one["policy"]) as progress:
             result = play_log(
                 jobs,
@@ -103,14 +103,14 @@ def _narrowed(
     """Return the options as each policy alone would be given them."""
     found = [{**options, "policy": policy} for policy in policies]
     for name, reading in readers.items():
-        told = tuple(reading)
+        reads_it = tuple(reading)
         if options[name] in {None, ()}:
             continue
-        if not told:
+        if not reads_it:
             flag = f"--{name.removesuffix('_s').replace('_', '-')}"
             raise OptionError(f"{flag}: none of {', '.join(policies)} reads it")
         for one in found:
-            if one["policy"] not in told:
+            if one["policy"] not in reads_it:
                 one[name] = () if isinstance(options[name], tuple) else None
     return found
 

@@ -90,8 +90,8 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
     """Make a snapshot from Slurm 21.08 to 25.05: from files of its output, and live for what is not given.
 
-    A file - is standard input. What the snapshot cannot hold stands in its notes and in a job's
-    unsupported, and is told on stderr.
+    A file - is standard input. What the snapshot cannot express is listed in its notes and in a job's
+    unsupported, and reported on stderr.
     """
     # Imported here so that --help stays fast.
     from ..formats.native.write import save_snapshot

@@ -82,7 +82,7 @@ class _Output(io.FileIO):
 
 
 class _Remarks(io.FileIO):
-    """Standard error: what cannot be told there cannot be told."""
+    """Standard error: what cannot be written there is dropped, for there is nowhere else to report it."""
 
     def write(self, content: Any) -> int:
         try:

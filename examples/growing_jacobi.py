@@ -77,7 +77,7 @@ def _run(client: EvolvingClient, options: argparse.Namespace, *, has_asked: bool
 
 
 def _reach(application: JacobiApplication, iteration: int) -> None:
-    """Wait until an application has made so many iterations."""
+    """Wait until an application has made this many iterations."""
     while application.iteration < iteration and not application.wait(0):
         time.sleep(_POLL_S)
 

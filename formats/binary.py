@@ -18,7 +18,7 @@ from ..cluster.errors import InputError
 
 #: Where the kernel keeps a process's open files: what a shell's ``>(…)`` and /dev/stdout lead to.
 _DESCRIPTORS = re.compile(r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/fd", re.ASCII)
-#: Random letters of a temporary file's name; of its target's name so many bytes stand in it.
+#: Random letters of a temporary file's name, and the most bytes of its target's name that stand in it.
 _LETTERS, _NAME_BYTES = 8, 200
 
 

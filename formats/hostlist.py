@@ -24,8 +24,8 @@ _GROUP = re.compile(r"\[([^\]]*)\]")
 _DIGITS = re.compile(r"\d+")
 #: Slurm itself reads no more groups of ranges in one name.
 _MOST_GROUPS = 10
-#: So many names one file's hostlists may hold together, repeats counted: a short file can name every node
-#: of a large cluster thousands of times.
+#: The most names that one file's hostlists may hold together, repeats counted: a short file can name every
+#: node of a large cluster thousands of times.
 MOST_NAMES = 3_000_000
 #: Of names in ranges: a host has no longer one.
 _LONGEST_NAME = 255
@@ -152,7 +152,7 @@ def _fold_alike(names: tuple[str, ...]) -> tuple[str, ...]:
     # Of names that no hostlist can hold (the Python API's), none is folded; a pair is the least that folds.
     if len(names) < 2 or not all(map(_PLAIN.fullmatch, names)):  # noqa: PLR2004
         return names
-    # Nor any of so many digits that Python refuses to read them as a number.
+    # Nor any with more digits than Python reads as a number.
     if max(map(len, names)) > _LONGEST_NAME:
         return names
     folded = str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))

@@ -166,7 +166,7 @@ def _taken_apart(message: str) -> tuple[str, str]:
 
 
 def _whole(digits: str) -> int | str:
-    """Return an integer, or its digits where Python refuses to convert so many."""
+    """Return an integer, or its digits where there are more than Python converts."""
     return int(digits) if len(digits) < 4000 else digits  # noqa: PLR2004 - the interpreter's limit is 4300
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..cluster.text import one_line
 
-#: So many notes of one kind are printed; the rest are counted, and stand in the file's notes.
+#: How many notes of one kind are printed; the rest are counted, and all stand in the file's notes.
 SHOWN = 3
 
 

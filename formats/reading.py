@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 #: How a gzip file begins.
 GZIP = b"\x1f\x8b"
-#: So many bytes a file may hold, unpacked; the variable LIMIT_VARIABLE sets another limit, in MiB.
+#: The most bytes that a file may hold, unpacked; the variable LIMIT_VARIABLE sets another limit, in MiB.
 MOST_BYTES = 2**30
 LIMIT_VARIABLE = "AUCSCHED_INPUT_LIMIT_MIB"
 #: Logs and workloads shrink to a tenth, Slurm's JSON to a fiftieth: what shrank more is no such file.
 _MOST_RATIO = 100
-#: Whatever its ratio, so many bytes are unpacked of any file.
+#: Up to this many bytes are unpacked of any file, whatever its ratio.
 _ALWAYS_UNPACKED = 2**26
 _CHUNK = 2**20
 _LARGEST_LIMIT_MIB = 2**30
@@ -109,7 +109,7 @@ def _is_device(file: _Readable) -> bool:
 
 
 def unpacked(content: bytes) -> bytes:
-    """Return a file's content, unpacked where it is gzip (told by its content).
+    """Return a file's content, unpacked where it is gzip (recognised by its content).
 
     Raises:
         InputError: it is cut short or damaged, unpacks to more than the limit, or to very much more than

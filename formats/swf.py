@@ -105,7 +105,7 @@ class SwfLog:
 
 
 def read_swf(path: str | Path) -> SwfLog:
-    r"""Read a log, plain or gzip (told by its content); ``-`` reads standard input.
+    r"""Read a log, plain or gzip (recognised by its content); ``-`` reads standard input.
 
     Raises:
         InputError: the file cannot be read, is cut short or is no SWF; names the file and the line.

@@ -143,9 +143,9 @@ function machine(section, box) {
       const [x, y] = at(event, canvas), hit = spot.find(([a, b, w, h]) => x >= a && x <= a + w && y >= b && y <= b + h);
       if (!hit) { point(event, ""); return; }
       const node = hit[4], words = [`${names[node]}: ${free[node]} of ${total[node]} cores were free`];
-      const told = (verb) => ([job, cores]) => words.push(`job ${job} ${verb}, ${cores} core${cores === 1 ? "" : "s"}`);
-      (held.get(node) || []).forEach(told("starts"));
-      const before = ran.get(node) || []; before.slice(0, 6).forEach(told("runs"));
+      const describe = (verb) => ([job, cores]) => words.push(`job ${job} ${verb}, ${cores} core${cores === 1 ? "" : "s"}`);
+      (held.get(node) || []).forEach(describe("starts"));
+      const before = ran.get(node) || []; before.slice(0, 6).forEach(describe("runs"));
       if (before.length > 6) words.push(`and ${before.length - 6} more run`);
       if (closed[node]) words.push(closed[node]);
       point(event, words.join("\n"));
@@ -287,7 +287,7 @@ function scatter(section, box) {
   }
   canvas.onmousemove = (event) => {
     const [x, y] = at(event, canvas), hit = dots.find(([a, b]) => Math.hypot(a - x, b - y) < 7);
-    point(event, hit ? section.told.map((name) => `${name}: ${shown(section.columns[name][hit[2]])}`).join("\n") : "");
+    point(event, hit ? section.labels.map((name) => `${name}: ${shown(section.columns[name][hit[2]])}`).join("\n") : "");
   };
   canvas.onmouseleave = (event) => point(event, "");
   draw();

@@ -11,7 +11,7 @@ import msgspec
 
 from ..cluster.text import escaped
 
-#: What the browser is told to refuse: everything but what stands in the page.
+#: The content security policy: the browser refuses everything but what stands in the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 #: Errors stand in the page itself, for people and for tests.
 _WATCH = "onerror = (text) => { document.documentElement.dataset.error = text; };"

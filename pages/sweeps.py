@@ -23,7 +23,7 @@ def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: 
     runs = len(next(iter(columns.values()), []))
     varied = [axis for axis in axes if axis in columns] or ["run"]
     up = next((one for one in _UP if one in columns), varied[0])
-    told = [one for one in (*varied, "seed", up) if one in columns]
+    labelled = [one for one in (*varied, "seed", up) if one in columns]
     scatter = {
         "kind": "scatter",
         "title": "Any column over any other",
@@ -31,7 +31,7 @@ def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: 
         "x": varied[0],
         "y": up,
         "color": varied[1] if len(varied) > 1 else "",
-        "told": list(dict.fromkeys(told)),
+        "labels": list(dict.fromkeys(labelled)),
     }
     return page_of(
         f"Sweep over {name}",

@@ -41,7 +41,7 @@ class FreeRuns:
         self._count = [processors]
 
     def take(self, wanted: int) -> Runs:
-        """Return the lowest free numbers, so many; there are as many."""
+        """Return the lowest ``wanted`` free numbers; at least that many are free."""
         taken: list[tuple[int, int]] = []
         whole = 0
         while wanted >= self._count[whole]:

@@ -32,7 +32,7 @@ def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         result: the outcome.
-        settings: what the policy was told beyond its name and order.
+        settings: the policy's options beyond its name and order.
     """
     return document_of(result, settings, metrics(result))
 

@@ -7,7 +7,7 @@ jobs reach, and those that long jobs reach within *extra*. A row of either is on
 that s processors can be filled exactly; adding a job is a shift and an OR of whole machine words.
 
 Jobs of one size and kind are interchangeable but for their place, and at most ⌊capacity / size⌋ of them fit:
-only so many of the first are looked at. That bounds the rows by the machine, however long the queue. Sizes
+only that many of the first are looked at. That bounds the rows by the machine, however long the queue. Sizes
 count in units of their greatest common divisor. Where taking the first that fits, again and again, fills all
 that is free, that is the answer, and there are no rows.
 """
@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import NamedTuple
 
-#: All rows together have at most so many bits (¼ GiB): beyond, only the first candidates are looked at. That
-#: takes hundreds of sizes without a common divisor on a machine of millions of processors.
+#: All rows together have at most this many bits (¼ GiB): beyond that only the first candidates are looked at.
+#: It takes hundreds of sizes without a common divisor on a machine of millions of processors.
 MOST_BITS = 2**31
 
 

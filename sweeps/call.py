@@ -31,7 +31,7 @@ class Sweep(Tabular):
 
     Attributes:
         plan: the grid and its runs.
-        rows: by column; what a run is told, its result, its seconds, and the versions that made it.
+        rows: by column; a run's options, its result, its seconds, and the versions that made it.
 
     Examples:
         >>> import aucsched

@@ -52,7 +52,7 @@ def sweep(
 ) -> None:
     """Run every combination of options over a snapshot or a workload, in parallel processes.
 
-    Options with N,… or NAME,… take lists: --window 25,50,100; of several policies each is told what it reads.
+    Options with N,… or NAME,… take lists: --window 25,50,100; of several policies each gets what it reads.
     A sweep that was stopped, by whatever, goes on when the same command is given again: only what was in
     flight is lost. With more values, or another option, it grows: what ran does not run again.
     """

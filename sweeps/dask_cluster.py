@@ -67,8 +67,8 @@ def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, 
         # A task, not scattered data: when the worker that holds it dies, the scheduler makes it again.
         held = client.submit(bytes, zlib.compress(subject.content), key=f"aucsched-input-{turn}")
         name = f"aucsched-{turn}"
-        told = (subject.kind, subject.digest, held)
-        futures = {client.submit(_row, *told, run, key=f"{name}-{run.number}"): run for run in runs}
+        source = (subject.kind, subject.digest, held)
+        futures = {client.submit(_row, *source, run, key=f"{name}-{run.number}"): run for run in runs}
     for future in as_completed(futures, loop=client.loop):
         run = futures.pop(future)
         try:

@@ -21,7 +21,7 @@ from .table import write_table
 #: Runs an input's runs and yields their rows in any order.
 Executor = Callable[[Subject, Sequence[Run]], Generator[Row, None, None]]
 
-#: Writing the tables while the sweep goes on may take so much of its time.
+#: The share of its time that a sweep may spend on writing the tables while it goes on.
 _SHARE_FOR_TABLES = 0.2
 
 
@@ -56,8 +56,8 @@ def sweep(
         outputs: tables to write; the journal stands beside the first.
         executor: runs them.
         retry_failed: run those again whose row holds an error.
-        begun: told once, before the first run.
-        progress: told how many rows there are, at the beginning and after each.
+        begun: called once, before the first run.
+        progress: called with the number of rows that there are, at the beginning and after each.
 
     Raises:
         InputError: a file cannot be written, is another sweep's, or is in use by one.
@@ -94,9 +94,9 @@ def _journal(plan: Plan, outputs: Sequence[Path]) -> Journal:
         if not path.exists() and output.exists() and output.stat().st_size:
             message = f"there is no {path.name} to go on from: remove the file, or give another -o"
             raise InputError(message, file=str(output))
-    told = [run.options for run in plan.runs]
-    grow(path, plan.identity(), told)
-    return Journal(path, plan.identity(), told, versions())
+    options = [run.options for run in plan.runs]
+    grow(path, plan.identity(), options)
+    return Journal(path, plan.identity(), options, versions())
 
 
 class _Tables:

@@ -15,7 +15,7 @@ from .axes import Row
 _SAME = ("input", "--seed")
 
 
-def grow(path: Path, identity: Mapping[str, str], told: Sequence[Row]) -> int:
+def grow(path: Path, identity: Mapping[str, str], runs: Sequence[Row]) -> int:
     """Let a journal be that of a larger sweep, where all its runs are among the larger one's.
 
     The file is replaced whole: a kill leaves the old journal or the new one. What is no such journal is left
@@ -24,7 +24,7 @@ def grow(path: Path, identity: Mapping[str, str], told: Sequence[Row]) -> int:
     Args:
         path: of the journal.
         identity: of the larger sweep.
-        told: what each of its runs is told, by number.
+        runs: the options of each of its runs, by number.
 
     Returns:
         How many rows were taken over; 0 where nothing was done.
@@ -44,7 +44,7 @@ def grow(path: Path, identity: Mapping[str, str], told: Sequence[Row]) -> int:
             return 0
         if any(before.get(name) != identity.get(name) for name in _SAME):
             return 0
-        rows = _renumbered([entry.get("row") for entry in others], told)
+        rows = _renumbered([entry.get("row") for entry in others], runs)
         if not rows:
             return 0
         _replace(path, {**head, "sweep": dict(identity)}, rows)
@@ -59,10 +59,10 @@ def _decoded(text: bytes) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _renumbered(rows: Sequence[Any], told: Sequence[Row]) -> list[Row]:
-    """Return the rows with the numbers of the runs that are told the same; none where one has no such run."""
+def _renumbered(rows: Sequence[Any], runs: Sequence[Row]) -> list[Row]:
+    """Return the rows with the numbers of the runs of the same options; none where one has no such run."""
     numbers: dict[tuple[str, ...], dict[str, int]] = {}
-    for number, options in enumerate(told):
+    for number, options in enumerate(runs):
         names = tuple(sorted(options))
         numbers.setdefault(names, {})[_key(options, names)] = number
     found: dict[int, Row] = {}

@@ -34,7 +34,7 @@ class Journal:
     Args:
         path: the file.
         identity: what makes this sweep the one it is, in words for people.
-        told: what each run is told, by number: a row of the journal must say the same.
+        runs: the options of each run, by number: a row of the journal must have the same.
         versions: what computes the rows.
 
     Raises:
@@ -45,11 +45,11 @@ class Journal:
         self,
         path: Path,
         identity: Mapping[str, str],
-        told: Sequence[Row],
+        runs: Sequence[Row],
         versions: Mapping[str, Any],
     ) -> None:
         self.path = path
-        self._told = told
+        self._runs = runs
         self.rows: dict[int, Row] = {}
         self._lines = CheckedLines(path, kind="journal of a sweep", owner="sweep")
         try:
@@ -102,17 +102,17 @@ class Journal:
         return entry
 
     def _checked_row(self, entry: Mapping[str, Any], number: int) -> Row:
-        """Return the row of a line that is one of this sweep's runs, told what that run is told."""
+        """Return the row of a line that is one of this sweep's runs, with that run's options."""
         row = entry.get("row")
         if entry.keys() != {"row"} or not isinstance(row, dict):
             raise self._error(f"line {number} is no row of a sweep")
         run = row.get("run")
-        if type(run) is not int or not 0 <= run < len(self._told):
-            raise self._error(f"line {number}: run {run!r} is none of this sweep's {len(self._told)}")
-        for name, value in self._told[run].items():
+        if type(run) is not int or not 0 <= run < len(self._runs):
+            raise self._error(f"line {number}: run {run!r} is none of this sweep's {len(self._runs)}")
+        for name, value in self._runs[run].items():
             if name not in row or row[name] != value:
                 raise self._error(f"line {number}: run {run} has {name} {value}, not {_short(row.get(name))}")
-        for name in row.keys() - self._told[run].keys():
+        for name in row.keys() - self._runs[run].keys():
             if hidden_in(name) or not _is_result(name, row[name]):
                 raise self._error(f"line {number}: {_short(row[name])} is no value of {_short(name)}")
         if not row.get("status") or (row["status"] == FAILED and not row.get("error")):

@@ -23,8 +23,8 @@ class Kind:
         axes: names of the options it reads; others are refused.
         uses_seed: whether runs with these options differ by their seed.
         load: makes the file's content what a run takes; raises InputError.
-        resolve: from one combination of options, its seed among them, to the columns that say everything the
-            run is told; raises OptionError where they cannot go together, InputError where the input lacks
+        resolve: from one combination of options, its seed among them, to the columns that hold all options of
+            the run; raises OptionError where they cannot go together, InputError where the input lacks
             what they need.
         reads: whether a run with these options reads an axis; where several policies are swept, an axis is
             for those that do, and the others run once for all its values.

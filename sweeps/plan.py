@@ -54,7 +54,7 @@ class Run:
 
     Attributes:
         number: its place in the grid's order, from 0.
-        options: columns that say everything the run is told.
+        options: columns with all options of the run.
     """
 
     number: int
@@ -157,7 +157,7 @@ def plan_over(
 
 
 def _points(kind: Kind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
-    """Return the grid's points; of several policies each is told what it reads, and runs once for it.
+    """Return the grid's points; each of several policies runs once for the options that it reads.
 
     Raises:
         OptionError: none of the policies reads an axis.
@@ -165,13 +165,13 @@ def _points(kind: Kind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list
     names = tuple(name for name, _ in axes)
     points = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in axes))]
     policies = dict(axes).get("policy", ())
-    if len(policies) < 2:  # noqa: PLR2004 - one policy is told everything, and refuses what it ignores
+    if len(policies) < 2:  # noqa: PLR2004 - one policy gets all options, and refuses what it ignores
         return points
     for name in names:
         if not any(kind.reads(name, point) for point in points):
             raise OptionError(f"{AXES[name].option}: none of {', '.join(map(str, policies))} reads it")
-    told = ({name: point[name] for name in names if kind.reads(name, point)} for point in points)
-    return [dict(point) for point in dict.fromkeys(tuple(one.items()) for one in told)]
+    narrowed = ({name: point[name] for name in names if kind.reads(name, point)} for point in points)
+    return [dict(point) for point in dict.fromkeys(tuple(one.items()) for one in narrowed)]
 
 
 def _runs(

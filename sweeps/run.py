@@ -25,7 +25,7 @@ def versions() -> Row:
 
 
 def run_row(kind: str, loaded: Any, run: Run) -> Row:
-    """Run one point of the grid and return its row: what it was told, what came out, and versions.
+    """Run one point of the grid and return its row: its options, its result, and versions.
 
     An error of any kind becomes the row's ``error``; the columns of the result are then missing.
     """

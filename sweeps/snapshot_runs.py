@@ -19,12 +19,14 @@ _PLAIN = ("model", "weights", "objective", "on_timeout", "preference_table", "bi
 
 
 def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
-    """Return everything that the step is told, defaults included."""
+    """Return all options of the step, defaults included."""
     if "time_limit_s" in options and "work_limit" in options:
         raise OptionError(
             "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
         )
-    explicit = _told({name: value for name, value in options.items() if name not in {"preset", "repeat"}})
+    explicit = _as_step_has(
+        {name: value for name, value in options.items() if name not in {"preset", "repeat"}}
+    )
     preset = options.get("preset")
     step = options_with_preset(None if preset is None else str(preset), explicit)
     by_clock = step.work_limit is None
@@ -48,13 +50,13 @@ def _run(snapshot: Snapshot, options: Row) -> Row:
         for name, value in options.items()
         if name not in {"preset", "repeat"} and value is not None
     }
-    return _columns(run_step(snapshot, StepOptions(**_told(given))))
+    return _columns(run_step(snapshot, StepOptions(**_as_step_has(given))))
 
 
-def _told(options: Mapping[str, Value]) -> dict[str, Any]:
+def _as_step_has(options: Mapping[str, Value]) -> dict[str, Any]:
     """Return options as a step has them."""
-    told = dict(options)
-    return {**told, "balance": told["balance"] == "on"} if "balance" in told else told
+    values = dict(options)
+    return {**values, "balance": values["balance"] == "on"} if "balance" in values else values
 
 
 def _columns(result: Schedule) -> Row:

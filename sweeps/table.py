@@ -18,8 +18,8 @@ SUFFIXES = (".csv", ".parquet")
 #: Columns in front of all others, and behind them.
 _FIRST = ("run", "input", "input_sha256")
 _LAST = ("aucsched", "highspy", "python")
-#: What a run is told, as far as its kind reads it.
-_TOLD = (
+#: The options of a run, as far as its kind reads them.
+_OPTIONS = (
     *AXES,
     *("candidates", "class_limits_s", "lookahead_ties", "multifactor", "bid_order", "repeat", "seed"),
 )
@@ -51,10 +51,10 @@ def columns_of(rows: Iterable[Row]) -> list[str]:
     """Return the columns of all rows: the input's, the options, the result's, seconds, versions."""
     seen = dict.fromkeys(name for row in rows for name in row)
     seconds = [name for name in seen if name.startswith("seconds")]
-    told = [name for name in _TOLD if name in seen]
-    framed = {*_FIRST, *told, *_LAST, *seconds, "error"}
+    options = [name for name in _OPTIONS if name in seen]
+    framed = {*_FIRST, *options, *_LAST, *seconds, "error"}
     result = [name for name in seen if name not in framed]
-    return [*_FIRST, *told, *result, "error", *seconds, *_LAST]
+    return [*_FIRST, *options, *result, "error", *seconds, *_LAST]
 
 
 def type_of(name: str, rows: Iterable[Row]) -> type[int | float | str]:

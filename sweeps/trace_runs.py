@@ -17,28 +17,28 @@ from .axes import Row, Value
 from .kinds import Kind
 
 _NO_JOBS = Requests(processors=1, submit=(), size=(), estimate=(), user=(), weight=())
-_TOLD = tuple(entry.name for entry in fields(PolicyOptions))
+_MEMBERS = tuple(entry.name for entry in fields(PolicyOptions))
 
 
 def _resolve(log: SwfLog, options: Mapping[str, Value]) -> Row:
-    """Return everything that the simulation is told, defaults included."""
-    told = _told(options)
-    check_policy_options(told)
-    choice, settings = read_policy_options(told)
-    make_policy(told["policy"], _NO_JOBS, order=told["order"], options=choice)
+    """Return all options of the simulation, defaults included."""
+    values = _as_simulate_reads(options)
+    check_policy_options(values)
+    choice, settings = read_policy_options(values)
+    make_policy(values["policy"], _NO_JOBS, order=values["order"], options=choice)
     processors = options.get("processors")
     return {
-        "policy": told["policy"],
-        "order": told["order"],
+        "policy": values["policy"],
+        "order": values["order"],
         **{name: _text(value) for name, value in settings.items()},
         "processors": machine_size(log, None if processors is None else int(processors)),
         "repeat": options["repeat"],
     }
 
 
-def _told(options: Mapping[str, Value]) -> dict[str, Any]:
+def _as_simulate_reads(options: Mapping[str, Value]) -> dict[str, Any]:
     """Return the options as ``aucsched simulate`` gets them: None where one is not given."""
-    given: dict[str, Any] = {name: options.get(name) for name in (*_TOLD, "queue_weights")}
+    given: dict[str, Any] = {name: options.get(name) for name in (*_MEMBERS, "queue_weights")}
     return {**given, "policy": options.get("policy", "easy"), "order": options.get("order", "fcfs")}
 
 
@@ -53,10 +53,10 @@ def _text(value: Any) -> Value:
 
 
 def _run(log: SwfLog, options: Row) -> Row:
-    told = _told(options)
-    choice, _ = read_policy_options(told)
+    values = _as_simulate_reads(options)
+    choice, _ = read_policy_options(values)
     jobs = workload_from_swf(log, processors=int(str(options["processors"])))
-    result = play_log(jobs, told["policy"], order=told["order"], options=choice)
+    result = play_log(jobs, values["policy"], order=values["order"], options=choice)
     return {
         "status": "done",
         "jobs": len(jobs),

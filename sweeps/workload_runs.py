@@ -28,7 +28,7 @@ def _uses_seed(options: Mapping[str, Value]) -> bool:
 
 
 def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
-    """Return everything that the simulation is told, defaults included."""
+    """Return all options of the simulation, defaults included."""
     chosen = _node_options(options)
     row: Row = {"policy": chosen.policy, "order": chosen.order, "repeat": options["repeat"]}
     row |= chosen.settings()

@@ -85,7 +85,7 @@ def test_names_and_units_of_time_change_nothing(
 ) -> None:
     """Other users, queue weights and job numbers; the same workload in other units of time."""
     jobs, processors = case
-    # Options in seconds, and slowdowns bounded by seconds, are told apart from what is unit-free.
+    # Options in seconds, and slowdowns bounded by seconds, are distinguished from what is unit-free.
     options = PolicyOptions(class_limits_s=(4.0,), candidates=("easy",))
     longer = PolicyOptions(class_limits_s=(4.0 * times,), candidates=("easy",))
     workload = workload_of(jobs, processors)

@@ -34,7 +34,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BidView:
-    """One bid of the job: where, how much in all, how it is liked, and what it lacks beside the award.
+    """One bid of the job: its nodes, total amounts, preference, and what it lacks beside the award.
 
     ``level`` is None in the linear topology, ``preference`` where the model has none. ``worth`` and ``price``
     are in units of what is maximised.

@@ -108,7 +108,7 @@ def _sizes(request: Request) -> Iterator[Kind]:
 
 
 def _on_nodes(job: Job, value: int) -> Job:
-    """Return the job on so many nodes, with as many cores on each, in whole tasks."""
+    """Return the job on this many nodes, with the same cores on each, in whole tasks."""
     request = job.request
     cores = request.cores
     if cores is not None and request.node_counts is not None:
@@ -122,7 +122,7 @@ def _scaled(cores: int, nodes: int, asked: int, step: int) -> int:
 
 
 def _whole(cores: int, step: int) -> int:
-    """Return the fewest whole tasks' cores that hold so many."""
+    """Return the number of cores, rounded up to whole tasks."""
     return -(-cores // step) * step
 
 
@@ -133,7 +133,7 @@ def _with_cores_per_node(job: Job, value: int) -> Job:
 
 
 def _fewer_cores(request: Request, asked: int) -> Kind:
-    """Return fewer cores in all (on the nodes asked for; on fewer nodes, so many fewer).
+    """Return fewer cores in all (on the nodes asked for, or on a smaller number of them).
 
     With a least number a node, only its multiples are sure to fit where a larger one does.
     """

@@ -47,7 +47,7 @@ class Comparison(Tabular):
 
     Attributes:
         lines: all pending jobs, highest priority first.
-        within_s: Slurm's plan counts the jobs that it starts within so many seconds.
+        within_s: counts the jobs that Slurm's plan starts within this many seconds.
         slurm: None where no job of the snapshot has an expected start time.
 
     Examples:

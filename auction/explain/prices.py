@@ -35,7 +35,8 @@ from ..strategies import Cluster, bid_options
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
-#: Prices are rounded to so many steps, the coarsest that weaken the bound by at most this share of it.
+#: Prices are rounded to one of these numbers of steps: the coarsest that weakens the bound by at most
+#: this share of it.
 _LEVELS = (4, 8, 16, 32, 64, 128, 256)
 _WEAKER = 1e-3
 #: What costs less, all of a node's together, than this share of the dearest resource is free of charge.

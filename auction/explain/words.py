@@ -11,7 +11,7 @@ from ...formats.hostlist import join
 
 #: More names than these are counted, not listed.
 _LISTED = 8
-#: A hostlist is cut after so many characters.
+#: A hostlist is cut after this many characters.
 _LONGEST = 70
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 

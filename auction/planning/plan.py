@@ -30,7 +30,7 @@ from ..state import state_of
 from .timeline import Timeline
 
 FORMAT = "aucsched-plan/1"
-#: A running job past its end is taken to end so many seconds from now.
+#: A running job past its end is assumed to end this many seconds from now.
 OVERDUE_S = 1.0
 
 
@@ -127,7 +127,7 @@ def make_plan(
 
     Args:
         snapshot: the cluster, its running jobs and its queue.
-        jobs: plan so many of the first jobs in queue order; None: all.
+        jobs: how many of the first jobs in queue order to plan; None: all.
         progress: called with the number of jobs that are done.
 
     Raises:

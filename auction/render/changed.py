@@ -8,7 +8,7 @@ from ...cluster.nodes import part_of_tree
 from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
 
-#: So many leaf switches are drawn whole.
+#: At most this many leaf switches are drawn whole.
 _FEW_LEAVES = 12
 
 

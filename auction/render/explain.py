@@ -20,7 +20,7 @@ from ..forecast import ShadowStart
 from ..model import MODELS_BY_NAME
 from .tables import Column, Wrapped, table_of
 
-#: More bids than these are counted, not listed; and so many changes are told.
+#: How many bids and how many changes are listed; the other bids are counted.
 _BIDS, _CHANGES = 12, 3
 #: A gain up to this share of the worth is none: prices are rounded.
 _EVEN = 0.005
@@ -68,8 +68,8 @@ def _outcome(found: Explanation) -> tuple[str, str]:
     cores = sum(use.cores for use in award.nodes.values())
     where = f"{join(award.nodes)} ({counted(len(award.nodes), 'node')}, {counted(cores, 'core')})"
     level = "" if bid.level is None else f", level {bid.level}"
-    liked = "" if bid.preference is None else f", preference {bid.preference:.4g}"
-    return "starts", f"on {where} by a bid of class {bid.bid_class.value}{level}{liked}"
+    preference = "" if bid.preference is None else f", preference {bid.preference:.4g}"
+    return "starts", f"on {where} by a bid of class {bid.bid_class.value}{level}{preference}"
 
 
 def _price(found: Explanation, quote: Quote) -> tuple[str, str]:

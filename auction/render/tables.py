@@ -27,7 +27,7 @@ class Wrapped:
         self.text = escaped(text)
 
     def lines(self, width: int) -> list[str]:
-        """Return the text in lines of at most so many characters, or of one piece that is longer."""
+        """Return the text in lines of at most ``width`` characters, or of one piece that is longer."""
         lines = [""]
         for piece in _PIECE.findall(self.text):
             if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:

@@ -24,7 +24,7 @@ class UseWire(_Wire):
 
 
 class BidWire(_Wire):
-    """The winning bid: its class, the level of its nodes' lowest common switch, how much it is liked."""
+    """The winning bid: its class, the level of its nodes' lowest common switch, its preference."""
 
     class_: Literal["A", "B", "C"] = msgspec.field(name="class")
     level: _Count | None

@@ -36,7 +36,7 @@ def new_figure(
 
 
 def styled() -> Any:
-    """Return a context in which figures are drawn in the house's style."""
+    """Return a context in which figures are drawn in the project's style."""
     from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
 
     return rc_context(_STYLE)
@@ -51,7 +51,7 @@ def write_title(axes: Axes, text: str) -> None:
 
 
 def name_nodes(axes: Axes, names: Sequence[str], cores: Sequence[int], most: int = 22) -> None:
-    """Name nodes on the vertical axis, whose unit is a core: all, or every so many where there are more."""
+    """Name nodes on the vertical axis, whose unit is a core: at most ``most`` of them, evenly spaced."""
     step = -(-len(names) // most)
     first = [sum(cores[:place]) for place in range(0, len(names), step)]
     axes.set_yticks(first, [names[place] for place in range(0, len(names), step)], fontsize=6)

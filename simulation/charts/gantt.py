@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
-#: Up to so many jobs are drawn as boxes with edges; more are averaged into an image's cells.
+#: Up to this many jobs are drawn as boxes with edges; more are averaged into an image's cells.
 _BOXES = 600
 #: Cells of that image, at most: about those of the printed page.
 _COLUMNS, _ROWS = 1500, 600

@@ -24,7 +24,7 @@ from .gantt import Boxes, draw_jobs, label_waits
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What has no end is drawn so much longer than the last end that is known.
+#: What has no end is drawn this much longer than the last end that is known.
 _BEYOND = 1.1
 _LEAST_S = 60.0
 

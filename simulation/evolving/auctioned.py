@@ -33,11 +33,11 @@ from .providers import Granted, Iteration, Pass, View
 
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
-#: How awards are found, unless told: every pass is one, and thousands are made.
+#: The default strategy for awards: every pass makes one, and a run makes thousands of passes.
 STRATEGY = "anytime"
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
-#: A request bids on the nearest nodes that have so many times its cores free.
+#: A request bids on the nearest nodes that have this many times its cores free.
 _ROOM = 2
 
 

@@ -44,7 +44,7 @@ class Granted:
         request: it.
         held: its cores by node, where the provider chose them.
         preempted: jobs that stop for it and wait again.
-        shrunk: jobs that give up so many cores for it.
+        shrunk: number of cores that each of these jobs gives up for it.
         delays: of queued jobs.
     """
 
@@ -72,7 +72,7 @@ class Provider(Protocol):
     Attributes:
         accounts: of delays.
         queues_requests: a request waits in the queue as a job of its own (Slurm).
-        keeps_requests: a request that was not granted stands until its job's last ask, unless told.
+        keeps_requests: by default a request that was not granted stands until its job's last ask.
     """
 
     accounts: Accounts

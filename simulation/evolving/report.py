@@ -1,4 +1,4 @@
-"""What a simulation of evolving jobs comes to: the figures of table II, waits by type, a row a job."""
+"""Results of a simulation of evolving jobs: the figures of table II, waits by type, one row for each job."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def evolving_document(played: Played, settings: Mapping[str, Any]) -> dict[str, 
 def evolving_text(played: Played, settings: Mapping[str, Any]) -> str:
     """Return the outcome as a table for people."""
     run = played.run
-    told = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    text = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
     lines = [
-        f"{run.workload.name}: evolving, {told}, {len(run.workload.jobs)} jobs on {run.workload.cores} cores",
+        f"{run.workload.name}: evolving, {text}, {len(run.workload.jobs)} jobs on {run.workload.cores} cores",
         "",
     ]
     values: dict[str, Any] = {**evolving_metrics(run), **dynamic_figures(run)}

@@ -16,7 +16,7 @@ from .providers import Iteration, Merged, Preallocated, Provider, Reserved
 
 #: Workloads by name, of a seed.
 WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
-#: Cores of the partition kept for requests, unless told: a node.
+#: Default size, in cores, of the partition kept for requests: a node.
 PARTITION = 8
 
 

@@ -10,7 +10,7 @@ from ...runtime.ischeduler import deciding, distributing, execution, harvesting,
 from ..compiling import Loop, compile_loops
 from . import loop
 
-#: So many jobs take plain Python longer than numba takes to compile the loop.
+#: With this many jobs plain Python takes longer than numba takes to compile the loop.
 MANY = 300_000
 _MODULES = (execution, ordering, harvesting, distributing, deciding, loop)
 

@@ -28,8 +28,8 @@ class Backfill:
         machine: where jobs run.
         selector: which nodes a job gets.
         reservations: how many blocked jobs get one; 0: the first blocked job ends the pass (FCFS).
-        depth: at most so many jobs of the queue are looked at.
-        every_s: jobs behind the first blocked one are looked at only once in each so many seconds, as
+        depth: at most this many jobs of the queue are looked at.
+        every_s: jobs behind the first blocked one are looked at only once in this many seconds, as
             Slurm's backfill thread does (bf_interval); None: in every pass.
     """
 
@@ -135,7 +135,7 @@ class Pass:
         return self._views.of(demand)
 
     def fits(self, spot: Spot) -> bool:
-        """Return whether so much is free there."""
+        """Return whether at least that is free there."""
         free, held, nodes = self.free, spot.held, spot.nodes
         limited = self._machine.limited[nodes]
         return (

@@ -59,7 +59,7 @@ def drawn_times(mtbf_s: float, mttr_s: float, seed: int, machine: Machine) -> di
         machine: whose nodes fail.
 
     Raises:
-        OptionError: more failures than a simulation may have, when so many have been read.
+        OptionError: more failures than a simulation may have, as soon as that many have been read.
     """
     columns = machine.columns
     count = iter(range(_MOST_DRAWN))

@@ -41,7 +41,7 @@ class NodePolicy(Protocol):
 
     Attributes:
         wants_more: the last pass was cut short: another one may start jobs though nothing changes.
-        wakeup_s: while jobs wait it is asked at multiples of so many seconds too; None: never.
+        wakeup_s: while jobs wait it is asked at multiples of this many seconds too; None: never.
     """
 
     wants_more: bool

@@ -34,7 +34,7 @@ class PlannedBackfill:
     Args:
         machine: where jobs run.
         selector: which nodes a job gets.
-        depth: at most so many jobs of the queue are planned (bf_max_job_test).
+        depth: at most this many jobs of the queue are planned (bf_max_job_test).
         every_s: seconds between turns (bf_interval); None: every pass is one.
     """
 

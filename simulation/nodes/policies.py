@@ -34,7 +34,7 @@ _QUEUES = ("fcfs", "easy", "reservations")
 _SLURM = ("backfill-slurm", "backfill-planned")
 #: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100
-#: Steps of search in a pass of an auction, where none are told.
+#: Steps of search in a pass of an auction, where no limit is given.
 SEARCH_STEPS = 2
 #: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
 SLURM_BACKFILL_S = 30.0
@@ -153,7 +153,7 @@ class NodeOptions:
         return self.failures is not None or self.mtbf_s is not None
 
     def settings(self) -> dict[str, Any]:
-        """Return what the policy was told, by option name."""
+        """Return the policy's options that were given, by name."""
         names = [name for name in self.__slots__ if name not in ("policy", "order", "failures")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -187,7 +187,7 @@ def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
 
 
 def step_options(options: NodeOptions) -> StepOptions:
-    """Return what each step of an auction is told; no clock ends one.
+    """Return the options of each step of an auction; no clock ends one.
 
     Raises:
         OptionError: an option's value cannot be used.
@@ -198,8 +198,8 @@ def step_options(options: NodeOptions) -> StepOptions:
     )
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     reserve = 1 if options.reserve is None else options.reserve
-    told = {"model": options.policy, "reserve": reserve, "work_limit": options.work_limit, **given}
-    asked = options_with_preset(None, told)
+    values = {"model": options.policy, "reserve": reserve, "work_limit": options.work_limit, **given}
+    asked = options_with_preset(None, values)
     if asked.is_greedy:
         return asked
     if asked.work_limit is None:

@@ -14,7 +14,7 @@ from ...cluster.workload import ClusterWorkload
 #: A job's priority at a time in seconds, highest first.
 Priority = Callable[[float, Demand], float]
 
-#: Is told of a job that begins (+1) or ceases (−1) to wait.
+#: Is called for a job that begins (+1) or ceases (−1) to wait.
 Watcher = Callable[[Demand, int], None]
 
 #: Weights of Soner's multifactor priority, its age's day, and its steps of one point.

@@ -199,7 +199,7 @@ class _Runs:
         self._is_open = np.ones(len(self._starts), np.bool_)
 
     def enough(self, units: int, nodes: int) -> BoolArray:
-        """Return which runs not taken yet have so many units and nodes."""
+        """Return which runs not taken yet have at least these units and nodes."""
         return self._is_open & (self._sums >= units) & (self._ends - self._starts >= nodes)
 
     def taken_for(self, need: _Need) -> IntArray | None:

@@ -26,7 +26,7 @@ class EspType:
     run_time_s: int
 
     def units(self, machine: int) -> int:
-        """Return the whole units (nodes or cores) of a machine of so many: nearest, halves up, at least 1.
+        """Return the job's units (nodes or cores) on a machine of this many: nearest, halves up, at least 1.
 
         Raises:
             InputError: the machine has no unit.

@@ -12,7 +12,7 @@ from ...cluster.errors import InputError
 
 #: The paper's machine: 15 nodes of 8 cores.
 NODES, CORES_PER_NODE = 15, 8
-#: Sizes are shares of so many cores, rounded up: the table's run times on more cores follow from these alone.
+#: Sizes are shares of this many cores, rounded up: the table's run times on more cores follow from these.
 _SHARES_OF = 128
 #: Cores that an evolving job asks for, and when, as shares of its static run time.
 _MORE_CORES, _ASKS = 4, (Fraction(16, 100), Fraction(25, 100))
@@ -48,7 +48,7 @@ class EvolvingJob:
     drains: bool = False
 
     def run_s(self, elapsed_s: float, *, by_table: bool) -> float:
-        """Return the whole run time of a job that was granted its cores after so many seconds.
+        """Return the whole run time of a job that was granted its cores after this many seconds.
 
         The table holds for grants by the last of its asks; later ones scale what is left.
         """

@@ -42,7 +42,7 @@ def imported_workload(
 ) -> ClusterWorkload:
     """Return the jobs on a cluster of equal nodes, in the order of their submission.
 
-    A job that says how many nodes it ran on takes so many; cores spread freely over others. A job's GPUs are
+    A job that says how many nodes it ran on takes that many; cores of others spread freely. A job's GPUs are
     shared evenly by its nodes; of one that does not say, by the fewest that hold them. A job of neither
     cores nor nodes gets one core, or its nodes' share. Jobs that did not run and jobs that the machine
     cannot hold are left out and counted.

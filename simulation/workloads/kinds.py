@@ -43,7 +43,7 @@ class Mix:
         contiguous: the share of the jobs, 0 to 1, whose nodes must be consecutive.
         divisors: a job of kinds B to E takes its cores over one of these, rounded up, as nodes.
         ranges: C and D are C' and D'.
-        most_whole_nodes: a job asks for the cores of 1 to so many whole nodes.
+        most_whole_nodes: a job asks for the cores of 1 to this many whole nodes.
     """
 
     kinds: Mapping[str, int]

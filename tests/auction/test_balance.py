@@ -1,4 +1,4 @@
-"""What one auction is told to keep a balanced mix: shares, kept cores, worth, and how first bids are made."""
+"""What an auction adds to keep a balanced mix: shares, kept cores, worths, and the order of first bids."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def machine(
     return columns, demands, backlog
 
 
-def told(columns: Columns, demands: list[Demand], backlog: Backlog, **given: object) -> Balance:
+def balance_for(columns: Columns, demands: list[Demand], backlog: Backlog, **given: object) -> Balance:
     held, topology = given.pop("held", {}), given.pop("topology", linear(len(columns.names)))
     return balance_of(backlog, demands, held, columns.free, topology, **given)  # type: ignore[arg-type]
 
@@ -135,7 +135,7 @@ def test_first_bids_go_from_the_scarcest_shape_to_jobs_that_fill_gaps_in_the_que
         on_nodes(4, 1),
     ]
     columns, demands, backlog = machine(requests * 20, limits=[100] * 120)
-    order = told(columns, demands, backlog).order(demands)
+    order = balance_for(columns, demands, backlog).order(demands)
     kinds = [place % 6 for place in order]
     # Two GPUs and 8 cores, two and 4, none and 8, none and 4 (kinds 1 and 5 are one shape), gaps.
     assert kinds == [4] * 20 + [3] * 20 + [2] * 20 + [1, 5] * 20 + [0] * 20
@@ -147,10 +147,10 @@ def test_near_the_end_the_longest_of_a_shape_go_first_and_shapes_stay_apart() ->
     requests = [on_nodes(40, 5, 1), on_nodes(40, 5, 1), on_nodes(40, 5), on_nodes(40, 5)]
     columns, demands, backlog = machine(requests, limits=limits)
     assert 300 < backlog.span_s() * 3 < 3 * 300 * 3
-    near = told(columns, demands, backlog)
+    near = balance_for(columns, demands, backlog)
     assert near.is_draining is (backlog.span_s() < 300)
     columns, demands, backlog = machine(requests * 2, limits=limits * 2)
-    near = told(columns, demands, backlog)
+    near = balance_for(columns, demands, backlog)
     assert not near.is_draining
     assert near.order(demands) == [1, 5, 0, 4, 3, 7, 2, 6]
 
@@ -159,7 +159,7 @@ def test_a_drained_machine_has_no_rows_and_the_longest_first() -> None:
     columns, demands, backlog = machine(
         [anywhere(12), on_nodes(4, 1, 3), on_nodes(8, 1)], limits=[50, 70, 60]
     )
-    balance = told(columns, demands, backlog)
+    balance = balance_for(columns, demands, backlog)
     assert balance.is_draining
     assert not balance.has_rows
     assert balance.order(demands) == [1, 2, 0]
@@ -167,8 +167,8 @@ def test_a_drained_machine_has_no_rows_and_the_longest_first() -> None:
 
 def test_drain_can_be_asked_for_where_rows_would_keep_an_empty_machine_idle() -> None:
     columns, demands, backlog = machine([on_nodes(40, 10, 3), anywhere(12)] * 20, limits=[100] * 40)
-    assert told(columns, demands, backlog).shares.rooms
-    forced = told(columns, demands, backlog, drain=True)
+    assert balance_for(columns, demands, backlog).shares.rooms
+    forced = balance_for(columns, demands, backlog, drain=True)
     assert forced.is_draining
     assert not forced.has_rows
 
@@ -177,7 +177,7 @@ def test_share_rows_take_the_nodes_of_their_shapes_bids_only() -> None:
     requests = [on_nodes(8, 2, 1), on_nodes(24, 3), anywhere(12), on_nodes(4, 1, 1)] * 10
     columns, demands, backlog = machine(requests, limits=[100] * 40)
     held = {Shape(GPU, 4): 1}
-    balance = told(columns, demands, backlog, held=held)
+    balance = balance_for(columns, demands, backlog, held=held)
     four = str(Shape(GPU, 4))
     assert balance.shares.rooms.keys() == {four, str(Shape((), 8))}
     rooms = backlog.rooms(held, 100.0)
@@ -200,7 +200,7 @@ def test_no_share_is_below_the_widest_job_of_its_shape_in_sight() -> None:
     rare = Shape((("gpu", 3),), 4)
     assert backlog.rooms({}, 1000.0)[rare] < 1
     for held, room in ((0, 3), (1, 2), (5, 0)):
-        rows = told(columns, demands, backlog, held={rare: held}).shares
+        rows = balance_for(columns, demands, backlog, held={rare: held}).shares
         assert rows.rooms[str(rare)] == room
 
 
@@ -209,7 +209,7 @@ def test_jobs_of_cores_alone_leave_the_cores_of_the_largest_shape_beside_free_gr
     columns, demands, backlog = machine(requests, limits=[100] * 30)
     columns.free.gres["gpu"][:3] = 0
     columns.free.cores[5] = 4
-    balance = told(columns, demands, backlog)
+    balance = balance_for(columns, demands, backlog)
     least, most = balance.kept
     assert least.left.tolist() == [12, 12, 12, 8, 8, 0, 8, 8, 8, 8]
     assert most.left.tolist() == [12, 12, 12, 4, 4, 0, 4, 4, 4, 4]
@@ -228,13 +228,13 @@ def test_jobs_of_cores_alone_leave_the_cores_of_the_largest_shape_beside_free_gr
 def test_no_cores_are_kept_where_gres_are_left_over_anyway() -> None:
     requests = [on_nodes(40, 10, 1), anywhere(120), anywhere(120)] * 10
     columns, demands, backlog = machine(requests, limits=[100] * 30)
-    assert told(columns, demands, backlog).kept == ()
+    assert balance_for(columns, demands, backlog).kept == ()
 
 
 def test_worth_is_the_dominant_share_times_what_is_hard_to_place_and_falls_along_the_window() -> None:
     requests = [anywhere(24), on_nodes(24, 6), on_nodes(24, 3), on_nodes(24, 6, 1), on_nodes(24, 6, 3)]
     columns, demands, backlog = machine(requests * 10, limits=[100] * 50)
-    given = told(columns, demands, backlog)
+    given = balance_for(columns, demands, backlog)
     # Integers in parts of 2⁻²⁰.
     all_worth = np.array([given.worth(str(place)) for place in range(50)]) / 2**20
     worth = all_worth[:5] / (2 - np.arange(5) / 50)
@@ -260,7 +260,7 @@ def test_a_first_bid_leaves_the_fewest_gres_and_stands_close_together(
     columns, demands, backlog = machine([on_nodes(each * count, count, asked)] * 30, limits=[100] * 30)
     free = Capacity(cores=np.array(cores), memory=columns.free.memory, gres={"gpu": np.array(gpus)})
     usable = np.flatnonzero((free.cores >= 1) & (free.gres["gpu"] >= asked))
-    (found,) = told(columns, demands, backlog).nodes_for(demands[0], usable, free.cores[usable], free)
+    (found,) = balance_for(columns, demands, backlog).nodes_for(demands[0], usable, free.cores[usable], free)
     holding = [place for place in usable.tolist() if cores[place] >= each]
     assert sorted(found.tolist()) == holding
     if len(holding) < count:
@@ -296,7 +296,7 @@ def test_of_equal_nodes_those_below_the_lowest_switch_are_taken(
     names = columns.names
     leaves = (Switch(name="a", nodes=tuple(names[:5])), Switch(name="b", nodes=tuple(names[5:])))
     switches = tree((*leaves, Switch(name="root", switches=("a", "b"))), names)
-    balance = told(columns, demands, backlog, topology=switches)
+    balance = balance_for(columns, demands, backlog, topology=switches)
     units = columns.free.cores[usable]
     found = next(iter(balance.nodes_for(demands[0], np.array(usable), units, columns.free)))
     assert sorted(found[:2].tolist()) == taken
@@ -313,7 +313,7 @@ def test_a_job_that_fills_gaps_takes_a_short_stretch_with_the_fewest_gres(
     columns, demands, backlog = machine([anywhere(wanted)] * 60, nodes=9, limits=[100] * 60)
     free = Capacity(cores=np.array(cores), memory=columns.free.memory, gres={"gpu": np.array(gpus)})
     usable = np.flatnonzero(free.cores >= 1)
-    (found,) = told(columns, demands, backlog).nodes_for(demands[0], usable, free.cores[usable], free)
+    (found,) = balance_for(columns, demands, backlog).nodes_for(demands[0], usable, free.cores[usable], free)
     if free.cores.sum() < wanted:
         assert sorted(found.tolist()) == usable.tolist()
         return
@@ -338,9 +338,9 @@ def test_uneven_nodes_are_for_draining_only() -> None:
     free = columns.free.copy()
     free.cores[:8] = 6
     usable, units = np.arange(10), free.cores
-    (even,) = told(columns, demands, backlog).nodes_for(demands[0], usable, units, free)
+    (even,) = balance_for(columns, demands, backlog).nodes_for(demands[0], usable, units, free)
     assert even.tolist() == [8, 9]
-    drained = told(columns, demands, backlog, drain=True)
+    drained = balance_for(columns, demands, backlog, drain=True)
     (found,) = drained.nodes_for(demands[0], usable, units, free)
     assert found.tolist() == [8, 9, *range(8)]
 
@@ -349,7 +349,7 @@ def test_cores_per_task_are_counted_in_units() -> None:
     request = Request(cores=24, nodes=Span.exactly(3), cores_per_task=4)
     columns, demands, backlog = machine([request] * 30, limits=[100] * 30)
     usable, units = np.arange(10), np.array([1, 2, 4] * 3 + [2])
-    (found,) = told(columns, demands, backlog).nodes_for(demands[0], usable, units, columns.free)
+    (found,) = balance_for(columns, demands, backlog).nodes_for(demands[0], usable, units, columns.free)
     assert sorted(found.tolist()) == [1, 2, 4, 5, 7, 8, 9]
     assert units[found[:3]].tolist() == [2, 2, 2]
 
@@ -361,7 +361,7 @@ def test_a_job_is_overdue_that_has_waited_longer_than_the_youngest_would_if_it_c
     limit = 1.06 * (backlog.span_s() + youngest)
     waits = {demand.job.id: youngest for demand in demands}
     waits |= {"4": limit + 1, "5": limit + 1, "6": limit}
-    balance = told(columns, demands, backlog, waits=waits)
+    balance = balance_for(columns, demands, backlog, waits=waits)
     assert balance.overdue == {"4", "5"}
     # First of all, and in no row.
     assert balance.order(demands)[:3] == [4, 5, 1]
@@ -370,8 +370,8 @@ def test_a_job_is_overdue_that_has_waited_longer_than_the_youngest_would_if_it_c
     assert all("4" not in kept.jobs and "8" in kept.jobs for kept in balance.kept)
     # Whose wait is not known may be the youngest.
     del waits["7"]
-    assert told(columns, demands, backlog, waits=waits).overdue == {"4", "5", "6"}
-    assert not told(columns, demands, backlog).overdue
+    assert balance_for(columns, demands, backlog, waits=waits).overdue == {"4", "5", "6"}
+    assert not balance_for(columns, demands, backlog).overdue
 
 
 def test_a_contiguous_job_takes_the_shortest_run_among_nodes_with_the_fewest_gres() -> None:
@@ -380,7 +380,7 @@ def test_a_contiguous_job_takes_the_shortest_run_among_nodes_with_the_fewest_gre
     free = columns.free.copy()
     free.gres["gpu"][:] = [0, 0, 0, 3, 0, 0, 3, 2, 2, 2, 2, 0]
     usable = np.arange(12)
-    balance = told(columns, demands, backlog)
+    balance = balance_for(columns, demands, backlog)
     (found,) = balance.nodes_for(demands[0], usable, free.cores, free)
     assert found.tolist() == [4, 5]
     without = np.array([0, 2, 3, 6, 7, 8, 9, 10])
@@ -395,7 +395,7 @@ def test_a_contiguous_job_that_fills_gaps_is_tried_on_nodes_with_ever_more_gres(
     columns, demands, backlog = machine([request] * 60, nodes=4, limits=[100] * 60)
     free = columns.free.copy()
     free.gres["gpu"][:] = [0, 3, 1, 0]
-    tried = told(columns, demands, backlog).nodes_for(demands[0], np.arange(4), free.cores, free)
+    tried = balance_for(columns, demands, backlog).nodes_for(demands[0], np.arange(4), free.cores, free)
     assert [nodes.tolist() for nodes in tried] == [[0, 3], [0, 2, 3], [0, 1, 2, 3]]
 
 
@@ -403,13 +403,13 @@ def test_a_job_of_gres_over_all_nodes_is_tried_on_nodes_that_have_some() -> None
     columns, demands, backlog = machine([Request(cores=4, gres_total={"gpu": Span.exactly(4)})] * 60, nodes=4)
     free = columns.free.copy()
     free.gres["gpu"][:2] = 0
-    tried = told(columns, demands, backlog).nodes_for(demands[0], np.arange(4), free.cores, free)
+    tried = balance_for(columns, demands, backlog).nodes_for(demands[0], np.arange(4), free.cores, free)
     assert [nodes.tolist() for nodes in tried] == [[2, 3], [0, 1, 2, 3]]
     # Four GPUs of nodes with three each: two nodes.
     assert ask_of(demands[0], columns).nodes == 2
 
 
-def test_an_empty_window_is_told_nothing() -> None:
+def test_an_empty_window_has_no_shares() -> None:
     columns, _, backlog = machine([on_nodes(4, 1)])
-    balance = told(columns, [], backlog)
+    balance = balance_for(columns, [], backlog)
     assert (balance.order([]), balance.has_rows) == ([], False)

@@ -76,8 +76,8 @@ def check_rows(found: Step) -> None:
 
 @given(st.integers(0, 10**6), st.sampled_from([*SEARCHES, *((model, {}) for model in AUCTIONS)]))
 @settings(max_examples=40, deadline=None)
-def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, told: tuple[str, dict[str, Any]]) -> None:
-    model, options = told
+def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, case: tuple[str, dict[str, Any]]) -> None:
+    model, options = case
     cluster = crowded(seed)
     found = take_step(cluster, StepOptions(model=model, balance=True, **options))
     if not is_plain(found, cluster):
@@ -89,8 +89,8 @@ def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, told: tuple[
 
 @given(st.integers(0, 10**6), st.sampled_from(SEARCHES))
 @settings(max_examples=30, deadline=None)
-def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, told: tuple[str, dict[str, Any]]) -> None:
-    model, options = told
+def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, case: tuple[str, dict[str, Any]]) -> None:
+    model, options = case
     cluster = crowded(seed)
     first = take_step(cluster, StepOptions(model=model, balance=True))
     found = take_step(cluster, StepOptions(model=model, balance=True, **options))
@@ -251,12 +251,12 @@ def test_worth_is_what_each_job_counts() -> None:
     assert found.best is not None
     state = state_of(mixed())
     mix = mix_of(state, found.queue.waiting)
-    told = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free, state.topology)
-    assert found.best.value[0] == sum(told.worth(award.job) for award in found.schedule.started)
+    balance = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free, state.topology)
+    assert found.best.value[0] == sum(balance.worth(award.job) for award in found.schedule.started)
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("options", "message"),
     [
         ({"model": "ipsched"}, "balance: ipsched places without bids"),
         ({"weights": "paper"}, "balance: it has lexicographic weights only"),
@@ -264,13 +264,13 @@ def test_worth_is_what_each_job_counts() -> None:
         ({"work_limit": 3}, "work_limit: strategy greedy reaches no limit"),
     ],
 )
-def test_what_a_balance_leaves_without_meaning_is_refused(told: dict[str, Any], message: str) -> None:
+def test_what_a_balance_leaves_without_meaning_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        StepOptions(balance=True, **told)
+        StepOptions(balance=True, **options)
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "anytime"])
-def test_prices_and_reasons_are_told_of_a_balanced_step(strategy: str) -> None:
+def test_a_balanced_step_has_prices_and_reasons(strategy: str) -> None:
     options = StepOptions(balance=True, strategy=strategy, work_limit=3 if strategy == "anytime" else None)
     found = overview(mixed(), options)
     assert found.started == len(take_step(mixed(), options).schedule.started) > 0
@@ -278,10 +278,10 @@ def test_prices_and_reasons_are_told_of_a_balanced_step(strategy: str) -> None:
     assert found.bound >= found.worth * (1 - 1e-9)
 
 
-def test_a_balanced_step_looks_at_more_jobs_unless_told_otherwise() -> None:
+def test_a_balanced_step_looks_at_more_jobs_by_default() -> None:
     cluster = snapshot([{"name": "n1", "cores": 1}], [{"cores": 1}] * 450)
     windows = [
-        schedule(cluster, **told).window
-        for told in ({}, {"balance": True}, {"balance": True, "window": 30}, {"balance": False})
+        schedule(cluster, **options).window
+        for options in ({}, {"balance": True}, {"balance": True, "window": 30}, {"balance": False})
     ]
     assert windows == [100, 400, 30, 100]

@@ -23,7 +23,7 @@ NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snaps
 
 
 def running(*ends: float | None) -> list[dict[str, Any]]:
-    """Return one job on each of n1, n2, …, which holds all 8 cores and ends so many seconds from now."""
+    """Return one job on each of n1, n2, …, which holds all 8 cores and ends this many seconds from now."""
     return [
         {"id": f"R{place}", "nodes": {f"n{place}": {"cores": 8, "gres": {"gpu": 1}}}}
         | ({} if end is None else {"end_time": NOW + end})

@@ -172,14 +172,14 @@ def _case(seed: int, folder: Path) -> Outcome:
 
 def test_crashes_hangs_errors_and_memory_are_failures_of_their_case_only(tmp_path: Path) -> None:
     section = Section(name="mine", count=7, quick=7, run=_case, hangs_after_s=2.0)
-    told: list[int] = []
+    reported: list[int] = []
 
     def tell(tally: Tally, seed: int, outcome: Outcome) -> None:
         del tally, outcome
-        told.append(seed)
+        reported.append(seed)
 
     tally = attack(section, range(7), tmp_path, tell=tell)
-    assert told == list(range(7))
+    assert reported == list(range(7))
     found = {seed: outcome.failures[0].rule for seed, outcome in tally.failed}
     assert found == {1: "crash", 2: "hangs", 3: "section", 4: "section", 5: "rule"}
     assert "MemoryError" in dict(tally.failed)[4].failures[0].detail

@@ -46,7 +46,7 @@ def test_options_and_their_choices(command: str) -> None:
 def test_arguments() -> None:
     assert words("aucsched schema ") == {"snapshot", "workload", "schedule", "plan"}
     assert words("aucsched completion ") == {"bash", "zsh", "fish"}
-    # The shell completes file names itself when it is told so.
+    # The shell completes file names itself when it is asked to.
     assert answers("aucsched check ") == ["file,"]
     assert answers("aucsched check -o ex") == ["file,ex"]
 

@@ -66,7 +66,7 @@ def test_fairness_of_a_file_and_of_a_target_agree(capsys: pytest.CaptureFixture[
     assert len(found[0]["grants"]) < len(played(capsys)["grants"])
 
 
-def test_other_maui_parameters_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_other_maui_parameters_are_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "maui.cfg"
     path.write_text("SERVERHOST head\nDFSPOLICY NONE\n")
     assert run([*PLAY, "--fairness", str(path)]) == 0

@@ -139,13 +139,13 @@ def test_each_map_is_an_award_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> 
         (("--time-limit", "0.5"), ("anytime", None, 0.5)),
     ],
 )
-def test_the_engine_is_told_its_strategy_and_limits(
+def test_the_engine_gets_its_strategy_and_limits(
     run: Callable[..., Done], tmp_path: Path, options: tuple[str, ...], engine: tuple[Any, ...]
 ) -> None:
     done = run("negotiate", str(workload(tmp_path, SMALL)), "--format", "json", *options)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)["settings"]["batch"]["engine"]
-    assert (told["strategy"], told["work_limit"], told["time_limit_s"]) == engine
+    given = json.loads(done.stdout)["settings"]["batch"]["engine"]
+    assert (given["strategy"], given["work_limit"], given["time_limit_s"]) == engine
 
 
 def test_230_jobs_with_both_z_urgent_each_starts_at_once_and_nothing_is_lost() -> None:

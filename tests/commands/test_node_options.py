@@ -49,16 +49,16 @@ PLAYED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("told", "settings"), PLAYED, ids=[told for told, _ in PLAYED])
+@pytest.mark.parametrize(("options", "settings"), PLAYED, ids=[options for options, _ in PLAYED])
 def test_every_policy_plays_a_workload_with_its_options(
-    told: str,
+    options: str,
     settings: dict[str, Any],
     workload: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = tmp_path / "jobs.csv"
-    code = run(["simulate", str(workload), *told.split(), "--format", "json", "--jobs-out", str(rows)])
+    code = run(["simulate", str(workload), *options.split(), "--format", "json", "--jobs-out", str(rows)])
     said = capsys.readouterr()
     assert (code, said.err) == (0, "")
     document = json.loads(said.out)
@@ -127,9 +127,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("told", "message"), REFUSED, ids=[told for told, _ in REFUSED])
+@pytest.mark.parametrize(("options", "message"), REFUSED, ids=[options for options, _ in REFUSED])
 def test_what_would_be_ignored_or_means_nothing_is_refused(
-    told: str,
+    options: str,
     message: str,
     workload: Path,
     tmp_path: Path,
@@ -137,7 +137,7 @@ def test_what_would_be_ignored_or_means_nothing_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["simulate", str(workload), *told.split(), "--jobs-out", "jobs.csv", "-o", "result"]) == 2
+    assert run(["simulate", str(workload), *options.split(), "--jobs-out", "jobs.csv", "-o", "result"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1

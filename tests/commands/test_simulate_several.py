@@ -39,8 +39,8 @@ def test_each_run_is_the_policy_s_own(
     own: dict[str, list[str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told = [text for options in own.values() for text in options]
-    together = _document(capsys, workload, "--policy", ",".join(policies), *common, *told)
+    their_options = [text for options in own.values() for text in options]
+    together = _document(capsys, workload, "--policy", ",".join(policies), *common, *their_options)
     assert together["format"] == "aucsched-simulations/1"
     alone = [_document(capsys, workload, "--policy", name, *common, *own.get(name, [])) for name in policies]
     assert [_without_seconds(one) for one in together["runs"]] == [_without_seconds(one) for one in alone]

@@ -10,16 +10,18 @@ from click.testing import CliRunner
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("options", "said"),
     [
         (["--table", "A.2", "--nodes", "64"], "--nodes 64: workload II:"),
         (["--table", "A.5", "--nodes", "64"], "A.5 names its machine"),
         (["--table", "A.4", "--only", "1", "--only", "7"], "--only 7: table A.4 has 1, 2,"),
     ],
 )
-def test_what_cannot_run_is_refused_before_anything_does(told: list[str], said: str, tmp_path: Path) -> None:
+def test_what_cannot_run_is_refused_before_anything_does(
+    options: list[str], said: str, tmp_path: Path
+) -> None:
     results = tmp_path / "results"
-    done = CliRunner().invoke(thesis.main, [*told, "--results", str(results)])
+    done = CliRunner().invoke(thesis.main, [*options, "--results", str(results)])
     assert done.exit_code == 2
     assert said in done.stderr
     assert not results.exists()

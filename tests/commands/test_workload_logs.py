@@ -29,7 +29,7 @@ def made(folder: Path, command: str, text: str | bytes, *arguments: str) -> tupl
 
 
 def test_a_log_on_nodes(tmp_path: Path) -> None:
-    found, told = made(
+    found, notes = made(
         tmp_path, "from-swf", HEADER + ROWS, "--nodes", "4", "--cores", "4", "--gpus", "2", "--switch", "2"
     )
     assert found["nodes"] == [{"name": "n[1-4]", "cores": 4, "gres": {"gpu": 2}}]
@@ -41,9 +41,9 @@ def test_a_log_on_nodes(tmp_path: Path) -> None:
     # In the order of submission; job 2 is killed at its limit, 3 did not run, 4 is larger than the machine.
     assert jobs == [("2", 0, 60, 60, 2), ("1", 10, 50, 60, 4), ("5", 50, 5, 5, 16)]
     assert [one.get("user") for one in found["jobs"]] == ["8", "7", None]
-    assert "1 without a run time" in told
-    assert "1 larger than the machine" in told
-    assert "1 jobs ran beyond their requested time" in told
+    assert "1 without a run time" in notes
+    assert "1 larger than the machine" in notes
+    assert "1 jobs ran beyond their requested time" in notes
 
 
 def test_what_was_imported_plays(tmp_path: Path) -> None:
@@ -62,22 +62,22 @@ def test_columns_of_a_public_gpu_trace(tmp_path: Path) -> None:
         "c,u2,3,,,FAILED,2020-04-01 00:00:03,None,None,30.5,q\r\n"
         "d,u2,9,4,1,COMPLETED,2020-04-01 00:00:09,2020-04-01 00:00:05,2020-04-01 00:01:05,60,q\r\n"
     )
-    found, told = made(tmp_path, "from-csv", text, "--nodes", "4", "--cores", "32", "--gpus", "4")
+    found, notes = made(tmp_path, "from-csv", text, "--nodes", "4", "--cores", "32", "--gpus", "4")
     jobs = {one["id"]: one for one in found["jobs"]}
     assert list(jobs) == ["b", "a", "c"]
     assert (jobs["a"]["nodes"], jobs["a"]["cores"], jobs["a"]["gres_per_node"]) == (2, 64, {"gpu": 4})
     assert (jobs["c"]["nodes"], jobs["c"]["gres_per_node"], jobs["c"]["run_time_s"]) == (1, {"gpu": 3}, 30.5)
     assert jobs["c"]["time_limit_s"] == 31
     assert [one["arrival_s"] for one in found["jobs"]] == [0, 1, 3]
-    assert "1 jobs (first d) are larger than the machine: left out" in told
-    assert "3 jobs have no time limit" in told
+    assert "1 jobs (first d) are larger than the machine: left out" in notes
+    assert "3 jobs have no time limit" in notes
     assert "the column state is not read" in " ".join(found["notes"])
 
 
 def test_columns_by_name(tmp_path: Path) -> None:
     text = "who,when,from,to,wall\nx,5,10,25,1:00:00\ny,4,10,10,UNLIMITED\nz,3,1,2,UNLIMITED\n"
     columns = "user=who,time=when,start=from,end=to"
-    found, told = made(
+    found, notes = made(
         tmp_path,
         "from-csv",
         text,
@@ -92,7 +92,7 @@ def test_columns_by_name(tmp_path: Path) -> None:
     )
     jobs = [(one["user"], one["arrival_s"], one["run_time_s"], one["time_limit_s"]) for one in found["jobs"]]
     assert jobs == [("z", 0, 1, 1), ("x", 2, 15, 3600)]
-    assert "1 jobs (first 3) did not run: left out" in told
+    assert "1 jobs (first 3) did not run: left out" in notes
 
 
 def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
@@ -104,11 +104,11 @@ def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
         "12|bob|Unknown|0|60|1|1||CANCELLED by 5\n"
     )
     with_time = text.replace("Unknown", "2026-01-02T03:04:09")
-    found, told = made(tmp_path, "from-sacct", with_time, "--nodes", "4", "--cores", "8", "--gpus", "2")
+    found, notes = made(tmp_path, "from-sacct", with_time, "--nodes", "4", "--cores", "8", "--gpus", "2")
     jobs = [(one["id"], one["time_limit_s"], one["nodes"], one.get("gres_per_node")) for one in found["jobs"]]
     assert jobs == [("11_3", 30, 1, None), ("10", 7200, 2, {"gpu": 2})]
-    assert "1 rows are steps of jobs: left out" in told
-    assert "1 jobs (first 12) did not run: left out" in told
+    assert "1 rows are steps of jobs: left out" in notes
+    assert "1 jobs (first 12) did not run: left out" in notes
     (tmp_path / "bad.txt").write_text(text)
     message = refused("workload", "from-sacct", tmp_path / "bad.txt", "--nodes", "4", "--cores", "8")
     assert "line 5" in message
@@ -117,9 +117,9 @@ def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
 
 def test_names_that_come_twice_are_numbered(tmp_path: Path) -> None:
     text = "id,time,duration\na,1,5\na,0,5\n"
-    found, told = made(tmp_path, "from-csv", text, "--nodes", "1", "--cores", "1")
+    found, notes = made(tmp_path, "from-csv", text, "--nodes", "1", "--cores", "1")
     assert [one["id"] for one in found["jobs"]] == ["1", "2"]
-    assert "more than once" in told
+    assert "more than once" in notes
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,6 @@ def test_what_cannot_be_read_is_one_line(
 ) -> None:
     source, output = tmp_path / "jobs.txt", tmp_path / "w.json"
     source.write_text(text)
-    told = refused("workload", command, source, "--nodes", "2", "--cores", "2", *arguments, "-o", output)
-    assert message in told
+    notes = refused("workload", command, source, "--nodes", "2", "--cores", "2", *arguments, "-o", output)
+    assert message in notes
     assert not output.exists()

@@ -29,7 +29,7 @@ SNAPSHOT = Draft202012Validator(snapshot_schema())
 SCHEDULE = Draft202012Validator(schedule_schema())
 
 #: What only reading the whole file tells.
-UNTOLD = [
+NOT_IN_SCHEMA = [
     "stands at",
     "is running too",
     "[3, 1] is empty",
@@ -108,8 +108,8 @@ def test_what_reading_refuses_the_schema_refuses_where_it_can(spoil: Spoil, path
     spoil(document)
     if "finite" in message:
         return  # no JSON at all
-    told = not SNAPSHOT.is_valid(document)
-    assert told is not any(text in message for text in UNTOLD), path
+    is_refused = not SNAPSHOT.is_valid(document)
+    assert is_refused is not any(text in message for text in NOT_IN_SCHEMA), path
 
 
 REFUSED_BY_BOTH: list[Spoil] = [

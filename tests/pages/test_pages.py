@@ -62,7 +62,7 @@ def _sections(page: Path) -> list[dict[str, Any]]:
     return sections
 
 
-def test_a_page_names_nobody_else_and_is_told_to_ask_nobody(pages: dict[str, Path]) -> None:
+def test_a_page_names_no_other_host_and_its_policy_allows_none(pages: dict[str, Path]) -> None:
     for page in pages.values():
         text = page.read_text()
         assert "default-src 'none'" in text
@@ -193,8 +193,8 @@ def test_the_machine_says_who_starts_where(tmp_path: Path) -> None:
     assert len(said) == 8
     for award in result.started:
         for name, use in award.nodes.items():
-            (told,) = [text for text in said if text.startswith(f"{name}:")]
-            assert f"job {award.job} starts, {use.cores} core" in told
+            (hovered,) = [text for text in said if text.startswith(f"{name}:")]
+            assert f"job {award.job} starts, {use.cores} core" in hovered
     assert any(text.startswith("n7: 0 of 4 cores were free\njob old runs, 4 cores") for text in said)
 
 

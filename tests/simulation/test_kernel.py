@@ -26,15 +26,15 @@ def workload_of(*rows: tuple[int, int, int], processors: int = 4) -> Workload:
 
 
 class Toy:
-    """A policy that answers each step from a list, and keeps what it was told."""
+    """A policy that answers each step from a list, and keeps the events that it was given."""
 
     def __init__(self, *answers: Sequence[int]) -> None:
         self._answers = list(answers)
-        self.told: list[tuple[float, list[int], list[int]]] = []
+        self.events: list[tuple[float, list[int], list[int]]] = []
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Return the next answer, nothing after the last."""
-        self.told.append((now, list(ended), list(arrived)))
+        self.events.append((now, list(ended), list(arrived)))
         return self._answers.pop(0) if self._answers else ()
 
 
@@ -62,7 +62,7 @@ SIMULTANEOUS = workload_of((0, 10, 2), (0, 10, 2), (10, 5, 4), (10, 1, 1), (20, 
 def test_at_one_time_all_ends_then_all_arrivals_then_one_pass(simulate: object) -> None:
     toy = Toy([1, 0], [2], [], [3], [4])
     starts = simulate(SIMULTANEOUS, toy)  # type: ignore[operator]
-    assert toy.told == [
+    assert toy.events == [
         (0, [], [0, 1]),
         (10, [1, 0], [2, 3]),  # ends at one time come in the order in which the jobs were chosen
         (15, [2], []),
@@ -127,8 +127,8 @@ def test_a_stopped_job_waits_again_and_its_old_end_never_comes(simulate: object)
     starts = simulate(jobs, toy, None, stopped)  # type: ignore[operator]
     assert starts == [7, 2, NEVER]
     assert stopped == [StoppedRun(0, 0, 2)]
-    # Nothing is told at 10, where the stopped run would have ended.
-    assert toy.told == [(0, [], [0]), (2, [], [1]), (7, [1], []), (17, [0], []), (30, [], [2])]
+    # There is no event at 10, where the stopped run would have ended.
+    assert toy.events == [(0, [], [0]), (2, [], [1]), (7, [1], []), (17, [0], []), (30, [], [2])]
 
 
 def test_only_running_jobs_can_be_stopped() -> None:
@@ -146,7 +146,7 @@ def test_a_policy_is_asked_when_it_wanted_to_wake(simulate: object) -> None:
 
     toy = Waking([0], [], [1])
     assert simulate(workload_of((0, 10, 2), (1, 1, 2)), toy) == [0, 4]  # type: ignore[operator]
-    assert [now for now, _, _ in toy.told] == [0, 1, 4, 5, 10, 12]
+    assert [now for now, _, _ in toy.events] == [0, 1, 4, 5, 10, 12]
 
 
 def test_events_that_break_a_rule_are_refused() -> None:

@@ -25,14 +25,14 @@ def rigid(job: str, nodes: int, seconds: float, *, priority: int = 100, **member
 def malleable(
     job: str, least: int, most: int, seconds: float, *, priority: int = 100, **members: Any
 ) -> MapEntry:
-    """Return a malleable job that runs so many seconds on its fewest nodes."""
+    """Return a malleable job that runs this many seconds on its fewest nodes."""
     return entry_of(
         job, least, seconds, priority=priority, kind=JobKind.MALLEABLE, bounds=(least, most), **members
     )
 
 
 def moldable(job: str, least: int, most: int, seconds: float, *, priority: int = 100) -> MapEntry:
-    """Return a moldable job that runs so many seconds on its fewest nodes."""
+    """Return a moldable job that runs this many seconds on its fewest nodes."""
     return entry_of(job, least, seconds, priority=priority, kind=JobKind.MOLDABLE, bounds=(least, most))
 
 

@@ -23,7 +23,7 @@ pytest.importorskip("distributed")
 #: No warning goes by unseen in any process; Dask's own configuration stays out of the home directory.
 ENVIRONMENT = os.environ | {"PYTHONWARNINGS": "error"}
 
-#: Thousands of runs, each a future that the scheduler is told of before the first row.
+#: Thousands of runs, each a future that the scheduler gets before the first row.
 LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(100))))
 
 
@@ -107,7 +107,7 @@ def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
     assert lasting(there) == lasting(here)
 
     # Nobody is left at work, then the scheduler goes. A row proves that the sweep has connected; there are
-    # so many that it is never done before.
+    # enough runs that it is not done before.
     lost = tmp_path / "lost.csv"
     with started(cluster, source, lost, *LONG) as process:
         wait_for(1, process, lost)

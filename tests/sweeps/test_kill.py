@@ -26,8 +26,8 @@ from aucsched.sweeps.plan import Run, Subject
 from aucsched.sweeps.workers import TRIES, run_locally
 
 IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}
-#: What each of its runs is told: nothing, here.
-TOLD: list[Row] = [{} for _ in range(4)]
+#: The options of each of its runs: none, here.
+OPTIONS: list[Row] = [{} for _ in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -156,11 +156,11 @@ def row(number: int) -> Row:
 
 def test_two_sweeps_never_write_one_file(tmp_path: Path) -> None:
     with (
-        Journal(tmp_path / "j", IDENTITY, TOLD, {}),
+        Journal(tmp_path / "j", IDENTITY, OPTIONS, {}),
         pytest.raises(InputError, match="another sweep is writing it"),
     ):
-        Journal(tmp_path / "j", IDENTITY, TOLD, {})
-    Journal(tmp_path / "j", IDENTITY, TOLD, {}).__exit__(None, None, None)
+        Journal(tmp_path / "j", IDENTITY, OPTIONS, {})
+    Journal(tmp_path / "j", IDENTITY, OPTIONS, {}).__exit__(None, None, None)
 
 
 @settings(max_examples=60, deadline=None)
@@ -171,7 +171,7 @@ def test_a_journal_cut_anywhere_holds_every_row_before_the_cut(
     path = tmp_path_factory.getbasetemp() / "cut.journal"
     path.unlink(missing_ok=True)
     sizes = []
-    with Journal(path, IDENTITY, TOLD, {"python": "3"}) as journal:
+    with Journal(path, IDENTITY, OPTIONS, {"python": "3"}) as journal:
         sizes.append(path.stat().st_size)
         for number in range(4):
             journal.add(row(number))
@@ -179,7 +179,7 @@ def test_a_journal_cut_anywhere_holds_every_row_before_the_cut(
     whole = path.read_bytes()
     cut = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:cut])
-    with Journal(path, IDENTITY, TOLD, {"python": "3"}) as again:
+    with Journal(path, IDENTITY, OPTIONS, {"python": "3"}) as again:
         kept = max((place for place, size in enumerate(sizes) if size <= cut), default=0)
         assert sorted(again.rows) == list(range(kept))
         for number in range(kept, 4):
@@ -194,7 +194,7 @@ def test_a_damaged_journal_is_never_taken_for_a_whole_one(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged.journal"
     path.unlink(missing_ok=True)
-    with Journal(path, IDENTITY, TOLD, {}) as journal:
+    with Journal(path, IDENTITY, OPTIONS, {}) as journal:
         for number in range(3):
             journal.add(row(number))
     whole = bytearray(path.read_bytes())
@@ -202,7 +202,7 @@ def test_a_damaged_journal_is_never_taken_for_a_whole_one(
     whole[place] ^= 1 << data.draw(st.integers(0, 6))
     path.write_bytes(whole)
     with pytest.raises(InputError, match=r"is damaged|no journal of a sweep"):
-        Journal(path, IDENTITY, TOLD, {})
+        Journal(path, IDENTITY, OPTIONS, {})
 
 
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
     for content in (b"some notes\n", b"some notes", b'00000000 {"format":1}\n'):
         path.write_bytes(content)
         with pytest.raises(InputError, match="it is no journal of a sweep"):
-            Journal(path, IDENTITY, TOLD, {})
+            Journal(path, IDENTITY, OPTIONS, {})
         assert path.read_bytes() == content
 
 

@@ -1,4 +1,4 @@
-"""Options that only some of the swept policies read: those are told, the others run once."""
+"""Options that only some of the swept policies read: those get them, the others run once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _rows(found: aucsched.Sweep, *names: str) -> list[tuple[Any, ...]]:
     return list(zip(*(found.columns.get(name, [None] * len(found.rows)) for name in names), strict=True))
 
 
-def test_a_log_s_policies_are_told_what_they_read() -> None:
+def test_a_log_s_policies_get_what_they_read() -> None:
     found = aucsched.sweep(DAYS, policy=["easy", "slack"], slack=[0.5, 2.0], order=["fcfs", "sjf"])
     assert _rows(found, "policy", "order", "slack") == [
         ("easy", "fcfs", None),

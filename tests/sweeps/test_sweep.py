@@ -137,8 +137,8 @@ def test_a_balanced_mix_and_the_strategy_are_swept(tmp_path: Path) -> None:
     assert [(row["policy"], row["balance"]) for row in rows] == [
         (policy, balance) for policy in ("aucsched2", "aucsched3") for balance in ("on", "off")
     ]
-    told = ("--policy", "aucsched3", "--balance", "--strategy", "greedy", "--format", "json")
-    metrics = json.loads(aucsched("simulate", source, *told).stdout)["metrics"]
+    options = ("--policy", "aucsched3", "--balance", "--strategy", "greedy", "--format", "json")
+    metrics = json.loads(aucsched("simulate", source, *options).stdout)["metrics"]
     assert float(rows[2]["wait_mean_s"]) == metrics["wait_mean_s"] != float(rows[3]["wait_mean_s"])
 
 
@@ -153,8 +153,8 @@ def test_a_balance_is_swept_over_a_snapshot(tmp_path: Path) -> None:
 
 def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
-    told = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")
-    grid = (*told, "--window", "2,8", "--max-bids", "10,60", "--repeat", "2", "--workers", "2")
+    options = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")
+    grid = (*options, "--window", "2,8", "--max-bids", "10,60", "--repeat", "2", "--workers", "2")
     done = aucsched("sweep", source, *grid, "-o", out, "--plot", tmp_path / "w.png")
     assert (done.returncode, done.stderr) == (0, "")
     rows = rows_of(out)
@@ -164,7 +164,7 @@ def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
         ("1", "priority", "anytime")
     }
     point = ("--window", "8", "--max-bids", "10", "--seed", "1", "--format", "json")
-    metrics = json.loads(aucsched("simulate", source, *told, *point).stdout)["metrics"]
+    metrics = json.loads(aucsched("simulate", source, *options, *point).stdout)["metrics"]
     (row,) = (row for row in rows if (row["window"], row["max_bids"], row["seed"]) == ("8", "10", "1"))
     assert float(row["wait_mean_s"]) == metrics["wait_mean_s"] > 0
     assert float(row["level_mean"]) == metrics["level_mean"]
@@ -195,8 +195,8 @@ def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.Captu
 
 def test_every_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
-    told = ("--policy", "ipsched,aucsched1,aucsched2", "--work-limit", "1", "--workers", "1")
-    assert run(["sweep", str(source), *told, "-o", str(out)]) == 0
+    options = ("--policy", "ipsched,aucsched1,aucsched2", "--work-limit", "1", "--workers", "1")
+    assert run(["sweep", str(source), *options, "-o", str(out)]) == 0
     # IPSCHED makes no bids; where a few steps of search end each pass, the award found stands.
     assert [(row["policy"], row["status"], row["on_timeout"], row["max_bids"]) for row in rows_of(out)] == [
         ("ipsched", "done", "halve", ""),

@@ -39,18 +39,20 @@ def changes(cluster: Snapshot, **options: Any) -> tuple[Change, ...]:
     return smallest_changes(Room(cluster, awards, step.cluster.guards), job)
 
 
-def told(job: dict[str, Any], *before: dict[str, Any], **members: Any) -> list[tuple[tuple[str, ...], float]]:
+def tried(
+    job: dict[str, Any], *before: dict[str, Any], **members: Any
+) -> list[tuple[tuple[str, ...], float]]:
     found = changes(snapshot(NODES, [*before, job], **members))
     return [(change.words, round(change.given_up, 3)) for change in found]
 
 
 def test_fewer_nodes_cores_and_gpus_are_the_most_that_fit() -> None:
-    assert told({"nodes": 5, "cores_per_node": 5}) == [
+    assert tried({"nodes": 5, "cores_per_node": 5}) == [
         (("4 nodes instead of 5",), 0.2),
         (("2 cores a node instead of 5",), 0.6),
     ]
-    assert told({"cores": 40}) == [(("31 cores instead of 40",), 0.225)]
-    assert told({"nodes": 3, "cores_per_node": 1, "gres_per_node": {"gpu": 2}}) == [
+    assert tried({"cores": 40}) == [(("31 cores instead of 40",), 0.225)]
+    assert tried({"nodes": 3, "cores_per_node": 1, "gres_per_node": {"gpu": 2}}) == [
         (("1 gpu a node instead of 2",), 0.5),
         (("1 node instead of 3",), 0.667),
     ]
@@ -58,29 +60,32 @@ def test_fewer_nodes_cores_and_gpus_are_the_most_that_fit() -> None:
 
 def test_cores_stay_whole_tasks_and_keep_to_the_nodes() -> None:
     # 3 nodes of 8 free cores: 4 nodes would hold 8 + 8 + 8 + 4 in tasks of 2.
-    assert told({"nodes": 4, "cores": 32, "cores_per_task": 2}) == [
+    assert tried({"nodes": 4, "cores": 32, "cores_per_task": 2}) == [
         (("28 cores instead of 32",), 0.125),
         (("3 nodes instead of 4", "24 cores instead of 32"), 0.25),
     ]
-    assert told({"cores": 32, "min_cores_per_node": 8}) == [(("24 cores instead of 32",), 0.25)]
+    assert tried({"cores": 32, "min_cores_per_node": 8}) == [(("24 cores instead of 32",), 0.25)]
 
 
 def test_conditions_on_the_nodes_cost_nothing() -> None:
-    assert told({"nodes": 3, "cores_per_node": 4, "contiguous": True})[0] == (
+    assert tried({"nodes": 3, "cores_per_node": 4, "contiguous": True})[0] == (
         ("nodes that need not be consecutive",), 0.0,
     )  # fmt: skip
     topology = tree([f"n{place}" for place in range(1, 7)], 2)
-    found = told({"nodes": 4, "cores_per_node": 5, "max_switches": 1}, topology=topology)
+    found = tried({"nodes": 4, "cores_per_node": 5, "max_switches": 1}, topology=topology)
     assert found[0] == (("any leaf switches",), 0.0)
-    found = told({"nodes": 3, "cores_per_node": 5, "max_switches": 1}, topology=topology)
+    found = tried({"nodes": 3, "cores_per_node": 5, "max_switches": 1}, topology=topology)
     assert found[0] == (("up to 2 leaf switches instead of 1",), 0.0)
-    assert told({"cores": 4, "required_nodes": "n4"}) == [(("other nodes than those it names",), 0.0)]
-    assert told({"nodes": 2, "cores": 2, "exclusive": True})[0] == (("nodes shared with other jobs",), 0.0)
+    assert tried({"cores": 4, "required_nodes": "n4"}) == [(("other nodes than those it names",), 0.0)]
+    assert tried({"nodes": 2, "cores": 2, "exclusive": True})[0] == (
+        ("nodes shared with other jobs",),
+        0.0,
+    )
 
 
 def test_what_others_take_counts() -> None:
     before = {"nodes": 1, "cores_per_node": 8, "required_nodes": "n5", "priority": 5000}
-    assert told({"nodes": 3, "cores_per_node": 8}, before) == [
+    assert tried({"nodes": 3, "cores_per_node": 8}, before) == [
         (("2 nodes instead of 3",), 0.333),
         (("5 cores a node instead of 8",), 0.375),
     ]
@@ -89,7 +94,7 @@ def test_what_others_take_counts() -> None:
 def test_licences_and_memory() -> None:
     licenses = {"matlab": {"total": 4, "free": 3}}
     before = {"cores": 1, "licenses": {"matlab": 1}, "priority": 5000}
-    assert told({"cores": 1, "licenses": {"matlab": 4}}, before, licenses=licenses) == [
+    assert tried({"cores": 1, "licenses": {"matlab": 4}}, before, licenses=licenses) == [
         (("2 matlab licences instead of 4",), 0.5)
     ]
     nodes = [{"name": f"n{place}", "cores": 4, "memory_mib": 1000 * place} for place in range(1, 4)]
@@ -101,10 +106,10 @@ def test_licences_and_memory() -> None:
 
 
 def test_two_changes_only_where_no_single_one_is_enough() -> None:
-    found = told({"nodes": 3, "cores_per_node": 8, "gres_per_node": {"gpu": 2}, "contiguous": True})
+    found = tried({"nodes": 3, "cores_per_node": 8, "gres_per_node": {"gpu": 2}, "contiguous": True})
     assert all(len(words) == 1 for words, _ in found)
     # Four nodes with 5 cores, three with 6: either way 3 GPUs are free on them.
-    found = told({"nodes": 4, "cores_per_node": 6, "gres_total": {"gpu": 9}})
+    found = tried({"nodes": 4, "cores_per_node": 6, "gres_total": {"gpu": 9}})
     assert found[:2] == [
         (("5 cores a node instead of 6", "3 gpu in all instead of 9"), 0.722),
         (("3 nodes instead of 4", "3 gpu in all instead of 9"), 0.75),
@@ -118,8 +123,8 @@ def test_a_job_that_fits_needs_no_change() -> None:
 
 
 def test_nothing_starts_what_no_node_could_take() -> None:
-    assert told({"cores": 1, "excluded_nodes": "n[1-6]"}) == []
-    assert told({"cores": 1, "partition": "nowhere"}) == []
+    assert tried({"cores": 1, "excluded_nodes": "n[1-6]"}) == []
+    assert tried({"cores": 1, "partition": "nowhere"}) == []
 
 
 def test_a_shorter_time_limit_ends_before_what_is_reserved() -> None:
@@ -128,12 +133,12 @@ def test_a_shorter_time_limit_ends_before_what_is_reserved() -> None:
         "users": ["ann"],
     }  # fmt: skip
     job = {"nodes": 3, "cores_per_node": 8, "time_limit_s": 3600}
-    assert told(job, reservations=[entry]) == [(("a time limit of 30 min instead of 1 h",), 0.5)]
-    assert told({**job, "time_limit_s": None}, reservations=[entry]) == [
+    assert tried(job, reservations=[entry]) == [(("a time limit of 30 min instead of 1 h",), 0.5)]
+    assert tried({**job, "time_limit_s": None}, reservations=[entry]) == [
         (("a time limit of 30 min instead of none",), 1.0)
     ]
     partition = {"name": "debug", "nodes": "n[1-6]", "max_time_limit_s": 900}
-    assert told({**job, "partition": "debug"}, partitions=[partition]) == [
+    assert tried({**job, "partition": "debug"}, partitions=[partition]) == [
         (("a time limit of 15 min instead of 1 h",), 0.75)
     ]
 

@@ -35,7 +35,7 @@ RUNNING = [
 ]
 
 
-def told(cluster: Snapshot, job: str, **options: Any) -> Explanation:
+def explained(cluster: Snapshot, job: str, **options: Any) -> Explanation:
     return explain(cluster, job, StepOptions(**options))
 
 
@@ -52,7 +52,7 @@ def crowded() -> Snapshot:
 
 
 def test_a_job_that_starts_tells_which_bid_won() -> None:
-    found = told(crowded(), "J1")
+    found = explained(crowded(), "J1")
     assert found.award is not None
     assert found.refusal is None
     assert (found.place, found.queued) == (1, 2)
@@ -61,7 +61,7 @@ def test_a_job_that_starts_tells_which_bid_won() -> None:
 
 
 def test_a_job_that_is_outbid_tells_by_whom_on_which_nodes() -> None:
-    found = told(crowded(), "J2")
+    found = explained(crowded(), "J2")
     assert found.refusal is not None
     assert found.refusal.reason is Reason.OUTBID
     assert [bid.nodes for bid in found.bids] == [("n1", "n2")]
@@ -75,7 +75,7 @@ def test_the_nodes_are_sorted_out_with_those_who_hold_them() -> None:
         {"cores": 20, "nodes": 2, "excluded_nodes": "n5", "priority": 1},
         {"nodes": 1, "cores_per_node": 8, "required_nodes": "n1"},
     ]
-    found = told(snapshot(NODES, jobs, running=RUNNING), "J1")
+    found = explained(snapshot(NODES, jobs, running=RUNNING), "J1")
     assert groups(found) == {
         "free for it": (("n2", "n6"), ()),
         "taken by jobs that start now": (("n1",), ("J2",)),
@@ -88,7 +88,7 @@ def test_the_nodes_are_sorted_out_with_those_who_hold_them() -> None:
 def test_busy_and_reserved_nodes_name_their_holders() -> None:
     entry = {"name": "weekly", "nodes": "n2", "start": NOW, "end": NOW + 900, "users": ["ann"]}
     jobs = [{"cores_per_node": 4, "nodes": 3, "excluded_nodes": "n5"}]
-    found = told(snapshot(NODES, jobs, running=RUNNING, reservations=[entry]), "J1")
+    found = explained(snapshot(NODES, jobs, running=RUNNING, reservations=[entry]), "J1")
     assert groups(found)["too little is free"] == (("n6",), ("R2",))
     assert groups(found)["reserved"] == (("n2",), ("weekly",))
 
@@ -99,7 +99,7 @@ def test_only_the_jobs_on_the_short_nodes_hold_them() -> None:
         {"cores": 2, "required_nodes": "n2"},
         {"nodes": 2, "cores_per_node": 5, "required_nodes": "n[1-2]"},
     ]
-    found = told(snapshot(NODES, jobs), "J3")
+    found = explained(snapshot(NODES, jobs), "J3")
     assert [(lack.nodes, lack.held_by) for lack in found.bids[0].lacks] == [(("n1",), ("J1",))]
 
 
@@ -107,13 +107,13 @@ def test_a_reservation_of_the_jobs_own_user_is_no_hindrance() -> None:
     entry = {"name": "weekly", "nodes": "n2", "start": NOW, "end": NOW + 900, "users": ["ann"]}
     jobs = [{"cores_per_node": 4, "nodes": 9, "user": user} for user in ("ann", "bob")]
     cluster = snapshot(NODES, jobs, reservations=[entry])
-    assert "reserved" not in groups(told(cluster, "J1"))
-    assert "n2" in groups(told(cluster, "J1"))["free for it"][0]
-    assert groups(told(cluster, "J2"))["reserved"] == (("n2",), ("weekly",))
+    assert "reserved" not in groups(explained(cluster, "J1"))
+    assert "n2" in groups(explained(cluster, "J1"))["free for it"][0]
+    assert groups(explained(cluster, "J2"))["reserved"] == (("n2",), ("weekly",))
 
 
 def test_when_it_could_start_at_the_latest_alone_and_after_the_award() -> None:
-    found = told(crowded(), "J2")
+    found = explained(crowded(), "J2")
     assert found.alone is not None
     assert (found.alone.time, found.alone.at_once) == (NOW, True)
     # R1's node is freed after 600 s, but n2 by the awarded job after 300 s.
@@ -129,8 +129,8 @@ def test_a_reservation_for_a_blocked_job_is_in_the_way() -> None:
     ]
     running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": NOW + 100}]
     cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
-    assert told(cluster, "J2").award is not None
-    found = told(cluster, "J2", reserve=1)
+    assert explained(cluster, "J2").award is not None
+    found = explained(cluster, "J2", reserve=1)
     assert found.refusal is not None
     assert found.refusal.reason is Reason.RESERVATION
     assert groups(found)["kept for jobs that --reserve names"] == (("n2", "n3", "n4"), ("J1",))
@@ -138,10 +138,10 @@ def test_a_reservation_for_a_blocked_job_is_in_the_way() -> None:
     assert [change.words for change in found.changes][1:] == [
         ("a time limit of 1 min 40 s instead of 10 min",)
     ]
-    head = told(cluster, "J1", reserve=1)
+    head = explained(cluster, "J1", reserve=1)
     assert head.reserved is not None
     assert (head.reserved.time, head.reserved.nodes) == (NOW + 100, ("n1", "n2", "n3", "n4"))
-    assert told(cluster, "J1").reserved is None
+    assert explained(cluster, "J1").reserved is None
 
 
 def test_a_bid_that_would_delay_a_reservation_says_so() -> None:
@@ -151,7 +151,7 @@ def test_a_bid_that_would_delay_a_reservation_says_so() -> None:
     ]
     running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": NOW + 100}]
     cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
-    found = told(cluster, "J3", reserve=1)
+    found = explained(cluster, "J3", reserve=1)
     assert [(lack.what, lack.nodes, lack.held_by) for bid in found.bids for lack in bid.lacks] == [
         ("room beside the reservation", ("n2",), ("J1",))
     ]
@@ -160,7 +160,7 @@ def test_a_bid_that_would_delay_a_reservation_says_so() -> None:
 def test_licences_are_a_lack_without_nodes() -> None:
     jobs = [{"cores": 1, "licenses": {"matlab": 2}}, {"cores": 1, "licenses": {"matlab": 1}}]
     cluster = snapshot(NODES, jobs, licenses={"matlab": {"total": 2, "free": 2}})
-    found = told(cluster, "J2")
+    found = explained(cluster, "J2")
     assert [(lack.what, lack.nodes, lack.held_by) for lack in found.bids[0].lacks] == [
         ("matlab licences", (), ("J1",))
     ]
@@ -179,7 +179,7 @@ def test_licences_are_a_lack_without_nodes() -> None:
 )
 def test_jobs_that_make_no_bid_have_a_clear_statement(job: dict[str, Any], reason: str, words: str) -> None:
     cluster = snapshot(NODES, [{"id": "first", "cores": 1, "priority": 2000}, {"id": "it", **job}])
-    found = told(cluster, "it", window=1 if reason == "window" else 100)
+    found = explained(cluster, "it", window=1 if reason == "window" else 100)
     assert found.refusal is not None
     assert found.refusal.reason.value == reason
     assert words in found.refusal.detail
@@ -192,7 +192,7 @@ def test_an_explanation_agrees_with_the_schedule(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
     result = schedule(cluster, model=model, work_limit=50)
     for job in cluster.jobs[:5]:
-        found = told(cluster, job.id, model=model, work_limit=50)
+        found = explained(cluster, job.id, model=model, work_limit=50)
         started = {award.job: award for award in result.started}
         assert (found.award is None) is (job.id not in started)
         assert (found.award is None) is (found.refusal is not None)
@@ -229,7 +229,7 @@ def test_durations_are_short() -> None:
 
 def test_a_job_that_is_none_is_refused() -> None:
     with pytest.raises(InputError, match="'J9' is no pending job"):
-        told(crowded(), "J9")
+        explained(crowded(), "J9")
     assert refused("explain", EXAMPLE, "999").endswith(
         "full.json: jobs: '999' is no pending job of this snapshot"
     )

@@ -38,7 +38,7 @@ def market(cluster: Snapshot, **options: Any) -> Market:
     return found
 
 
-def told(cluster: Snapshot, job: str, **options: Any) -> Explanation:
+def explained(cluster: Snapshot, job: str, **options: Any) -> Explanation:
     return explain(cluster, job, StepOptions(**{"work_limit": 20, **options}))
 
 
@@ -48,7 +48,7 @@ def one_node(*jobs: dict[str, Any], **node: Any) -> Snapshot:
 
 def test_two_jobs_for_one_node_bid_it_up_to_the_losers_priority() -> None:
     cluster = one_node({"cores": 4, "priority": 10}, {"cores": 4, "priority": 8})
-    won, lost = told(cluster, "J1").quote, told(cluster, "J2").quote
+    won, lost = explained(cluster, "J1").quote, explained(cluster, "J2").quote
     assert won is not None
     assert lost is not None
     assert 8 <= won.price <= 10
@@ -86,8 +86,8 @@ def test_room_beside_a_reservation_has_a_price_for_jobs_that_outlast_its_start()
     ((guard, amounts),) = market(cluster, reserve=1).prices.of_rooms
     assert guard.job.id == "J1"
     assert amounts[CORES].tolist() == [0.0, pytest.approx(998, abs=3), 0.0, 0.0]
-    assert told(cluster, "J3", reserve=1).quote.price == pytest.approx(998, abs=3)  # type: ignore[union-attr]
-    short = told(cluster, "J4", reserve=1).quote
+    assert explained(cluster, "J3", reserve=1).quote.price == pytest.approx(998, abs=3)  # type: ignore[union-attr]
+    short = explained(cluster, "J4", reserve=1).quote
     assert short is not None
     assert short.price == 0
 
@@ -208,24 +208,24 @@ def test_the_document_lets_every_price_be_recomputed() -> None:
 
 def test_a_job_beyond_the_window_is_priced_by_bids_of_its_own() -> None:
     cluster = one_node({"cores": 4}, {"cores": 4, "priority": 900}, {"cores": 3, "priority": 1})
-    found = told(cluster, "J3", window=2)
+    found = explained(cluster, "J3", window=2)
     assert found.bids == ()
     assert found.quote is not None
-    assert found.quote.price == pytest.approx(told(cluster, "J2", window=2).quote.price * 3 / 4)  # type: ignore[union-attr]
+    assert found.quote.price == pytest.approx(explained(cluster, "J2", window=2).quote.price * 3 / 4)  # type: ignore[union-attr]
 
 
 def test_jobs_that_no_change_concerns_have_neither_price_nor_change() -> None:
     cluster = one_node({"cores": 4}, {"cores": 1, "hold": "user"}, {"cores": 1, "unsupported": ["x"]})
     for job in ("J2", "J3"):
-        found = told(cluster, job)
+        found = explained(cluster, job)
         assert (found.quote, found.changes) == (None, None)
-    assert told(cluster, "J1").changes is None
+    assert explained(cluster, "J1").changes is None
 
 
 def test_a_queue_without_jobs_has_no_prices() -> None:
     empty = overview(one_node(), StepOptions())
     assert (empty.groups, empty.unwanted, empty.jobs, empty.worth) == ((), ("n1",), (), 0.0)
-    held = told(one_node({"cores": 1, "hold": "user"}), "J1").to_dict()
+    held = explained(one_node({"cores": 1, "hold": "user"}), "J1").to_dict()
     assert held["award"] == {"worth": None, "bound": None}
     json.dumps(empty.to_dict())
 

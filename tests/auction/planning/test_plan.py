@@ -29,7 +29,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "emulated-1408-full
 
 
 def held(job: str, end: float | None, **nodes: int) -> dict[str, Any]:
-    """Return a running job that holds so many cores of nodes, and ends so many seconds from now."""
+    """Return a running job that holds this many cores of nodes, and ends this many seconds from now."""
     use = {"id": job, "nodes": {name: {"cores": cores} for name, cores in nodes.items()}}
     return use if end is None else use | {"end_time": NOW + end}
 

@@ -184,10 +184,10 @@ def test_every_job_is_played_that_the_plain_auction_plays(
 ) -> None:
     nodes = tuple(node(place, cores, gpus) for place, (cores, gpus) in enumerate(sizes))
     made = workload(requests, nodes)
-    told = NodeOptions(policy=policy, reserve=reserve, window=window, strategy="greedy")
-    balanced = play(made, replace(told, balance=True))
+    options = NodeOptions(policy=policy, reserve=reserve, window=window, strategy="greedy")
+    balanced = play(made, replace(options, balance=True))
     for reserved in {0, reserve}:
-        plain = play(made, replace(told, reserve=reserved))
+        plain = play(made, replace(options, reserve=reserved))
         assert balanced.record.never.keys() == plain.record.never.keys()
         assert len(plain.played) + len(plain.record.never) == len(requests)
     assert len(balanced.played) + len(balanced.record.never) == len(requests)
@@ -212,8 +212,8 @@ def test_jobs_behind_those_that_bid_in_vain_bid_too(longest_s: int) -> None:
 
 def test_the_command_balances(tmp_path: Path) -> None:
     made = tmp_path / "mix.json"
-    told = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.2", "--max-cores", "24", "--seed", "1")
-    assert aucsched("workload", *told, "-o", made).returncode == 0
+    arguments = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.2", "--max-cores", "24", "--seed", "1")
+    assert aucsched("workload", *arguments, "-o", made).returncode == 0
     ran = aucsched("simulate", made, "--policy", "aucsched3", "--balance", "--format", "json")
     assert json.loads(ran.stdout)["balance"] is True
     quick = aucsched("simulate", made, "--policy", "aucsched1", "--strategy", "greedy", "--format", "json")

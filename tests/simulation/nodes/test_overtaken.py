@@ -50,8 +50,8 @@ def test_with_one_it_starts_when_what_ran_before_it_ends(
 def test_as_a_user_sees_it(tmp_path: Path) -> None:
     for reserve, wait in (("0", "1299"), ("1", "99")):
         rows = tmp_path / f"{reserve}.csv"
-        told = ("--policy", "aucsched3", "--objective", "priority", "--reserve", reserve)
-        done = aucsched("simulate", FILE, *told, "--jobs-out", rows, "-o", tmp_path / "text")
+        options = ("--policy", "aucsched3", "--objective", "priority", "--reserve", reserve)
+        done = aucsched("simulate", FILE, *options, "--jobs-out", rows, "-o", tmp_path / "text")
         assert (done.returncode, done.stderr) == (0, "")
         with rows.open() as file:
             waits = {row["id"]: row["wait_s"] for row in csv.DictReader(file)}

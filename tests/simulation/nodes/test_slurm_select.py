@@ -106,7 +106,7 @@ def test_jobs_go_where_real_slurm_put_them() -> None:
 
 
 def spot_in(machine: Machine, free: Sequence[int], request: Request) -> dict[int, int] | None:
-    """Return where a job is put while so many cores are free on each node."""
+    """Return where a job is put while this many cores are free on each node."""
     machine.running.clear()
     machine.columns.free.cores[:] = free
     return taken(machine, request)

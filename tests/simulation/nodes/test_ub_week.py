@@ -42,8 +42,8 @@ def test_every_job_and_every_metric_is_in_the_report(tmp_path: Path) -> None:
     (site / "topology.conf").write_text(TOPOLOGY)
     (site / "workload_week.events.gz").write_bytes(gzip.compress(EVENTS.encode()))
     report.write_text("before\n\n<!-- ub: begin -->\nold\n<!-- ub: end -->\n\nafter\n")
-    told = (site, "--workers", "1", "--results", tmp_path / "results", "--report", report)
-    done = run(*told)
+    arguments = (site, "--workers", "1", "--results", tmp_path / "results", "--report", report)
+    done = run(*arguments)
     assert done.returncode == 0, done.stderr
     text = report.read_text()
     assert text.startswith("before\n\n<!-- ub: begin -->\n\n# UB-HPC week\n")
@@ -67,7 +67,7 @@ def test_every_job_and_every_metric_is_in_the_report(tmp_path: Path) -> None:
             shares = [f"{name} {level}" for level in value] if isinstance(value, dict) else [name]
             assert all(f"| `{share}` | " in text for share in shares)
     # A second command finds its runs done and writes the same.
-    again = run(*told)
+    again = run(*arguments)
     assert (again.returncode, again.stderr) == (0, "")
     assert report.read_text() == text
 

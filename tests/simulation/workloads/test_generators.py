@@ -50,7 +50,7 @@ def table(name: str, row: str, *, seed: int = 1, ranges: bool = False, drop: boo
 
 
 def kind_of(job: ArrivingJob) -> str:
-    """Return the kind as table 7.3 defines it, told from the request alone."""
+    """Return the kind as table 7.3 defines it, from the request alone."""
     request = job.job.request
     assert request.cores is not None
     if request.nodes is None:

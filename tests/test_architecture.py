@@ -1,4 +1,4 @@
-"""The house: one package made of rooms, its public names, what an import costs."""
+"""The architecture: one package made of rooms, its public names, what an import costs."""
 
 from __future__ import annotations
 
