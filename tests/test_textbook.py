@@ -1,7 +1,7 @@
-"""Chapter 3's examples under every policy and order, worked by hand, and what no order of input may change.
+"""Examples of Nagendra (2016, 3.1.2) under every policy and order, worked by hand, and what no order changes.
 
-The figures are absent from the Chapter's text: the jobs are ours, the situations are those it describes. What
-each policy does beyond them stands with its other tests.
+The section has no examples in figures: the jobs are ours, the situations are those it describes. Each policy's
+further rules are tested elsewhere.
 """
 
 from __future__ import annotations
