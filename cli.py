@@ -30,7 +30,7 @@ COMMANDS = {
     "compare": (
         "commands.compare",
         "compare",
-        "Set the auction beside first-fit by priority and Slurm's own plan.",
+        "Compare the auction with first-fit by priority and Slurm's own plan.",
     ),
     "plan": (
         "commands.plan",
@@ -40,22 +40,22 @@ COMMANDS = {
     "evolve": (
         "commands.evolve",
         "evolve",
-        "Serve running jobs' requests for more beside a snapshot's queue.",
+        "Serve running jobs' requests for more resources beside a snapshot's queue.",
     ),
     "negotiate": (
         "commands.negotiate",
         "negotiate",
-        "Run the batch scheduler and the runtime scheduler against each other.",
+        "Let the batch scheduler and the runtime scheduler negotiate.",
     ),
     "ibsched": (
         "commands.parties",
         "ibsched",
-        "Be the batch scheduler of a negotiation with an irtsched process.",
+        "Run the batch scheduler of a negotiation with an irtsched process.",
     ),
     "irtsched": (
         "commands.parties",
         "irtsched",
-        "Be the runtime scheduler of a negotiation with an ibsched process.",
+        "Run the runtime scheduler of a negotiation with an ibsched process.",
     ),
     "dynsched": (
         "commands.dynsched",
@@ -88,14 +88,14 @@ COMMANDS = {
     "sweep": (
         "sweeps.command",
         "sweep",
-        "Run every combination of options, in parallel; goes on where stopped.",
+        "Run every combination of options in parallel; can be resumed.",
     ),
     "winners": (
         "commands.winners",
         "winners",
-        "Say which bids of a file win, how far that is proved, and what items cost.",
+        "Determine the winning bids of a file, with a bound and prices of items.",
     ),
-    "workload": ("commands.workload", "workload", "Look at a log; make the papers' workloads."),
+    "workload": ("commands.workload", "workload", "Describe logs; make and import workloads."),
 }
 
 
@@ -127,7 +127,7 @@ class LazyGroup(Group):
 @click.option(
     "--config",
     type=click.Path(allow_dash=True),
-    help="TOML file of options, a table for each command: [schedule] window = 50.",
+    help="TOML file of options, with a table for each command: [schedule] window = 50.",
 )
 @click.pass_context
 def cli(context: click.Context, config: str | None) -> None:

@@ -116,7 +116,7 @@ class StepOptions:
         has_bids = self.auction.has_bids
         if self.strategy == "greedy" and (not has_bids or self.weights == "paper"):
             what = "it has lexicographic weights only" if has_bids else f"{self.model} places without bids"
-            raise OptionError(f"strategy: greedy is not to be had here: {what}")
+            raise OptionError(f"strategy: greedy is not available here: {what}")
         if self.is_greedy and self.work_limit is not None:
             raise OptionError("work_limit: strategy greedy reaches no limit")
         if self.strategy == "anytime" and not self._has_anytime:

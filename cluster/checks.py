@@ -66,4 +66,4 @@ def _short(text: str) -> str:
 def known(name: str, names: Collection[str], what: str, path: str) -> None:
     """Raise InputError unless ``name`` is one of ``names``; ``what`` says what it should have been."""
     if name not in names:
-        raise InputError(f"{name!r} is no {what} of this snapshot", path=path)
+        raise InputError(f"{name!r} is not a {what} of this snapshot", path=path)

@@ -33,10 +33,10 @@ class Outage:
         if len(set(self.nodes)) < len(self.nodes):
             raise InputError("a node is named twice", path="nodes")
         if not 0 <= self.down_s <= LARGEST_COUNT:
-            message = f"{self.down_s:g} is no time from 0 to {LARGEST_COUNT} s"
+            message = f"{self.down_s:g} is not a time from 0 to {LARGEST_COUNT} s"
             raise InputError(message, path="down_s")
         if self.up_s is not None and not self.down_s < self.up_s <= LARGEST_COUNT:
-            message = f"{self.up_s:g} is no time after down_s {self.down_s:g}, up to {LARGEST_COUNT} s"
+            message = f"{self.up_s:g} is not a time after down_s {self.down_s:g}, up to {LARGEST_COUNT} s"
             raise InputError(message, path="up_s")
 
 
@@ -56,7 +56,7 @@ def outages_by_node(
     for index, outage in enumerate(outages):
         for name in outage.nodes:
             if not takes_jobs.get(name, False):
-                why = "takes no jobs anyway" if name in takes_jobs else "is no node of the workload"
+                why = "takes no jobs anyway" if name in takes_jobs else "is not a node of the workload"
                 raise InputError(f"{name!r} {why}", path=f"failures[{index}].nodes")
             up = inf if outage.up_s is None else outage.up_s
             found.setdefault(name, []).append((outage.down_s, up, index))

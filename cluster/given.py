@@ -52,7 +52,7 @@ def counted(values: Mapping[str, Any], path: str) -> Mapping[str, Any]:
         InputError: it is no mapping.
     """
     if not isinstance(values, Mapping):
-        raise InputError(f"{values!r} is no mapping of names to counts", path=path)
+        raise InputError(f"{values!r} is not a mapping of names to counts", path=path)
     if all(type(value) is int for value in values.values()):
         return values
     return {name: whole(value) for name, value in values.items()}
@@ -73,7 +73,7 @@ def several(value: Names | None, path: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        raise InputError(f"{value!r} is no list of names", path=path)
+        raise InputError(f"{value!r} is not a list of names", path=path)
     return tuple(value)
 
 
@@ -102,5 +102,5 @@ def settle_rows(target: object, *names: str) -> None:
         if type(value) is tuple or value is None:
             continue
         if not isinstance(value, Collection) or isinstance(value, (str, Mapping)):
-            raise InputError(f"{value!r} is no list", path=name)
+            raise InputError(f"{value!r} is not a list", path=name)
         object.__setattr__(target, name, tuple(value))

@@ -80,7 +80,7 @@ def as_span(value: Any, path: str) -> Span:
 
 def _spans(values: Any, path: str) -> Mapping[str, Span]:
     if not isinstance(values, Mapping):
-        raise InputError(f"{values!r} is no mapping of names to counts", path=path)
+        raise InputError(f"{values!r} is not a mapping of names to counts", path=path)
     if all(type(value) is Span for value in values.values()):
         return values
     return {name: as_span(value, f"{path}.{name}") for name, value in values.items()}
@@ -215,7 +215,7 @@ class Request:
     def _check_cores_against_nodes(self, cores: int, cores_per_node: int) -> None:
         count, rest = divmod(cores, cores_per_node)
         if rest:
-            raise InputError(f"{cores} is no multiple of cores_per_node {cores_per_node}", path="cores")
+            raise InputError(f"{cores} is not a multiple of cores_per_node {cores_per_node}", path="cores")
         if self.nodes is not None and not self.nodes.minimum <= count <= self.nodes.maximum:
             raise InputError(f"{cores} is not nodes × cores_per_node {cores_per_node}", path="cores")
 
@@ -237,7 +237,7 @@ class Request:
         for name in ("cores", "cores_per_node"):
             value = getattr(self, name)
             if value is not None and value % step:
-                raise InputError(f"{value} is no multiple of cores_per_task {step}", path=name)
+                raise InputError(f"{value} is not a multiple of cores_per_task {step}", path=name)
         if self.cores_per_node is not None and self.min_cores_per_node > self.cores_per_node:
             value = self.min_cores_per_node
             raise InputError(

@@ -52,10 +52,10 @@ class ArrivingJob:
 
     def __post_init__(self) -> None:
         if not 0 <= self.arrival_s <= LARGEST_COUNT:
-            message = f"{self.arrival_s:g} is no time from 0 to {LARGEST_COUNT} s"
+            message = f"{self.arrival_s:g} is not a time from 0 to {LARGEST_COUNT} s"
             raise InputError(message, path="arrival_s")
         if not SHORTEST_RUN_S <= self.run_time_s <= LARGEST_COUNT:
-            message = f"{self.run_time_s:g} is no time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s"
+            message = f"{self.run_time_s:g} is not a time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s"
             raise InputError(message, path="run_time_s")
         factor = self.gres_run_time_factor
         if factor is not None and not (isfinite(factor) and factor > 0):

@@ -42,7 +42,7 @@ def auction_options(command: _Decorated) -> _Decorated:
 
 
 top_option = click.option(
-    "--top", type=click.IntRange(1), help="Rows of each table at most; the others are counted."
+    "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
 )
 
 

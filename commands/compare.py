@@ -34,7 +34,7 @@ def compare(
     top: int | None,
     **options: Any,
 ) -> None:
-    """Run the auction over SNAPSHOT; set its award beside first-fit by priority and Slurm's own plan.
+    """Run the auction over SNAPSHOT and compare its award with first-fit by priority and Slurm's own plan.
 
     Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
     expected_start_time, which aucsched snapshot slurm keeps.

@@ -46,7 +46,7 @@ def _defaults(
         if command is None:
             raise InputError(f"no command{suggestion(name, group.list_commands(context))}", path=path)
         if not isinstance(table, dict):
-            raise InputError(f"{table!r} is no table of options", path=path)
+            raise InputError(f"{table!r} is not a table of options", path=path)
         if isinstance(command, click.Group):
             found[name] = _defaults(command, context, table, f"{path}.")
         else:
@@ -64,7 +64,7 @@ def _option(command: click.Command, key: str, value: Any, where: str) -> tuple[s
         known = (name.removeprefix("--") for name in names)
         raise InputError(f"no option{suggestion(key, known)}", path=f"{where}.{key}")
     if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
-        raise InputError(f"{value!r} is no value of {flag}", path=f"{where}.{key}")
+        raise InputError(f"{value!r} is not a value of {flag}", path=f"{where}.{key}")
     if isinstance(value, list):
         return found.name, value if found.multiple else ",".join(map(str, value))
     if found.is_flag and not isinstance(value, bool):

@@ -15,7 +15,12 @@ from .parties import journal_in, link_of, link_options, secret_in, tell
 @click.command(short_help="Answer running applications that ask for more cores.")
 @snapshot_argument
 @click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
-@click.option("--fairness-decay", type=click.FloatRange(0, 1), metavar="SHARE", help="With target.")
+@click.option(
+    "--fairness-decay",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With target: share of a user's delay kept for the next interval.",
+)
 @click.option("--reservation-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
 @click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
 @link_options

@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 @click.option(
     "--requests",
     type=click.Path(allow_dash=True),
-    help="File of what running jobs ask for and give back (aucsched-requests/1); default: nothing.",
+    help="File of the running jobs' requests and releases (aucsched-requests/1); default: none.",
 )
 @click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
 @click.option(
     "--fairness-decay",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="With target: what an interval leaves to the next of a user's delay; default 0.",
+    help="With target: share of a user's delay kept for the next interval; default 0.",
 )
-@click.option("--accounts", type=OUTPUT, help="Delays so far: read, and written again; none yet: begun.")
+@click.option(
+    "--accounts",
+    type=OUTPUT,
+    help="File of the delays so far: read and updated; created where it does not exist.",
+)
 @click.option(
     "--serve-by",
     type=click.Choice(["iteration", "auction"]),
@@ -38,7 +42,9 @@ if TYPE_CHECKING:
     help="The extended Maui iteration, or one auction of requests and queue, from idle nodes.",
 )
 @click.option(
-    "--reservation-depth", type=click.IntRange(0, 10**6), help="Of the queue; default 5, an auction 1."
+    "--reservation-depth",
+    type=click.IntRange(0, 10**6),
+    help="Number of waiting jobs with a reservation; default 5, an auction 1.",
 )
 @click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
 @click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")

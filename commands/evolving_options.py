@@ -29,26 +29,26 @@ _LISTED, _LONGEST = 8, 40
 _SECONDS = click.FloatRange(0, 10**9)
 
 FAIRNESS_HELP = (
-    "How long requests may put off queued jobs: none (default), target:SECONDS for every user in an hour, or "
-    "a FILE (.toml, else Maui's syntax)."
+    "How long requests may delay queued jobs: none (default: no limit), target:SECONDS for every user in an "
+    "hour, or a FILE (.toml, else Maui's syntax)."
 )
 _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "requests": click.option(
         "--requests",
         type=click.Choice(["serve", "refuse"]),
-        help="Of evolving jobs for more cores: serve them (default), or refuse all.",
+        help="Requests of evolving jobs for more cores: serve them (default), or refuse all.",
     ),
     "keep_requests": click.option(
         "--keep-requests/--no-keep-requests",
         default=None,
-        help="A request that is not granted stands until its job's last ask; default: in an auction only.",
+        help="Keep a refused request until its job's last request time; default: in an auction only.",
     ),
     "fairness": click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP),
     "fairness_decay": click.option(
         "--fairness-decay",
         type=click.FloatRange(0, 1),
         metavar="SHARE",
-        help="With target: what an interval leaves to the next of a user's delay (DFSDecay); default 0.",
+        help="With target: share of a user's delay kept for the next interval (DFSDecay); default 0.",
     ),
     "serve_by": click.option(
         "--serve-by",
@@ -60,24 +60,24 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--dynamic-partition",
         type=click.IntRange(1, 10**7),
         metavar="CORES",
-        help="Of --serve-by partition; default 8.",
+        help="Size of the partition of --serve-by partition; default 8.",
     ),
     "det": click.option(
         "--det",
         type=click.Choice(["table", "remaining"]),
-        help="Run time after a grant: the table's (default), or what is left at the new speed.",
+        help="Run time after a grant: the table's (default), or the remaining work at the new speed.",
     ),
     "job_overhead_s": click.option(
         "--job-overhead",
         "job_overhead_s",
         type=_SECONDS,
         metavar="SECONDS",
-        help="Policy evolving: how much longer than it runs a job holds its cores; default 0.",
+        help="Policy evolving: time that a job holds its cores beyond its run time; default 0.",
     ),
     "preemptible": click.option(
         "--preemptible",
         metavar="TYPE,…",
-        help="Policy evolving: types of jobs that requests may stop where nothing is idle; they begin anew.",
+        help="Policy evolving: types of jobs that requests may stop where nothing is idle; they start over.",
     ),
     "shrinkable": click.option(
         "--shrinkable",
@@ -153,7 +153,7 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]
     if is_target:
         seconds = seconds_of(text.removeprefix(_TARGET), "--fairness")
         if not seconds:
-            raise OptionError(f"--fairness {text}: 0 is no limit; say none")
+            raise OptionError(f"--fairness {text}: 0 would be no limit; give none")
         return same_for_every_user(seconds, decay=decay or 0.0), ""
     fairness, others = load_fairness(text)
     if not others:

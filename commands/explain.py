@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--award",
     type=click.Path(allow_dash=True),
-    help="A schedule file of SNAPSHOT: explain the award it holds.",
+    help="Schedule file of SNAPSHOT: explain its award instead of a new one.",
 )
 @html_option
 @output_options

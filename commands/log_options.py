@@ -48,7 +48,7 @@ _POLICY_OPTIONS = (
     _PolicyOption(
         "reservations",
         click.option(
-            "--reservations", type=click.IntRange(1), help="How many, for policy reservations; default 4."
+            "--reservations", type=click.IntRange(1), help="For policy reservations: their number; default 4."
         ),
     ),
     _PolicyOption(
@@ -56,7 +56,7 @@ _POLICY_OPTIONS = (
         click.option(
             "--lookahead-depth",
             type=click.IntRange(1),
-            help="Jobs after the head that policy lookahead looks at; default: all.",
+            help="For policy lookahead: jobs after the head that it considers; default: all.",
         ),
     ),
     _PolicyOption(
@@ -64,7 +64,7 @@ _POLICY_OPTIONS = (
         click.option(
             "--lookahead-ties",
             type=click.Choice(["first", "last"]),
-            help="Of equally full selections, that with the first or last jobs of the queue; default first.",
+            help="For policy lookahead: of equally full selections prefer first or last jobs; default first.",
         ),
     ),
     _PolicyOption(
@@ -73,7 +73,7 @@ _POLICY_OPTIONS = (
             "--slack",
             type=click.FloatRange(0),
             metavar="FACTOR",
-            help="For policy slack: how far the head may be put off, in its estimates; default 0.5.",
+            help="For policy slack: delay allowed to the head, in multiples of its estimate; default 0.5.",
         ),
     ),
     _PolicyOption(
@@ -82,7 +82,7 @@ _POLICY_OPTIONS = (
             "--expansion-factor",
             type=click.FloatRange(1),
             metavar="FACTOR",
-            help="For policy selective: (wait + estimate) / estimate that earns a reservation; default 2.",
+            help="For policy selective: (wait + estimate) / estimate that gives a reservation; default 2.",
         ),
     ),
     _PolicyOption(
@@ -91,7 +91,7 @@ _POLICY_OPTIONS = (
             "--class-limits",
             "class_limits_s",
             metavar="SECONDS,…",
-            help="For policy partitioned: longest estimates but the last class's; default 100,1000,10000.",
+            help="For policy partitioned: longest estimates of classes but the last; default 100,1000,10000.",
         ),
     ),
     _PolicyOption(
@@ -99,7 +99,7 @@ _POLICY_OPTIONS = (
         click.option(
             "--candidates",
             metavar="POLICY,…",
-            help="Between which policy adaptive chooses; default easy,conservative,lookahead.",
+            help="For policy adaptive: policies to choose from; default easy,conservative,lookahead.",
         ),
     ),
     _PolicyOption(
@@ -117,7 +117,7 @@ _POLICY_OPTIONS = (
             "--adapt-window",
             type=click.IntRange(1),
             metavar="JOBS",
-            help="For policy adaptive: how many of the last submitted jobs it simulates; default 200.",
+            help="For policy adaptive: number of the last submitted jobs that it simulates; default 200.",
         ),
     ),
     _PolicyOption(
@@ -126,7 +126,7 @@ _POLICY_OPTIONS = (
             "--speculation",
             type=click.FloatRange(0, 1, min_open=True),
             metavar="SHARE",
-            help="For policy speculative: share of a job's estimate that it bets to end in; default 0.5.",
+            help="For policy speculative: share of its estimate in which a job is bet to end; default 0.5.",
         ),
     ),
     _PolicyOption(
@@ -143,7 +143,7 @@ _POLICY_OPTIONS = (
             "--advance",
             multiple=True,
             metavar="START,DURATION,PROCESSORS|FILE",
-            help="For policy planning: keep processors free, in seconds after the first submission.",
+            help="For policy planning: advance reservation, in seconds after the first submission.",
         ),
     ),
     _PolicyOption(
@@ -151,7 +151,7 @@ _POLICY_OPTIONS = (
         click.option(
             "--replan",
             type=click.Choice(["keep", "rebuild"]),
-            help="For policy planning: never plan a job later than before (default), or from the beginning.",
+            help="For policy planning: never plan a job later than before (default), or replan all jobs.",
         ),
     ),
 )
@@ -172,7 +172,7 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
         names = value.split(",")
         for name in names:
             if name not in self.choices and not _is_own(name):
-                self.fail(f"{name!r} is no policy{suggestion(name, self.choices)}", param, ctx)
+                self.fail(f"{name!r} is not a policy{suggestion(name, self.choices)}", param, ctx)
         if len(set(names)) < len(names):
             self.fail(f"{value}: one is named twice", param, ctx)
         return value
@@ -211,20 +211,20 @@ def policy_options(command: F) -> F:
             type=PolicyNames(),
             default="easy",
             show_default=True,
-            help="One or several (POLICY,POLICY: one table); or your own: MODULE:CLASS, FILE.py:CLASS.",
+            help="One policy, several (POLICY,POLICY: one table), or your own (MODULE:CLASS, FILE.py:CLASS).",
         ),
         click.option(
             "--order",
             type=click.Choice(ORDERS),
             default="fcfs",
             show_default=True,
-            help="Of the waiting queue.",
+            help="Order of the waiting queue.",
         ),
         *(entry.option for entry in _POLICY_OPTIONS),
         click.option(
             "--multifactor",
             metavar="NAME=NUMBER,…",
-            help="For order multifactor: age, size, fairshare, age_max_s, half_life_s.",
+            help="Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.",
         ),
         click.option(
             "--queue-weights", metavar="QUEUE=WEIGHT,…", help="Job weights by the log's queues; default 1."

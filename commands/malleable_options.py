@@ -32,37 +32,43 @@ class Admission(click.ParamType[str]):
         """Return the text, once it is known to be one of both."""
         text = str(value)
         if text != NO_LIMIT and not (text.isdecimal() and text.isascii() and len(text) < 10):  # noqa: PLR2004
-            self.fail(f"{text!r} is no number of applications, nor {NO_LIMIT}", param, ctx)
+            self.fail(f"{text!r} is neither a number of applications nor {NO_LIMIT}", param, ctx)
         return text
 
 
 _DECIDING: dict[str, Callable[[Any], Any]] = {
     "admission": click.option(
-        "--admission", type=Admission(), help="Admit while fewer than M run; none (default): while one fits."
+        "--admission",
+        type=Admission(),
+        help="Admit applications while fewer than M run; none (default): while one fits.",
     ),
     "harvest": click.option(
-        "--harvest", type=click.Choice(HARVESTS), help="Who gives processors; default low_impact."
+        "--harvest",
+        type=click.Choice(HARVESTS),
+        help="Which applications give processors; default low_impact.",
     ),
     "distribute": click.option(
         "--distribute",
         type=click.Choice(DISTRIBUTIONS),
-        help="Who gets those of an application that ended; default favor_running.",
+        help="Which applications get the processors of one that ended; default favor_running.",
     ),
     "max_harvests": click.option(
-        "--max-harvests", type=click.IntRange(0, 10**9), help="One harvested so often gives no more."
+        "--max-harvests",
+        type=click.IntRange(0, 10**9),
+        help="Number of harvests after which an application gives no more.",
     ),
     "protected_s": click.option(
         "--protected-age",
         "protected_s",
         type=click.FloatRange(0, 10**12),
         metavar="SECONDS",
-        help="One that has run for less gives nothing.",
+        help="An application that has run for less time gives nothing.",
     ),
     "weigh_harvests": click.option(
         "--weigh-harvests",
         is_flag=True,
         default=None,
-        help="Harvest only where the wait it saves is above the delay it causes.",
+        help="Harvest only where the saved wait exceeds the delay caused.",
     ),
 }
 _PLAYING: dict[str, Callable[[Any], Any]] = {
@@ -70,17 +76,17 @@ _PLAYING: dict[str, Callable[[Any], Any]] = {
         "--min-of-ideal",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="SHARE",
-        help="For ischeduler and moldable: fewest processors, as a share of the requested; default 0.3.",
+        help="For ischeduler and moldable: fewest processors, as a share of those requested; default 0.3.",
     ),
     "model": click.option(
         "--model",
         type=click.Choice(["linear", "parabolic"]),
-        help="For ischeduler and moldable: of run times on fewer processors; default linear.",
+        help="For ischeduler and moldable: model of run times on fewer processors; default linear.",
     ),
     "adaptation": click.option(
         "--adaptation",
         type=click.Choice(["free", "memory"]),
-        help="For ischeduler: what growing and shrinking cost: nothing (default), or moving the used memory.",
+        help="For ischeduler: cost of growing and shrinking: none (default), or moving the used memory.",
     ),
 }
 #: Options of simulations that have no meaning here, with the value that means: not given.

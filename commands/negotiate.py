@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..simulation.negotiated.run import Negotiated
 
 
-@click.command(short_help="Run the batch scheduler and the runtime scheduler against each other.")
+@click.command(short_help="Let the batch scheduler and the runtime scheduler negotiate.")
 @click.argument("workload", required=False, type=click.Path(allow_dash=True))
 @play_options
 @batch_options
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="Runtime schedulers that share the nodes.",
+    help="Number of runtime schedulers that share the nodes.",
 )
 @result_options
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Run a .jsonl trace again instead of WORKLOAD, and refuse it where it differs.",
+    help="Replay a .jsonl trace instead of WORKLOAD; fail where it differs.",
 )
 def negotiate(workload: str | None, **options: Any) -> None:
     """Negotiate WORKLOAD: esp (the thesis's 228 jobs), or a workload file (- reads standard input)."""

@@ -42,7 +42,7 @@ class Share(click.ParamType[float]):
         try:
             number = float(text.removesuffix("%"))
         except ValueError:
-            self.fail(f"{text!r} is no share: 50, 50% or 0.5", param, ctx)
+            self.fail(f"{text!r} is not a share such as 50, 50% or 0.5", param, ctx)
         is_fraction = "." in text and not text.endswith("%") and number <= 1
         share = number if is_fraction else number / 100
         if not 0 <= share <= 1:
@@ -70,29 +70,35 @@ _PLAY = (
     click.option(
         "--nodes",
         type=click.IntRange(1, 100_000),
-        help="Machine size; esp: 16; a file: as many like its own.",
+        help="Number of nodes; default: 16 for esp, the file's own for a file (others are copies of them).",
     ),
     click.option(
         "--malleable", type=Share(), help="Share of the jobs that may grow and shrink: 50, 50% or 0.5."
     ),
-    click.option("--moldable", is_flag=True, help="That share's sizes are chosen at their start only."),
-    click.option("--speedup", type=Model(), help="linear (default), amdahl:F, downey:A:SIGMA, table:N=S,…"),
+    click.option(
+        "--moldable", is_flag=True, help="Jobs of that share choose their size at their start only."
+    ),
+    click.option(
+        "--speedup",
+        type=Model(),
+        help="Speedup model: linear (default), amdahl:F, downey:A:SIGMA, table:N=S,…",
+    ),
     click.option(
         "--arrivals",
         type=click.Choice(["esp", "at-once"]),
-        help="Of esp's jobs; default: 50 at once, then one each 30 s.",
+        help="Arrivals of esp's jobs; default: 50 at once, then one every 30 s.",
     ),
     click.option(
         "--urgent",
         type=click.Choice(["shrink", "suspend", "kill"]),
-        help="How far urgent jobs may go (esp: adds both Z; a file: jobs of qos urgent, default suspend).",
+        help="How urgent jobs get nodes (esp: adds both Z; a file: jobs of qos urgent, default suspend).",
     ),
     click.option(
         "--order",
         "--seed",
         "order",
         type=click.IntRange(0),
-        help="Seed of esp's order and of the share; default 0.",
+        help="Seed of esp's order and of the choice of malleable jobs; default 0.",
     ),
 )
 
@@ -106,15 +112,23 @@ _BATCH = (
         help="When the batch scheduler accepts an offer.",
     ),
     click.option(
-        "--attempts", type=click.IntRange(1, 1000), default=5, show_default=True, help="Of a transaction."
+        "--attempts",
+        type=click.IntRange(1, 1000),
+        default=5,
+        show_default=True,
+        help="Attempts of a transaction.",
     ),
     click.option(
-        "--depth", type=click.IntRange(1), default=100, show_default=True, help="Jobs forwarded unmapped."
+        "--depth",
+        type=click.IntRange(1),
+        default=100,
+        show_default=True,
+        help="Unmapped jobs forwarded at most.",
     ),
     click.option(
         "--third-of",
         type=click.Choice(["forwarded", "queue"]),
-        help="For decision paper; default forwarded.",
+        help="For decision paper: two thirds of which jobs; default forwarded.",
     ),
     click.option(
         "--interval",
@@ -126,13 +140,13 @@ _BATCH = (
     click.option(
         "--patience",
         type=click.FloatRange(0),
-        help="Mapper auction: seconds after which none may delay a waiting job; default 5400.",
+        help="Mapper auction: seconds of wait after which no job may delay a waiting one; default 5400.",
     ),
     *(
         click_option(option, NEGOTIATE, before="Mapper auction, of each Map. ", ranges=True)
         for option in read_by(NEGOTIATE)
     ),
-    click.option("--atomic", is_flag=True, help="Maps start whole or not at all."),
+    click.option("--atomic", is_flag=True, help="Start each Map as a whole or not at all."),
 )
 
 _RUNTIME = (
@@ -141,23 +155,26 @@ _RUNTIME = (
         type=click.Choice(["priority", "even", "fair", "long", "short", "low_impact", "priced"]),
         default="priority",
         show_default=True,
-        help="Who gives nodes first for a waiting job: by priority (the thesis), or a harvest policy.",
+        help="Which running jobs give nodes first: by priority (the thesis), or by a harvest policy.",
     ),
     click.option(
         "--dependencies",
         type=click.Choice(["all", "one"]),
         default="all",
         show_default=True,
-        help="Of running jobs that end when a waiting one could start.",
+        help="Which running jobs a waiting one depends on: all that end when it could start, or one of them.",
     ),
     click.option(
-        "--no-last-backfill", is_flag=True, help="Leave out DBES's last backfilling, as the thesis does."
+        "--no-last-backfill", is_flag=True, help="Leave out the last backfilling of DBES, as the thesis does."
     ),
     click.option(
         "--start-at-minimum", is_flag=True, help="Account new jobs at their minimum until a periodic step."
     ),
     click.option(
-        "--transaction-seconds", type=click.FloatRange(0), default=0.0, help="What a transaction costs."
+        "--transaction-seconds",
+        type=click.FloatRange(0),
+        default=0.0,
+        help="Cost of a transaction, in seconds.",
     ),
 )
 
@@ -165,10 +182,16 @@ _RUNTIME = (
 _RESULT = (
     format_option,
     output_option,
-    click.option("--trace", type=OUTPUT, help="Write every message: .jsonl replays, else a line for people."),
+    click.option(
+        "--trace",
+        type=OUTPUT,
+        help="Write every message: .jsonl can be replayed, any other name is one readable line each.",
+    ),
     click.option("--mermaid", type=OUTPUT, help="Write the first messages as a Mermaid sequence diagram."),
-    click.option("--mermaid-messages", type=click.IntRange(1), help="How many; default 60."),
-    click.option("--jobs-out", type=OUTPUT, help="CSV, one row a job."),
+    click.option(
+        "--mermaid-messages", type=click.IntRange(1), help="Number of messages in the diagram; default 60."
+    ),
+    click.option("--jobs-out", type=OUTPUT, help="CSV with one row for each job."),
     click.option("--gantt", type=OUTPUT, help="Chart of the jobs that grow and shrink (.png, .pdf, .svg)."),
 )
 

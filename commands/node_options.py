@@ -40,51 +40,51 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         "interval_s",
         type=click.FloatRange(0, 10**6, min_open=True),
         metavar="SECONDS",
-        help="On nodes: passes at multiples of it only (SCHED_INTERVAL); default: after every event.",
+        help="On nodes: seconds between passes (SCHED_INTERVAL); default: a pass after every event.",
     ),
     "selection": click.option(
         "--selection",
         type=click.Choice(["first", "best", "next"]),
-        help="On nodes: which ones fcfs, easy and reservations take; default first.",
+        help="On nodes: how fcfs, easy and reservations choose nodes; default first.",
     ),
     "backfill_interval_s": click.option(
         "--backfill-interval",
         "backfill_interval_s",
         type=click.FloatRange(0, 10**6),
         metavar="SECONDS",
-        help="On nodes, for Slurm's backfills: bf_interval; default 30, 0: every pass.",
+        help="On nodes, for Slurm's backfills: bf_interval; default 30; 0: in every pass.",
     ),
     "failures": click.option(
         "--failures",
         type=click.Path(allow_dash=True),
-        help="On nodes: when which of them are down (JSON, see docs/nodes.md).",
+        help="On nodes: file of outages (JSON, see docs/nodes.md).",
     ),
     "mtbf_s": click.option(
         "--mtbf",
         "mtbf_s",
         type=click.FloatRange(0, 10**12, min_open=True),
         metavar="SECONDS",
-        help="On nodes: mean time that one of them is up, exponential; needs --mttr.",
+        help="On nodes: mean time between failures of a node, exponential; needs --mttr.",
     ),
     "mttr_s": click.option(
         "--mttr",
         "mttr_s",
         type=click.FloatRange(0, 10**12, min_open=True),
         metavar="SECONDS",
-        help="On nodes: mean time that one that failed is down.",
+        help="On nodes: mean time to repair of a node, exponential.",
     ),
     "failure_seed": click.option(
-        "--failure-seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: of the failures; default 0."
+        "--failure-seed", type=click.IntRange(0, 2**31 - 1), help="On nodes: seed of the failures; default 0."
     ),
     "on_failure": click.option(
         "--on-failure",
         type=click.Choice(["requeue", "lost"]),
-        help="On nodes: what becomes of the jobs of one that fails; default requeue.",
+        help="On nodes: what happens to the jobs of a failed node; default requeue.",
     ),
     "max_requeues": click.option(
         "--max-requeues",
         type=click.IntRange(0, 10**7),
-        help="On nodes: requeues of one job, then it is lost; default 100.",
+        help="On nodes: requeues of one job before it counts as lost; default 100.",
     ),
 }
 #: Options of logs, by parameter, with the value that means: not given.

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
-html_option = click.option("--html", type=OUTPUT, help="Report as one web page, which needs no network.")
+html_option = click.option("--html", type=OUTPUT, help="Report as one self-contained web page.")
 
 workload_argument = click.argument("workload", metavar="WORKLOAD", type=click.Path(allow_dash=True))
 processors_option = click.option(
-    "--processors", type=click.IntRange(1, 10**9), help="The machine's size; default: the log's header."
+    "--processors", type=click.IntRange(1, 10**9), help="Size of the machine; default: from the log's header."
 )
 format_option = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-output_option = click.option("-o", "--output", type=OUTPUT, default="-", help="Instead of standard output.")
+output_option = click.option(
+    "-o", "--output", type=OUTPUT, default="-", help="File to write instead of standard output."
+)
 
 
 def shown(path: str) -> str:

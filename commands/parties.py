@@ -42,51 +42,53 @@ _OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 link_options = in_order(
     (
         click.option(
-            "--listen", metavar="ADDRESS", help="Wait here for the other: unix:PATH, HOST:PORT, [IPv6]:PORT."
+            "--listen",
+            metavar="ADDRESS",
+            help="Address to listen on for the other party: unix:PATH, HOST:PORT, [IPv6]:PORT.",
         ),
-        click.option("--connect", metavar="ADDRESS", help="Connect to where the other listens."),
+        click.option("--connect", metavar="ADDRESS", help="Address on which the other party listens."),
         click.option(
             "--secret-file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Both must have the same secret; needed to listen where other machines connect.",
+            help="Shared secret of both parties; needed to listen where other machines connect.",
         ),
         click.option(
             "--journal",
             type=click.Path(file_okay=False, path_type=Path),
             metavar="DIR",
-            help="Keep what happens here; a process that was killed goes on from it.",
+            help="Folder of the journal, from which a killed process resumes.",
         ),
         click.option(
             "--timeout",
             type=click.FloatRange(0, min_open=True),
             default=60.0,
             show_default=True,
-            help="Longest silence, in seconds, where the other should speak.",
+            help="Longest silence of the other party, in seconds, while its message is due.",
         ),
         click.option(
             "--wait",
             type=click.FloatRange(0),
             default=60.0,
             show_default=True,
-            help="How long the other may stay away, in seconds.",
+            help="Longest time without a connection to the other party, in seconds.",
         ),
         click.option(
             "--max-mib",
             type=click.IntRange(1, 4095),
             default=16,
             show_default=True,
-            help="Longest message.",
+            help="Size limit of a message, in MiB.",
         ),
     )
 )
 
 
-@click.command(short_help="Be the batch scheduler of a negotiation with an irtsched process.")
+@click.command(short_help="Run the batch scheduler of a negotiation with an irtsched process.")
 @click.argument("workload", type=click.Path(allow_dash=True))
 @play_options
 @batch_options
 @link_options
-@click.option("--jobs-out", type=OUTPUT, help="CSV, one row a job.")
+@click.option("--jobs-out", type=OUTPUT, help="CSV with one row for each job.")
 def ibsched(workload: str, **options: Any) -> None:
     """Hold WORKLOAD's queue (esp, or a workload file) and map it to what irtsched offers.
 
@@ -113,7 +115,7 @@ def ibsched(workload: str, **options: Any) -> None:
     write_text("-", f"{one_line(play.name)}: {len(done)} of {len(play.arrivals)} jobs are done\n")
 
 
-@click.command(short_help="Be the runtime scheduler of a negotiation with an ibsched process.")
+@click.command(short_help="Run the runtime scheduler of a negotiation with an ibsched process.")
 @click.argument("workload", type=click.Path(allow_dash=True))
 @play_options
 @runtime_options

@@ -56,12 +56,12 @@ _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
 @click.option(
     "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
 )
-@click.option("--check", is_flag=True, help="Check every start against every rule; the results are the same.")
+@click.option("--check", is_flag=True, help="Check every start against every rule; results do not change.")
 @format_option
 @output_option
-@click.option("--jobs-out", type=OUTPUT, help="CSV, one row a job in order of submission.")
-@click.option("--batsim-out", type=OUTPUT, help="CSV as Batsim's jobs file.")
-@click.option("--swf-out", type=OUTPUT, help="The log as the simulated machine would have written it.")
+@click.option("--jobs-out", type=OUTPUT, help="CSV with one row for each job, in order of submission.")
+@click.option("--batsim-out", type=OUTPUT, help="CSV in the format of Batsim's jobs.csv.")
+@click.option("--swf-out", type=OUTPUT, help="The log with the simulated waits (SWF).")
 @click.option("--gantt", type=OUTPUT, help="Chart of the jobs (.png, .pdf, .svg).")
 @html_option
 @click.option("--plot", type=OUTPUT, help="Chart of utilisation and queue (.png, .pdf, .svg).")

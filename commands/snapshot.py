@@ -28,28 +28,32 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
 _ANSWERS = (
-    click.option("--jobs", type=_FILE, help="squeue --json  [default: run it]"),
+    click.option("--jobs", type=_FILE, help="Output of squeue --json  [default: run it]"),
     click.option(
-        "--nodes", type=_FILE, help="scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]"
+        "--nodes",
+        type=_FILE,
+        help="Output of scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]",
     ),
     click.option(
         "--topology",
         type=_FILE,
-        help="topology.conf, topology.yaml, or scontrol show topology  [default: run it]",
+        help="topology.conf, topology.yaml, or output of scontrol show topology  [default: run it]",
     ),
-    click.option("--job-detail", type=_FILE, help="scontrol -d show job  [default: run it]"),
+    click.option("--job-detail", type=_FILE, help="Output of scontrol -d show job  [default: run it]"),
     click.option(
         "--partitions",
         type=_FILE,
-        help="scontrol show partitions, text or --json  [default: run it with squeue]",
+        help="Output of scontrol show partitions, text or --json  [default: run it with squeue]",
     ),
     click.option(
-        "--licenses", type=_FILE, help="scontrol show licenses, text or --json  [default: run it with squeue]"
+        "--licenses",
+        type=_FILE,
+        help="Output of scontrol show licenses, text or --json  [default: run it with squeue]",
     ),
     click.option(
         "--reservations",
         type=_FILE,
-        help="scontrol show reservations, text or --json  [default: run it with squeue]",
+        help="Output of scontrol show reservations, text or --json  [default: run it with squeue]",
     ),
     click.option(
         "--limits",
@@ -57,11 +61,11 @@ _ANSWERS = (
         help="Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show "
         "qos and assoc, one after the other  [default: run it with squeue]",
     ),
-    click.option("--conf", type=_FILE, help="scontrol show config  [default: run it with squeue]"),
+    click.option("--conf", type=_FILE, help="Output of scontrol show config  [default: run it with squeue]"),
     click.option(
         "--priorities",
         type=_FILE,
-        help="sprio, or squeue -o '%i %Q': saved priorities  [default: the queue's]",
+        help="Output of sprio, or of squeue -o '%i %Q': saved priorities  [default: the queue's]",
     ),
 )
 
@@ -84,7 +88,7 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "one behind all others.",
 )
 @click.option(
-    "--time", metavar="T", help="When it was: ISO 8601 or epoch  [default: the last scheduling pass]"
+    "--time", metavar="T", help="Time of the snapshot: ISO 8601 or epoch  [default: the last scheduling pass]"
 )
 @click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:

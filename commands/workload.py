@@ -27,7 +27,7 @@ from .workload_slurm import slurm_events
 
 @click.group(cls=Group)
 def workload() -> None:
-    """Look at workloads and make them."""
+    """Describe and make workloads."""
 
 
 for _command in (*GENERATORS, slurm_events, alibaba, *IMPORTS, ischeduler, fit_log):

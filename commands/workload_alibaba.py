@@ -18,34 +18,34 @@ _PATH = click.Path(allow_dash=True)
     type=click.Choice(["shares", "separate"]),
     default="shares",
     show_default=True,
-    help="Count gpu_milli of all GPUs of a node together, or each GPU for itself: then no share is split.",
+    help="Count gpu_milli of all GPUs of a node together, or of each GPU separately: then no share is split.",
 )
 @click.option(
     "--unscheduled",
     type=click.Choice(["leave-out", "lifetime"]),
     default="leave-out",
     show_default=True,
-    help="Pods that never ran: left out, or run as long as from creation to deletion.",
+    help="Pods that never ran: leave them out, or let them run from creation to deletion.",
 )
 @click.option(
     "--time-limits",
     type=click.Choice(["none", "run-time"]),
     default="none",
     show_default=True,
-    help="The trace has none; or each pod's true run time.",
+    help="Time limits of jobs: none, as in the trace, or each pod's true run time.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     default="-",
-    help="Instead of standard output.",
+    help="File to write instead of standard output.",
 )
 def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     """Import a node list and a pod list of Alibaba's GPU cluster trace of 2023.
 
     A pod is one job on one node; cores count in 1/1000, GPUs as the gres gpu_milli. What the workload does
-    not hold is said in its notes and on stderr.
+    not hold is listed in its notes and on stderr.
     """
     from ..cluster.errors import OptionError
     from ..formats.alibaba import AlibabaOptions, import_alibaba

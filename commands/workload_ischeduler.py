@@ -21,19 +21,35 @@ _ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
 @click.command("ischeduler")
 @click.argument("kind", type=click.Choice(["system", "STEN", "GE", "CL", "MIXED"]))
 @click.option("--jobs", type=click.IntRange(1, 10**6), default=10_000, show_default=True)
-@click.option("--processors", type=click.IntRange(1, 10**6), help="Default: 128 of a system, 64 of a user.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all drawn.")
-@click.option("--load", type=click.FloatRange(0, 100, min_open=True), help="Of a system; default 0.7.")
+@click.option(
+    "--processors",
+    type=click.IntRange(1, 10**6),
+    help="Processors of the machine; default: 128 for system, 64 for a user.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."
+)
+@click.option(
+    "--load", type=click.FloatRange(0, 100, min_open=True), help="For system: offered load; default 0.7."
+)
 @click.option(
     "--model",
     type=click.Path(),
-    help="Of a system: what `workload fit` wrote; default: SDSC SP2's first rows.",
+    help="For system: model that `workload fit` wrote; default: SDSC SP2's first rows.",
 )
-@click.option("--max-size", type=click.IntRange(1), help="Of a system; default: half the machine.")
-@click.option("--beta", type=_ABOVE_0, help="Of a user: time between arrivals, as a factor; default 0.5.")
+@click.option(
+    "--max-size", type=click.IntRange(1), help="For system: largest size of a job; default: half the machine."
+)
+@click.option("--beta", type=_ABOVE_0, help="For a user: factor on the time between arrivals; default 0.5.")
 @click.option("--ge-p4-s", type=_ABOVE_0, help="Run time of GE's P4; default 22300 (table 1 prints 3857).")
 @click.option("--block-bytes", type=_ABOVE_0, help="SeqBlockSize of CL; default 1000.")
-@click.option("-o", "--output", type=OUTPUT, default="-", help="Instead of standard output; .gz is packed.")
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT,
+    default="-",
+    help="File to write instead of standard output; .gz is compressed.",
+)
 def ischeduler(kind: str, output: Path, **options: Any) -> None:
     """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
 
@@ -69,7 +85,7 @@ def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON: {error}") from error
+        raise InputError(f"is not JSON: {error}") from error
 
 
 @click.command("fit")

@@ -28,10 +28,12 @@ def _machine(command: F) -> F:
         click.option(
             "--switch",
             metavar="NODES[,LEAVES]",
-            help="Nodes below a leaf switch, and leaves below a switch; default: no switches.",
+            help="Nodes per leaf switch, and leaf switches per upper switch; default: no switches.",
         ),
-        click.option("--gpus", type=click.IntRange(0, 1000), default=0, show_default=True, help="Of a node."),
-        click.option("--cores", type=click.IntRange(1, 10**6), required=True, help="Of a node."),
+        click.option(
+            "--gpus", type=click.IntRange(0, 1000), default=0, show_default=True, help="Number on each node."
+        ),
+        click.option("--cores", type=click.IntRange(1, 10**6), required=True, help="Number on each node."),
         click.option("--nodes", type=click.IntRange(1, _MOST_NODES), required=True),
     ):
         command = option(command)
@@ -44,7 +46,7 @@ def _machine(command: F) -> F:
 def from_swf(workload: str, output: Path, **machine: Any) -> None:
     """Put a log's jobs (SWF, plain or gzip; - reads standard input) on equal nodes.
 
-    Processors are cores, which spread freely over nodes. What is left out or cut is said in the workload's
+    Processors are cores, which spread freely over nodes. What is left out or cut is listed in the workload's
     notes and on stderr.
     """
     from ..simulation.workloads.from_swf import workload_of_log
@@ -62,12 +64,12 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     "columns",
     multiple=True,
     metavar="WHAT=NAME",
-    help="Which column says what: id, time, duration, start, end, limit, nodes, cores, gpus, user; several "
+    help="Names of columns: id, time, duration, start, end, limit, nodes, cores, gpus, user; several "
     "between commas. Columns of usual names are found.",
 )
 @_machine
 def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: Any) -> None:
-    """Put the jobs of a CSV file, a row each, on equal nodes.
+    """Put the jobs of a CSV file, one in each row, on equal nodes.
 
     Times are seconds or dates, durations and limits seconds or [D-]HH:MM:SS. GPUs are of all a job's nodes
     together.
@@ -87,7 +89,7 @@ def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: A
 def from_sacct(workload: str, output: Path, **machine: Any) -> None:
     """Put the jobs of sacct -P's output on equal nodes.
 
-    It wants the columns JobID, Submit, ElapsedRaw (or Start and End), and reads TimelimitRaw, NNodes, NCPUS,
+    It needs the columns JobID, Submit, ElapsedRaw (or Start and End), and reads TimelimitRaw, NNodes, NCPUS,
     AllocTRES and User; steps are left out.
     """
     from ..formats.delimited import read_table

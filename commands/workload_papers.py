@@ -21,7 +21,9 @@ _MOST_NODES = 100_000
 _MIXES = ("I", "II", "III", "IV", "V")
 _SECONDS = click.FloatRange(0, 10**9)
 
-_seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all drawn.")
+_seed = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."
+)
 _spread = click.option(
     "--arrival-spread",
     "arrival_share",
@@ -36,9 +38,15 @@ def _cluster(command: F) -> F:
     """Add the options that size a cluster of equal nodes."""
     for option in (
         click.option("--topology", type=click.Choice(["tree", "linear"]), default="tree", show_default=True),
-        click.option("--gpus", type=click.IntRange(0, 1000), default=3, show_default=True, help="Of a node."),
         click.option(
-            "--cores", type=click.IntRange(1, 10**6), default=12, show_default=True, help="Of a node."
+            "--gpus", type=click.IntRange(0, 1000), default=3, show_default=True, help="Number on each node."
+        ),
+        click.option(
+            "--cores",
+            type=click.IntRange(1, 10**6),
+            default=12,
+            show_default=True,
+            help="Number on each node.",
         ),
         click.option("--nodes", type=click.IntRange(1, _MOST_NODES), default=1408, show_default=True),
     ):
@@ -51,12 +59,14 @@ def _esp(command: F) -> F:
     for option in (
         output_option,
         click.option(
-            "--arrival-sd-s", type=_SECONDS, help="Their standard deviation; default: half the mean."
+            "--arrival-sd-s",
+            type=_SECONDS,
+            help="Standard deviation of the seconds between arrivals; default: half the mean.",
         ),
         click.option(
             "--arrival-mean-s",
             type=_SECONDS,
-            help="Mean seconds between arrivals; default: over a quarter of the theoretical run time.",
+            help="Mean seconds between arrivals; default: spread over a quarter of the theoretical run time.",
         ),
         _seed,
         _cluster,
@@ -94,7 +104,7 @@ def _write_esp(output: Path, options: dict[str, Any], *, gpus: bool) -> None:
 
 @click.command("soner")
 @click.option(
-    "--id", "mix", type=click.Choice(_MIXES, case_sensitive=False), required=True, help="Of table 7.2."
+    "--id", "mix", type=click.Choice(_MIXES, case_sensitive=False), required=True, help="Mix of table 7.2."
 )
 @_cluster
 @_seed
@@ -104,10 +114,14 @@ def _write_esp(output: Path, options: dict[str, Any], *, gpus: bool) -> None:
     type=click.FloatRange(0, 10_000, min_open=True),
     default=4.0,
     show_default=True,
-    help="The theoretical run time.",
+    help="Theoretical run time of the workload.",
 )
-@click.option("--max-cores", type=click.IntRange(1), help="The largest job's; default: 43 whole nodes'.")
-@click.option("--for-ipsched", is_flag=True, help="Node jobs as (cores, nodes): it has no cores per node.")
+@click.option(
+    "--max-cores", type=click.IntRange(1), help="Cores of the largest job; default: those of 43 whole nodes."
+)
+@click.option(
+    "--for-ipsched", is_flag=True, help="Write node jobs as (cores, nodes): ipsched has no cores per node."
+)
 @output_option
 def soner(mix: str, output: Path, **options: Any) -> None:
     """Make a workload of mix I to V (Soner, section 7.3.2)."""
@@ -127,18 +141,16 @@ def _table_options(command: F) -> F:
     for option in (
         output_option,
         click.option(
-            "--gpu-ranges", is_flag=True, help="Kinds C and D ask for 1-3 and 2-3 GPUs a node (C', D')."
+            "--gpu-ranges", is_flag=True, help="Kinds C and D ask for 1-3 and 2-3 GPUs per node (C', D')."
         ),
         click.option(
             "--divisors",
             metavar="N,…",
-            help="Kinds B to E take their cores over one of these as nodes; default: 4,8 (8.5: 8,16).",
+            help="Kinds B to E ask for (cores / one of these) nodes; default: 4,8 (8.5: 8,16).",
         ),
         _spread,
         _seed,
-        click.option(
-            "--id", "row", required=True, metavar="ID", help="The workload, as the table numbers it."
-        ),
+        click.option("--id", "row", required=True, metavar="ID", help="Number of the workload in the table."),
     ):
         command = option(command)
     return command
@@ -149,7 +161,7 @@ _contiguity = click.option(
     type=click.Choice(["honour", "drop"]),
     default="honour",
     show_default=True,
-    help="Whether jobs ask for consecutive nodes as the table says, or none does (table A.5).",
+    help="Jobs ask for consecutive nodes as in the table, or none does (table A.5).",
 )
 
 

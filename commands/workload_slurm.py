@@ -25,7 +25,7 @@ import click
 def slurm_events(events: str, conf: Path, output: Path) -> None:
     """Import a Slurm site's submissions (an event file of the Slurm simulator, plain or gzip).
 
-    What the workload does not hold is said in its notes and on stderr.
+    What the workload does not hold is listed in its notes and on stderr.
     """
     from ..formats.native.workload import save_workload
     from ..slurm.site.events import import_events

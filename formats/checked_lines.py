@@ -98,7 +98,7 @@ class CheckedLines:
 
     def _check_regular(self, mode: int) -> None:
         if not stat.S_ISREG(mode):
-            raise self.error(f"it is no regular file, and no {self._kind}")
+            raise self.error(f"it is not a regular file, and not a {self._kind}")
 
     def _lock(self, owner: str) -> None:
         try:
@@ -122,7 +122,7 @@ class CheckedLines:
                 raise error.in_file(str(self.path)) from error
         whole = content.rfind(b"\n") + 1
         if not whole and not _TORN_HEAD.fullmatch(content):
-            raise self.error(f"it is no {self._kind}")
+            raise self.error(f"it is not a {self._kind}")
         lines = content[: whole - 1].split(b"\n") if whole else []
         texts = [self._text(line, number) for number, line in enumerate(lines, start=1)]
         os.ftruncate(self._handle, whole)
@@ -132,5 +132,5 @@ class CheckedLines:
     def _text(self, line: bytes, number: int) -> bytes:
         checksum, _, text = line.partition(b" ")
         if checksum != b"%08x" % zlib.crc32(text):
-            raise self.error(f"it is no {self._kind}" if number == 1 else f"line {number} is damaged")
+            raise self.error(f"it is not a {self._kind}" if number == 1 else f"line {number} is damaged")
         return text

@@ -37,7 +37,7 @@ class Row:
         text = self.text(column) or "0"
         # Public files write 427061.0 where a table program has been at them.
         if not _NUMBER.fullmatch(text.removesuffix(".0")):
-            raise InputError(f"{text!r} is no whole number", path=column)
+            raise InputError(f"{text!r} is not a whole number", path=column)
         return int(text.removesuffix(".0"))
 
     def made(self, build: Callable[[Row], T]) -> T:

@@ -136,7 +136,7 @@ def _limit() -> int:
     if text is None:
         return MOST_BYTES
     if not re.fullmatch(r"[0-9]{1,10}", text) or not 1 <= int(text) <= _LARGEST_LIMIT_MIB:
-        raise OptionError(f"{LIMIT_VARIABLE}: {text[:60]!r} is no number of MiB above 0")
+        raise OptionError(f"{LIMIT_VARIABLE}: {text[:60]!r} is not a number of MiB above 0")
     return int(text) * 2**20
 
 

@@ -99,7 +99,7 @@ class SwfLog:
         match = _LEADING_INTEGER.match(self.header(label) or "")
         digits = match[1].replace(",", "") if match else "0"
         if len(digits) > _MOST_DIGITS:
-            raise InputError(f"{digits[:_SHOWN]}… is no count", path=label)
+            raise InputError(f"{digits[:_SHOWN]}… is not a count", path=label)
         count = int(digits)
         return count if count > 0 else None
 
@@ -184,7 +184,7 @@ def _is_number(field: bytes) -> bool:
 def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
     wrong = next(field for field in fields if not _is_number(field)).decode("utf-8", "replace")
     shown = wrong if len(wrong) <= _SHOWN else f"{wrong[:_SHOWN]}…"
-    return InputError(f"{shown!r} is no number of an SWF row", path=f"line {number}")
+    return InputError(f"{shown!r} is not a number of an SWF row", path=f"line {number}")
 
 
 def _table(values: array[float], width: int) -> NDArray[np.float64]:

@@ -204,7 +204,7 @@ def _keep(
 def _seconds(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp]) -> tuple[float, ...]:
     """Return times as integers where all are whole: exact, and faster to compare."""
     if np.abs(values).max() > LARGEST_TIME_S:
-        raise _refusal(log, row, values, f"is no time in seconds below {LARGEST_TIME_S}")
+        raise _refusal(log, row, values, f"is not a time in seconds below {LARGEST_TIME_S}")
     if (values == np.floor(values)).all():
         return tuple(values.astype(np.int64).tolist())
     return tuple(values.tolist())
@@ -213,7 +213,7 @@ def _seconds(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp]) ->
 def _whole(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp], what: str) -> tuple[int, ...]:
     fits = (values == np.floor(values)) & (np.abs(values) <= LARGEST_COUNT)
     if not fits.all():
-        raise _refusal(log, row, np.where(fits, -np.inf, np.abs(values)), f"is no number of {what}")
+        raise _refusal(log, row, np.where(fits, -np.inf, np.abs(values)), f"is not a number of {what}")
     return tuple(values.astype(np.int64).tolist())
 
 

@@ -113,19 +113,28 @@ def _of_table(option: Option) -> Axis:
 
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
-    _named("policy", "Of the simulation (WORKLOAD only)."),
-    _named("order", "Of the waiting queue (WORKLOAD only)."),
-    _number("interval_s", "Between passes (workloads of nodes only).", 1e-3, metavar="SECONDS,…"),
-    _named("selection", "Of nodes: first, best, next."),
-    _integer("processors", "The machine's size (SWF logs only); default: the log's header.", 1),
-    _integer("reservations", "For policy reservations.", 1),
-    _integer("lookahead_depth", "For policy lookahead.", 1),
-    _number("slack", "For policy slack.", 0),
-    _number("expansion_factor", "For policy selective.", 1),
-    _integer("adapt_every", "For policy adaptive.", 1),
-    _integer("adapt_window", "For policy adaptive.", 1),
-    _number("speculation", "For policy speculative.", 0, 1),
-    _integer("stops", "For policy speculative.", 1),
+    _named("policy", "Policies of the simulation (WORKLOAD only)."),
+    _named("order", "Orders of the waiting queue (WORKLOAD only)."),
+    _number(
+        "interval_s",
+        "Seconds between scheduling passes (workloads of nodes only).",
+        1e-3,
+        metavar="SECONDS,…",
+    ),
+    _named("selection", "How fcfs, easy and reservations choose nodes: first, best, next."),
+    _integer("processors", "Size of the machine (SWF logs only); default: from the log's header.", 1),
+    _integer("reservations", "For policy reservations: their number.", 1),
+    _integer("lookahead_depth", "For policy lookahead: jobs after the head that it considers.", 1),
+    _number("slack", "For policy slack: how far the head may be delayed, in multiples of its estimate.", 0),
+    _number(
+        "expansion_factor", "For policy selective: (wait + estimate) / estimate that gives a reservation.", 1
+    ),
+    _integer("adapt_every", "For policy adaptive: submissions between two comparisons.", 1),
+    _integer("adapt_window", "For policy adaptive: number of the last submitted jobs that it simulates.", 1),
+    _number(
+        "speculation", "For policy speculative: share of its estimate in which a job is bet to end.", 0, 1
+    ),
+    _integer("stops", "For policy speculative: how often a job may be stopped after a lost bet.", 1),
     *(_of_table(option) for option in read_by(SWEEP) if option.name != "seed"),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}

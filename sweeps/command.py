@@ -31,11 +31,19 @@ def _axes(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @click.argument("source", metavar="WORKLOAD|SNAPSHOT", type=click.Path(allow_dash=True, readable=False))
 @_axes
-@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Runs at each point.")
-@click.option("--seed", type=click.IntRange(0), help="Of the first; the next has one more. Default: 0.")
-@click.option("--workers", type=click.IntRange(1), help="Processes; default: as many as processors.")
-@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler this is.")
-@click.option("--retry-failed", is_flag=True, help="When going on: run those again that failed.")
+@click.option(
+    "--repeat", type=click.IntRange(1), default=1, show_default=True, help="Runs at each point of the grid."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    help="Seed of the first run at each point; the next has one more. Default: 0.",
+)
+@click.option(
+    "--workers", type=click.IntRange(1), help="Number of processes; default: the number of processors."
+)
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster with the scheduler at this address.")
+@click.option("--retry-failed", is_flag=True, help="When resuming: repeat the runs that failed.")
 @click.option(
     "-o",
     "--output",
@@ -43,7 +51,7 @@ def _axes(command: Callable[..., Any]) -> Callable[..., Any]:
     type=_FILE,
     multiple=True,
     required=True,
-    help="Table of the results (.csv, .parquet); may be given twice. The same command goes on with it.",
+    help="Table of the results (.csv, .parquet); may be given twice. The same command resumes it.",
 )
 @html_option
 @click.option("--plot", type=_FILE, help="Quality and time over window and caps (.png, .pdf, .svg).")
@@ -53,8 +61,8 @@ def sweep(
     """Run every combination of options over a snapshot or a workload, in parallel processes.
 
     Options with N,… or NAME,… take lists: --window 25,50,100; of several policies each gets what it reads.
-    A sweep that was stopped, by whatever, goes on when the same command is given again: only what was in
-    flight is lost. With more values, or another option, it grows: what ran does not run again.
+    A sweep that was stopped resumes when the same command is given again: only runs in progress are lost.
+    With more values or another option the sweep grows: completed runs are not repeated.
     """
     from ..commands.outputs import progress_over
     from ..formats.binary import is_stream

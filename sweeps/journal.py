@@ -98,23 +98,23 @@ class Journal:
         except (ValueError, RecursionError):
             entry = None
         if not isinstance(entry, dict):
-            raise self._error(f"line {number} is no JSON object")
+            raise self._error(f"line {number} is not a JSON object")
         return entry
 
     def _checked_row(self, entry: Mapping[str, Any], number: int) -> Row:
         """Return the row of a line that is one of this sweep's runs, with that run's options."""
         row = entry.get("row")
         if entry.keys() != {"row"} or not isinstance(row, dict):
-            raise self._error(f"line {number} is no row of a sweep")
+            raise self._error(f"line {number} is not a row of a sweep")
         run = row.get("run")
         if type(run) is not int or not 0 <= run < len(self._runs):
-            raise self._error(f"line {number}: run {run!r} is none of this sweep's {len(self._runs)}")
+            raise self._error(f"line {number}: run {run!r} is not one of this sweep's {len(self._runs)}")
         for name, value in self._runs[run].items():
             if name not in row or row[name] != value:
                 raise self._error(f"line {number}: run {run} has {name} {value}, not {_short(row.get(name))}")
         for name in row.keys() - self._runs[run].keys():
             if hidden_in(name) or not _is_result(name, row[name]):
-                raise self._error(f"line {number}: {_short(row[name])} is no value of {_short(name)}")
+                raise self._error(f"line {number}: {_short(row[name])} is not a value of {_short(name)}")
         if not row.get("status") or (row["status"] == FAILED and not row.get("error")):
             raise self._error(f"line {number}: run {run} does not say how it ended")
         return row

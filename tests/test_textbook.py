@@ -1,7 +1,7 @@
 """Examples of Nagendra (2016, 3.1.2) under every policy and order, worked by hand, and what no order changes.
 
-The section has no examples in figures: the jobs are ours, the situations are those it describes. Each policy's
-further rules are tested elsewhere.
+That section shows no examples: the jobs are ours, the situations are those it describes. The further rules of
+each policy are tested elsewhere.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def _check_made(snapshot: Snapshot, made: Schedule) -> None:
     try:
         check_schedule(snapshot, made)
     except (AwardError, KeyError) as error:
-        raise InputError(f"the award is none of this snapshot's: {error}") from error
+        raise InputError(f"the award is not for this snapshot: {error}") from error
 
 
 def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
@@ -198,7 +198,7 @@ def _pending(snapshot: Snapshot, job_id: str) -> Job:
             return job
     if any(job.id == job_id for job in snapshot.running):
         raise InputError(f"{job_id!r} is running already", path="jobs")
-    raise InputError(f"{job_id!r} is no pending job of this snapshot", path="jobs")
+    raise InputError(f"{job_id!r} is not a pending job of this snapshot", path="jobs")
 
 
 def _groups(snapshot: Snapshot, job: Job, step: Step, room: Room, others: list[Award]) -> Iterator[NodeGroup]:

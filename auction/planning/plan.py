@@ -1,4 +1,4 @@
-"""A full schedule of a snapshot: a start for every job that can ever start (planning systems, Nagendra 2016, 3.1.1).
+"""A full schedule of a snapshot: a start for every job that can ever start (Nagendra 2016, 3.1.1).
 
 Jobs are planned one after another in queue order, each at the earliest moment from which on nodes hold it
 until its time limit beside running jobs, advance reservations, licences and the jobs planned before it: what

@@ -71,7 +71,7 @@ def _bid(words: list[str], goods: int, path: str) -> tuple[int, FileBid]:
     for word in words[2:-1]:
         good = _count(word, path)
         if good >= goods:
-            raise InputError(f"{good} is none of the {goods} goods", path=path)
+            raise InputError(f"{good} is not one of the {goods} goods", path=path)
         if str(good) in items:
             raise InputError(f"the good {good} stands twice", path=path)
         items[str(good)] = 1

@@ -53,7 +53,7 @@ def seconds(value: wire.TimeWire | None, path: str) -> float | None:
         return None
     if isinstance(value, (int, float)):
         if not 0 <= value < _YEAR_10000:
-            raise InputError(f"{value} is no time in seconds since 1970", path=path)
+            raise InputError(f"{value} is not a time in seconds since 1970", path=path)
         return value
     try:
         moment = datetime.fromisoformat(value)
@@ -61,7 +61,7 @@ def seconds(value: wire.TimeWire | None, path: str) -> float | None:
     except (ValueError, OverflowError):
         raise InputError(f"{value[:60]!r} is not an ISO 8601 time", path=path) from None
     if not 0 <= since < _YEAR_10000:
-        raise InputError(f"{value[:60]!r} is no time from 1970 to 9999", path=path)
+        raise InputError(f"{value[:60]!r} is not a time from 1970 to 9999", path=path)
     return since
 
 

@@ -66,7 +66,7 @@ class Trace:
     def jobs(self, min_of_ideal: float, *, is_ideal: bool = False) -> Jobs:
         """Return the applications with their fewest processors: a share of the ideal, rounded up."""
         if not 0 < min_of_ideal <= 1:
-            raise OptionError(f"{min_of_ideal:g} is no share of the ideal above 0, at most 1")
+            raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
         least = np.maximum(1, np.ceil(min_of_ideal * self.ideal - _EXACT)).astype(np.int64)
         return Jobs(
             submit=np.ascontiguousarray(self.submit, dtype=np.float64),

@@ -116,7 +116,7 @@ class NodesView:
         held: dict[str, Resources] = {}
         for name, use in nodes.items():
             if name not in columns.index:
-                raise AwardError(f"job {demand.job.id} starts on {name!r}, which is no node")
+                raise AwardError(f"job {demand.job.id} starts on {name!r}, which is not a node")
             held[name] = use if isinstance(use, Resources) else Resources(cores=use)
         spot = spot_of_resources(held, columns)
         return spot if self.state.fits(spot) else None

@@ -109,7 +109,7 @@ class NodeOptions:
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and (value > 0 if above else value >= 0)):
                 least = "above 0" if above else "from 0 on"
-                raise OptionError(f"{_flag(name)}: {value!r} is no number of seconds {least}")
+                raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds {least}")
         if self.window is not None and self.window < 1:
             raise OptionError(f"--window: {self.window} is below 1")
         if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
@@ -138,7 +138,7 @@ class NodeOptions:
         for name in ("mtbf_s", "mttr_s"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= LARGEST_COUNT:
-                raise OptionError(f"{_flag(name)}: {value!r} is no number of seconds above 0")
+                raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds above 0")
         for name in ("on_failure", "max_requeues"):
             if getattr(self, name) is not None and not self.nodes_fail:
                 raise OptionError(f"{_flag(name)} needs --failures or --mtbf")

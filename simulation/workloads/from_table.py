@@ -57,7 +57,7 @@ def columns_of(table: Table, given: Mapping[str, str]) -> Mapping[str, str]:
     }
     for what, name in given.items():
         if what not in KNOWN:
-            raise OptionError(f"--column {what}={name}: {what!r} is none of {', '.join(KNOWN)}")
+            raise OptionError(f"--column {what}={name}: {what!r} is not one of {', '.join(KNOWN)}")
         if name not in table.columns:
             raise InputError(f"there is no column {name!r}", path="line 1")
         found[what] = name
@@ -193,7 +193,7 @@ def _count(text: str, path: str) -> int | None:
         return None
     number = _number(text)
     if number is None or number < 0 or number != int(number):
-        raise InputError(f"{text!r} is no count", path=path)
+        raise InputError(f"{text!r} is not a count", path=path)
     return int(number) or None
 
 

@@ -54,7 +54,7 @@ class TraceModel:
         if not self.sizes or min(self.sizes) < 1 or min(self.sizes.values()) < 0:
             raise InputError("no shares from 0 on of sizes from 1 on", path="sizes")
         if not 0 < sum(self.sizes.values()) < float("inf"):
-            raise InputError("the shares are no numbers above 0", path="sizes")
+            raise InputError("the shares are not numbers above 0", path="sizes")
         for name in ("shape", "scale_s"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{getattr(self, name)} is not above 0", path=name)
@@ -93,7 +93,7 @@ def model_of(document: Any) -> TraceModel:
     """
     known = {"format", "source", "hours", "sizes", "shape", "scale_s"}
     if not isinstance(document, dict) or document.get("format") != FORMAT or set(document) != known:
-        raise InputError(f"is no {FORMAT}")
+        raise InputError(f"is not {FORMAT}")
     try:
         return TraceModel(
             source=str(document["source"]),
@@ -103,7 +103,7 @@ def model_of(document: Any) -> TraceModel:
             scale_s=float(document["scale_s"]),
         )
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InputError(f"is no {FORMAT}: {error}") from error
+        raise InputError(f"is not {FORMAT}: {error}") from error
 
 
 def fit(log: SwfLog, source: str) -> TraceModel:
@@ -159,7 +159,7 @@ def _hours(log: SwfLog) -> NDArray[np.int64]:
     try:
         offset = datetime.fromtimestamp(start, _zone(log)).utcoffset()
     except (OverflowError, ValueError, OSError) as error:
-        raise InputError(f"{start} is no time", path="UnixStartTime") from error
+        raise InputError(f"{start} is not a time", path="UnixStartTime") from error
     seconds = log.column(Field.SUBMIT) + start + (offset.total_seconds() if offset else 0)
     hours: NDArray[np.int64] = (np.floor(seconds / _HOUR_S) % HOURS).astype(np.int64)
     return hours

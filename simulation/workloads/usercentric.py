@@ -91,7 +91,7 @@ def user_trace(
     """
     instances = table_1(ge_p4_s).get(template)
     if instances is None:
-        raise OptionError(f"{template!r} is none of {', '.join(TEMPLATES)}")
+        raise OptionError(f"{template!r} is not one of {', '.join(TEMPLATES)}")
     for name, value in (("beta", beta), ("block_bytes", block_bytes), ("ge_p4_s", ge_p4_s)):
         if not (isfinite(value) and value > 0):
             raise OptionError(f"{name} {value:g} is not above 0")

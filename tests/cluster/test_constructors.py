@@ -82,7 +82,7 @@ def test_what_is_no_priority_is_refused(priority: Any) -> None:
         ({"cores": 8.0}, "cores: 8.0 is not an integer"),
         ({"cores": np.True_}, "cores: "),
         ({"cores": "8"}, "cores: '8' is not an integer"),
-        ({"cores": 1, "features": 3}, "features: 3 is no list of names"),
+        ({"cores": 1, "features": 3}, "features: 3 is not a list of names"),
     ],
 )
 def test_what_is_no_count_is_refused_with_its_path(members: dict[str, Any], message: str) -> None:

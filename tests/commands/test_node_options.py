@@ -107,7 +107,7 @@ REFUSED = [
     ("--policy aucsched2 --strategy greedy --work-limit 5", "work_limit: strategy greedy reaches no limit"),
     ("--policy ipsched --max-bids 5", "--max-bids needs --policy aucsched1 or aucsched2 or aucsched3"),
     ("--policy ipsched --max-bids-per-job 5", "--max-bids-per-job needs --policy aucsched1"),
-    ("--policy easy --interval nan", "--interval: nan is no number of seconds above 0"),
+    ("--policy easy --interval nan", "--interval: nan is not a number of seconds above 0"),
     ("--policy easy --interval 0", "0.0 is not in the range"),
     ("--policy backfill-slurm --backfill-interval nan", "--backfill-interval: nan is no number"),
     ("--policy backfill-slurm --reserve 1", "--reserve needs --policy reservations or ipsched"),

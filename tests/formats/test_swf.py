@@ -72,13 +72,13 @@ def test_fields_left_out_of_every_row_are_unknown() -> None:
         (b"", "the file holds no job"),
         (b"; MaxProcs: 4\n", "the file holds no job"),
         (f"{ROW}\n{ROW[:20]}".encode(), "line 2: 8 fields where the log has 18"),
-        (f"; a\n{ROW}\n{ROW[:-1]}".encode(), "line 3: '-' is no number of an SWF row"),
-        (b"id,submit,run\n1,2,3\n", "line 1: 'id,submit,run' is no number of an SWF row"),
+        (f"; a\n{ROW}\n{ROW[:-1]}".encode(), "line 3: '-' is not a number of an SWF row"),
+        (b"id,submit,run\n1,2,3\n", "line 1: 'id,submit,run' is not a number of an SWF row"),
         (b"1 2 3\n", "line 1: 3 fields where SWF has 18"),
         (f"{ROW} 4\n".encode(), "line 1: 19 fields where SWF has 18"),
         (ROW.replace("20", "nan").encode(), "job row 1: a field is not finite"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: '�PNG' is no number of an SWF row"),
-        (b"x" * 1000, f"line 1: '{'x' * 30}…' is no number of an SWF row"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: '�PNG' is not a number of an SWF row"),
+        (b"x" * 1000, f"line 1: '{'x' * 30}…' is not a number of an SWF row"),
     ],
 )
 def test_what_is_no_log_is_refused_in_one_line(content: bytes, message: str, tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_fractions_of_seconds_are_kept() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (ROW.replace(" 2 20", " 1.5 20"), "job 1: 1.5 is no number of processors"),
-        (ROW.replace(" 20 ", " 1e300 "), "job 1: 1e\\+300 is no time"),
+        (ROW.replace(" 2 20", " 1.5 20"), "job 1: 1.5 is not a number of processors"),
+        (ROW.replace(" 20 ", " 1e300 "), "job 1: 1e\\+300 is not a time"),
         (ROW.replace("1 0 -1 10", "1 0 -1 0"), "no job is left: dropped 1 of 1 rows: 1 without a run time"),
     ],
 )

@@ -245,7 +245,7 @@ def test_the_command_takes_a_module_or_a_file(
         ("aucsched_mine2:instance", "aucsched_mine2 has no class instance", 2),
         ("nowhere.py:Policy", "there is no file nowhere.py", 2),
         ("broken.py:Policy", "loading it: SyntaxError", 1),
-        ("esay", "'esay' is no policy: did you mean easy", 2),
+        ("esay", "'esay' is not a policy: did you mean easy", 2),
     ],
 )
 def test_a_name_that_is_none_is_one_line(

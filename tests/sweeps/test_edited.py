@@ -37,25 +37,25 @@ def without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 EDITS: list[tuple[int, Callable[[dict[str, Any]], Any], str]] = [
-    (1, row(run=2), "line 2: run 2 is none of this sweep's 2"),
-    (1, row(run=-1), "line 2: run -1 is none of this sweep's 2"),
-    (1, row(run=10**30), f"line 2: run {10**30} is none of this sweep's 2"),
-    (1, row(run="0"), "line 2: run '0' is none of this sweep's 2"),
-    (1, row(run=True), "line 2: run True is none of this sweep's 2"),
-    (1, without("run"), "line 2: run None is none of this sweep's 2"),
+    (1, row(run=2), "line 2: run 2 is not one of this sweep's 2"),
+    (1, row(run=-1), "line 2: run -1 is not one of this sweep's 2"),
+    (1, row(run=10**30), f"line 2: run {10**30} is not one of this sweep's 2"),
+    (1, row(run="0"), "line 2: run '0' is not one of this sweep's 2"),
+    (1, row(run=True), "line 2: run True is not one of this sweep's 2"),
+    (1, without("run"), "line 2: run None is not one of this sweep's 2"),
     (1, row(window=5), "line 2: run 0 has window 4, not 5"),
     (1, without("window"), "line 2: run 0 has window 4, not None"),
-    (1, row(priority="much"), "line 2: 'much' is no value of 'priority'"),
-    (1, row(priority=[1]), "line 2: [1] is no value of 'priority'"),
-    (1, row(bids=10**400), "is no value of 'bids'"),
-    (1, row(error="\ud800"), r"line 2: '\ud800' is no value of 'error'"),
-    (1, row(**{"\x1b[31m": 1}), r"line 2: 1 is no value of '\x1b[31m'"),
+    (1, row(priority="much"), "line 2: 'much' is not a value of 'priority'"),
+    (1, row(priority=[1]), "line 2: [1] is not a value of 'priority'"),
+    (1, row(bids=10**400), "is not a value of 'bids'"),
+    (1, row(error="\ud800"), r"line 2: '\ud800' is not a value of 'error'"),
+    (1, row(**{"\x1b[31m": 1}), r"line 2: 1 is not a value of '\x1b[31m'"),
     (1, row(status=None), "line 2: run 0 does not say how it ended"),
     (1, row(status="failed"), "line 2: run 0 does not say how it ended"),
-    (1, lambda _: {"row": [1]}, "line 2 is no row of a sweep"),
-    (1, lambda _: {"format": "aucsched-sweep/1", "sweep": {}}, "line 2 is no row of a sweep"),
-    (1, lambda _: [1], "line 2 is no JSON object"),
-    (0, lambda _: [1], "line 1 is no JSON object"),
+    (1, lambda _: {"row": [1]}, "line 2 is not a row of a sweep"),
+    (1, lambda _: {"format": "aucsched-sweep/1", "sweep": {}}, "line 2 is not a row of a sweep"),
+    (1, lambda _: [1], "line 2 is not a JSON object"),
+    (0, lambda _: [1], "line 1 is not a JSON object"),
     (0, lambda head: {**head, "sweep": None}, "line 1 does not say which sweep it is"),
     (0, lambda head: {**head, "versions": {"a": 1}}, "line 1 does not say which sweep it is"),
     (0, lambda head: {"format": head["format"]}, "line 1 does not say which sweep it is"),
@@ -97,12 +97,12 @@ def test_an_edited_line_is_refused_in_one_line(
 def test_a_header_that_stands_twice_is_refused(swept: Path, tmp_path: Path) -> None:
     head, *rows = texts_of(swept)
     said = edited(swept, [head, rows[0], head, *rows[1:]], tmp_path)
-    assert said == "rows.csv.journal: line 3 is no row of a sweep"
+    assert said == "rows.csv.journal: line 3 is not a row of a sweep"
 
 
 def test_lines_that_are_no_json_are_refused(swept: Path, tmp_path: Path) -> None:
     head, *rows = texts_of(swept)
-    assert edited(swept, [head, "{", *rows], tmp_path) == "rows.csv.journal: line 2 is no JSON object"
+    assert edited(swept, [head, "{", *rows], tmp_path) == "rows.csv.journal: line 2 is not a JSON object"
 
 
 def test_a_run_that_stands_twice_counts_as_it_stands_last(swept: Path, tmp_path: Path) -> None:

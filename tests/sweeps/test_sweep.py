@@ -312,7 +312,10 @@ def test_refused_outputs_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixtur
         ([source, "-o", str(tmp_path / "no" / "x.csv")], "No such file or directory"),
         (["nowhere.json", "-o", "x.csv"], "nowhere.json: No such file or directory"),
         ([str(bad), "-o", str(tmp_path / "x.csv")], f"{bad}: jobs[0]"),
-        ([str(other), "-o", str(tmp_path / "x.csv")], f"{other}: line 1: 'mine' is no number of an SWF row"),
+        (
+            [str(other), "-o", str(tmp_path / "x.csv")],
+            f"{other}: line 1: 'mine' is not a number of an SWF row",
+        ),
     ):
         assert said in refusal(capsys, *arguments)
     assert other.read_text() == "mine\n"

@@ -231,7 +231,7 @@ def test_a_job_that_is_none_is_refused() -> None:
     with pytest.raises(InputError, match="'J9' is no pending job"):
         explained(crowded(), "J9")
     assert refused("explain", EXAMPLE, "999").endswith(
-        "full.json: jobs: '999' is no pending job of this snapshot"
+        "full.json: jobs: '999' is not a pending job of this snapshot"
     )
     assert refused("explain", EXAMPLE, "5").endswith("'5' is running already")
     assert "window: 0 is below 1" in refused("explain", EXAMPLE, "33", "--window", "0")

@@ -260,11 +260,11 @@ GOOD = {"nodes": "n1", "down_s": 1, "up_s": 2}
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
-        (({**GOOD, "nodes": "n[0-9]"},), "failures[0].nodes: 'n4' is no node of the workload"),
+        (({**GOOD, "nodes": "n[0-9]"},), "failures[0].nodes: 'n4' is not a node of the workload"),
         ((GOOD, {**GOOD, "nodes": "dead"}), "failures[1].nodes: 'dead' takes no jobs anyway"),
         (({**GOOD, "nodes": "n[1"},), "failures[0].nodes: 'n[1' is not a hostlist"),
-        (({**GOOD, "up_s": 1},), "failures[0].up_s: 1 is no time after down_s 1"),
-        (({**GOOD, "down_s": -1},), "failures[0].down_s: -1 is no time from 0"),
+        (({**GOOD, "up_s": 1},), "failures[0].up_s: 1 is not a time after down_s 1"),
+        (({**GOOD, "down_s": -1},), "failures[0].down_s: -1 is not a time from 0"),
         (({**GOOD, "down_s": "1"},), 'failures[0].down_s: "1" is not a number'),
         (({**GOOD, "until": 3},), "failures[0]: unknown member 'until'"),
         ((GOOD, {**GOOD, "down_s": 1.5, "up_s": 9}), "failures[1].down_s: 'n1' is down already at 1.5 s"),
@@ -298,7 +298,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         ({"max_requeues": 1}, "--max-requeues needs --failures or --mtbf"),
         ({"failures": (), "mtbf_s": 1.0, "mttr_s": 1.0}, "--failures and --mtbf both say"),
         ({"failures": (), "on_failure": "lost", "max_requeues": 1}, "--max-requeues 1 needs --on-failure"),
-        ({"mtbf_s": inf, "mttr_s": 1.0}, "--mtbf: inf is no number of seconds"),
+        ({"mtbf_s": inf, "mttr_s": 1.0}, "--mtbf: inf is not a number of seconds"),
         ({"failures": (), "on_failure": "ignore"}, "--on-failure: 'ignore' is neither"),
     ],
 )
