@@ -37,8 +37,8 @@ _SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    """An auction over some jobs: their places in the window, and what it found."""
+class _PartResult:
+    """The auction of one part: its jobs' places in the window, and its result."""
 
     places: IntArray
     result: AttemptResult
@@ -59,7 +59,7 @@ def attempt_in_parts(
 
 
 class _Parts:
-    """The parts, what is left of them, and the auctions held."""
+    """The parts, what is left of them, and the results of their auctions."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class _Parts:
         self._columns = cluster.columns
         self._restricted: dict[tuple[int, int], BoolArray] = {}
         self._room: dict[object, IntArray] = {}
-        self._held: list[_Held] = []
+        self._done: list[_PartResult] = []
         self._won = np.zeros(len(window), np.bool_)
 
     def run(self) -> AttemptResult:
@@ -93,7 +93,7 @@ class _Parts:
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             demands = tuple(self._window[place] for place in starting.tolist())
-            self._hold(starting, demands, self._left_s() / (self._count + 1))
+            self._auction(starting, demands, self._left_s() / (self._count + 1))
         self._round(everyone[~wide], _SHARE)
         for _ in range(0 if self._cluster.guards else _ROUNDS):
             before = int(self._won.sum())
@@ -140,9 +140,9 @@ class _Parts:
                 return
             demands = tuple(self._within(self._window[place], part) for place in mine[part].tolist())
             time_s = (end - self._options.clock()) / (len(parts) - number)
-            self._hold(mine[part], demands, time_s)
+            self._auction(mine[part], demands, time_s)
 
-    def _hold(self, places: IntArray, demands: tuple[Demand, ...], time_s: float) -> None:
+    def _auction(self, places: IntArray, demands: tuple[Demand, ...], time_s: float) -> None:
         options = self._options
         deadline = None if self._deadline is None else options.clock() + max(time_s, 1e-3)
         ranked = tuple(replace(demand, index=index) for index, demand in enumerate(demands))
@@ -152,7 +152,7 @@ class _Parts:
         result = attempt(ranked, beside, options, size=len(ranked), deadline=deadline)
         self._won[places[result.table.job[result.chosen]]] = True
         self._columns = without_bids(self._columns, result.table, result.chosen.tolist())
-        self._held.append(_Held(places, result))
+        self._done.append(_PartResult(places, result))
 
     def _within(self, demand: Demand, part: int) -> Demand:
         """Return the demand with the nodes of one part only."""
@@ -206,19 +206,19 @@ class _Parts:
         wins: list[BoolArray] = []
         preferences: list[FloatArray] = []
         bound: Fraction | int = 0
-        for held in self._held:
-            result = held.result
-            job = held.places[result.table.job]
+        for done in self._done:
+            result = done.result
+            job = done.places[result.table.job]
             won = np.zeros(len(result.table), np.bool_)
             won[result.chosen] = True
             keep = ~seen[job] | won
             # Later winners come on top of what the first auctions could reach.
-            again = bool(seen[held.places].any())
+            again = bool(seen[done.places].any())
             if again or result.bound is None:
                 bound += result.priority
             else:
                 bound += result.bound
-            seen[held.places] = True
+            seen[done.places] = True
             tables.append(result.table.only(keep))
             jobs.append(job[keep])
             wins.append(won[keep])
@@ -226,15 +226,15 @@ class _Parts:
         table, order = joined_tables(self._window, tables, jobs)
         chosen = np.flatnonzero(np.concatenate([*wins, np.zeros(0, np.bool_)])[order])
         preference = np.concatenate([*preferences, np.zeros(0)])[order]
-        results = [held.result for held in self._held]
+        results = [done.result for done in self._done]
         priority = sum((result.priority for result in results), start=Fraction(0))
         worth = sum((result.value[0] for result in results), start=Fraction(0))
         has_worth = any(demand.worth is not None for demand in self._window)
         could_bid = np.zeros(len(self._window), np.bool_)
         first_fit = np.zeros(len(self._window), np.bool_)
-        for held in self._held:
-            could_bid[held.places] |= held.result.bids.could_bid
-            first_fit[held.places] |= held.result.bids.first_fit
+        for done in self._done:
+            could_bid[done.places] |= done.result.bids.could_bid
+            first_fit[done.places] |= done.result.bids.first_fit
         return AttemptResult(
             size=self._size,
             bids=Bids(

@@ -16,7 +16,7 @@ from .axes import AXES
 
 if TYPE_CHECKING:
     from .axes import Row
-    from .drive import Begun, Executor
+    from .drive import Executor, SweepStart
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -85,7 +85,9 @@ def sweep(
     retry = options["retry_failed"]
     # Runs may take minutes each: the speed is the whole sweep's.
     with _resumable(), progress_over(len(plan.runs), "runs", memory_s=inf) as progress:
-        rows = sweep_plan(plan, outputs, executor, retry_failed=retry, begun=_say_begun, progress=progress)
+        rows = sweep_plan(
+            plan, outputs, executor, retry_failed=retry, on_start=_note_start, progress=progress
+        )
     _say_failed(rows)
     found = Sweep(plan=plan, rows=tuple(rows))
     axes = [name for name, _ in plan.axes]
@@ -114,14 +116,14 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
     return lambda subject, runs: run_locally(subject, runs, workers or processors())
 
 
-def _say_begun(begun: Begun) -> None:
+def _note_start(start: SweepStart) -> None:
     """Say what is done already, and by which other versions."""
     from .run import versions
 
-    if begun.done:
-        note(f"{begun.done} of {begun.runs} runs are done already")
+    if start.done:
+        note(f"{start.done} of {start.runs} runs are done already")
     now = versions()
-    then = {name: value for name, value in begun.begun_with.items() if value != now.get(name)}
+    then = {name: value for name, value in start.versions.items() if value != now.get(name)}
     if then:
         named = ", ".join(f"{name} {value} (now {now.get(name)})" for name, value in then.items())
         note(f"they were begun with {named}")

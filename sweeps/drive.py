@@ -26,18 +26,18 @@ _SHARE_FOR_TABLES = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """What a sweep finds when it begins.
+class SweepStart:
+    """The state of a sweep when it starts.
 
     Attributes:
-        done: how many of its rows there are already.
+        done: how many of its rows exist already.
         runs: how many it has in all.
-        begun_with: the versions with which the first of them were made.
+        versions: those with which the first rows were made.
     """
 
     done: int
     runs: int
-    begun_with: Mapping[str, Any]
+    versions: Mapping[str, Any]
 
 
 def sweep(
@@ -46,7 +46,7 @@ def sweep(
     executor: Executor,
     *,
     retry_failed: bool = False,
-    begun: Callable[[Begun], None] | None = None,
+    on_start: Callable[[SweepStart], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
     """Run what is not done yet, keep each row as it comes, and return all in the grid's order.
@@ -56,7 +56,7 @@ def sweep(
         outputs: tables to write; the journal stands beside the first.
         executor: runs them.
         retry_failed: run those again whose row holds an error.
-        begun: called once, before the first run.
+        on_start: called once, before the first run.
         progress: called with the number of rows that there are, at the beginning and after each.
 
     Raises:
@@ -68,8 +68,8 @@ def sweep(
             for number, row in journal.rows.items()
             if not (retry_failed and row["status"] == FAILED)
         }
-        if begun is not None:
-            begun(Begun(done=len(rows), runs=len(plan.runs), begun_with=journal.begun_with))
+        if on_start is not None:
+            on_start(SweepStart(done=len(rows), runs=len(plan.runs), versions=journal.begun_with))
         show = progress or (lambda _: None)
         show(len(rows))
         tables = _Tables(plan, outputs)

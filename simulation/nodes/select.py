@@ -2,7 +2,7 @@
 
 Every selection takes what is free and answers with nodes; how many cores each gives is then dealt as the
 auctions' bids deal it. Jobs whose nodes must be contiguous, below few switches, or hold named nodes or a
-total of some gres are looked for window by window (bidgen); all others node by node.
+total of some gres are looked for run by run of usable nodes (bidgen); all others node by node.
 """
 
 from __future__ import annotations

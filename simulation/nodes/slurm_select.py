@@ -70,20 +70,20 @@ class SwitchFit(Selector):
 
     def _below_switches(self, need: _Need, nodes: IntArray, units: IntArray) -> IntArray | None:
         """Return nodes leaf after leaf, each the best fit for the nodes that are still missing."""
-        taking = _Taking(need)
+        choice = _Choice(need)
         order = np.argsort(self._leaf_of[nodes], kind="stable")
         ends = np.cumsum(np.bincount(self._leaf_of[nodes], minlength=self._leaves)).tolist()
         count = self._usable_below(nodes)
         distance = np.zeros(self._leaves, np.int64)
         open_ = [leaf for leaf, below in enumerate(count) if below[0]]
-        while taking.goes_on and open_:
-            leaf = _best_leaf(self._above_list, count, open_, distance.tolist(), taking.nodes)
+        while choice.is_incomplete and open_:
+            leaf = _best_leaf(self._above_list, count, open_, distance.tolist(), choice.nodes)
             here = order[ends[leaf - 1] if leaf else 0 : ends[leaf]]
-            taking.take(nodes[here], units[here])
+            choice.take(nodes[here], units[here])
             open_.remove(leaf)
-            if taking.goes_on:
+            if choice.is_incomplete:
                 distance += self._steps_from(leaf)
-        return taking.chosen()
+        return choice.chosen()
 
     def _usable_below(self, nodes: IntArray) -> list[list[int]]:
         """Return how many of ``nodes`` stand below each leaf and the switches above it."""
@@ -140,7 +140,7 @@ class _Need:
             yield nodes
 
 
-class _Taking:
+class _Choice:
     """Nodes taken so far for one job, and what is still missing."""
 
     def __init__(self, need: _Need) -> None:
@@ -152,7 +152,7 @@ class _Taking:
         self._taken: list[IntArray] = []
 
     @property
-    def goes_on(self) -> bool:
+    def is_incomplete(self) -> bool:
         """Return whether something is missing that more nodes could give."""
         return self._room > 0 and (self.nodes > 0 or self.units > 0)
 
@@ -204,19 +204,19 @@ class _Runs:
 
     def taken_for(self, need: _Need) -> IntArray | None:
         """Return nodes of the run with the fewest units that holds the job, or of several, largest first."""
-        taking = _Taking(need)
-        while taking.goes_on and self._is_open.any():
-            enough = self.enough(taking.units, taking.fewest)
+        choice = _Choice(need)
+        while choice.is_incomplete and self._is_open.any():
+            enough = self.enough(choice.units, choice.fewest)
             if enough.any():
                 best = int(np.argmin(np.where(enough, self._sums, np.iinfo(np.int64).max)))
             else:
                 best = int(np.argmax(np.where(self._is_open, self._sums, -1)))
             here = slice(int(self._starts[best]), int(self._ends[best]))
-            taking.take_run(self._nodes[here], self._units[here])
+            choice.take_run(self._nodes[here], self._units[here])
             self._is_open[best] = False
             if need.contiguous:
                 break
-        return taking.chosen()
+        return choice.chosen()
 
 
 def _best_leaf(

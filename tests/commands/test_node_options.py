@@ -169,8 +169,8 @@ def test_windows_of_no_job_are_refused(value: int) -> None:
         NodeOptions(policy="backfill-slurm", window=value)
 
 
-class _Asked(NodeQueue):
-    """Remembers how many jobs a policy asked for in each pass."""
+class _RecordingQueue(NodeQueue):
+    """Records how many jobs a policy asked for in each pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -203,7 +203,7 @@ def _crowd(seed: int) -> ClusterWorkload:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_an_unproved_attempt_halves_the_next_window_and_a_proved_one_doubles_it(seed: int) -> None:
-    of, queue = _crowd(seed), _Asked()
+    of, queue = _crowd(seed), _RecordingQueue()
     machine = Machine(of)
     # No branch-and-bound node at all: some attempts end without a proof.
     auction = Auction(machine, StepOptions(model="aucsched1", window=16, work_limit=0))
