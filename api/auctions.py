@@ -30,12 +30,12 @@ def explain(snapshot: Snapshot, job: None = None, **options: Any) -> Overview: .
 def explain(
     snapshot: Snapshot, job: str | None = None, *, award: Schedule | None = None, **options: Any
 ) -> Explanation | Overview:
-    """Run the auction and say why a job starts or waits; without a job, what nodes cost.
+    """Run the auction and explain why a job starts or waits; without a job, return the prices of nodes.
 
     Args:
         snapshot: the cluster and its queue.
         job: id of a pending job; None: the prices of the whole auction.
-        award: a schedule of the snapshot that was made before, which is then explained.
+        award: an earlier schedule of the snapshot to explain instead.
         options: as ``schedule`` takes them.
 
     Returns:
@@ -43,7 +43,7 @@ def explain(
         that would start it; or prices in units of what is maximised. Times in seconds since the epoch.
 
     Raises:
-        InputError: no pending job has that id, or the award is none of this snapshot's.
+        InputError: no pending job has that id, or the award is not for this snapshot.
         OptionError: an option's value cannot be used.
 
     Examples:
@@ -65,9 +65,9 @@ def explain(
 
 
 def compare(snapshot: Snapshot, *, within_s: int = 60, **options: Any) -> Comparison:
-    """Set the auction beside first-fit by priority and beside Slurm's own plan.
+    """Compare the auction with first-fit by priority and with Slurm's own plan.
 
-    Both get the same: with ``reserve`` first-fit, too, keeps nodes for the first blocked jobs.
+    Both get the same information: with ``reserve`` first-fit, too, keeps nodes for the first blocked jobs.
 
     Args:
         snapshot: the cluster and its queue.

@@ -36,9 +36,9 @@ class Simulation(Tabular):
     r"""A finished simulation.
 
     Attributes:
-        result: who started when, and on a machine of nodes where.
+        result: when each job started, and on a machine of nodes where.
         settings: the policy's options beyond its name and order.
-        name: of what was simulated.
+        name: of the log or workload.
 
     ``metrics`` holds every figure by name, times in seconds; ``columns`` a row for each job.
 
@@ -105,9 +105,9 @@ def simulate(
         workload: what ``load_swf`` or ``load_workload`` returns, or a file of either.
         policy: a name (docs/policies.md), a class with ``step`` (``Policy``), or ``module:Class``.
         order: of the waiting queue: ``fcfs``, ``sjf``, … ; nodes have ``fcfs`` and ``multifactor``.
-        processors: of a log's machine, where its header is not to be believed.
-        checked: check every start of a log's run; nodes and classes of your own always are.
-        progress: called now and then with the number of jobs that are done.
+        processors: size of a log's machine, where its header is wrong or missing.
+        checked: check every start of a log's run; runs on nodes and of your own policies always are.
+        progress: called from time to time with the number of jobs that are done.
         options: what the policy reads, with the names of ``aucsched simulate --help`` and underscores
             (seconds end in ``_s``); one it would ignore is refused.
 

@@ -18,13 +18,13 @@ def snapshot_from_slurm(
     """Return a snapshot of a live cluster, or of Slurm's saved output (21.08 to 25.05).
 
     Args:
-        time: when it was, seconds since the epoch; None: the last scheduling pass.
+        time: of the snapshot, in seconds since the epoch; None: the last scheduling pass.
         schedule_held: schedule jobs that were held by hand, with their saved priorities, those without one
             behind all others.
         files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or 22.05's
             sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job), ``licenses``,
             ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config), ``priorities``
-            (sprio); the command is run for what is not given.
+            (sprio); for files not given the commands are run.
 
     Returns:
         The snapshot; ``notes`` and each job's ``unsupported`` say what it could not express.

@@ -17,9 +17,9 @@ def workload_from_swf(
 
     Args:
         log: what ``load_swf`` returns, or a file.
-        nodes: of the machine.
-        cores: of each node.
-        gpus: of each node.
+        nodes: number of nodes.
+        cores: number on each node.
+        gpus: number on each node.
         leaf_nodes: nodes below a leaf switch; None: no switches.
 
     Returns:

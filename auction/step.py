@@ -72,7 +72,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
 
     Args:
         snapshot: the cluster and its queue.
-        preset: ``paper`` or ``plugin``; options given beside it stand.
+        preset: ``paper`` or ``plugin``; options given beside it take precedence.
         model: ``ipsched``, ``aucsched1``, ``aucsched2`` or ``aucsched3`` (default).
         window: jobs of highest priority that take part (100).
         max_bids: bids of all jobs together (6000; AUCSCHED1: 150).
@@ -88,16 +88,16 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         part_nodes: clusters of more nodes are searched in parts of at most this size (20 000).
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
-        promise: ``none`` to start jobs whatever others were promised (``Job.promised_start``).
+        promise: ``none`` ignores the promised starts of jobs (``Job.promised_start``).
         reserve: how many of the first blocked jobs get a reservation (0).
-        seed: the solver's (0).
+        seed: of the search and of the solver (0).
         preference_table: ``corrected`` (default) or ``printed``.
         bid_order: ``spec`` (default) or ``figure-4.5``.
         export: file for the window's integer program, ``.mps`` or ``.lp``.
-        clock: seconds of wall time (time.perf_counter).
+        clock: returns seconds of wall time (time.perf_counter).
 
     Returns:
-        Who starts where, who waits and why; every job stands in exactly one of the two lists.
+        Which jobs start where, and which wait and why; every job is in exactly one of the two lists.
 
     Raises:
         OptionError: an option's value cannot be used.

@@ -101,16 +101,16 @@ class JobType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a job asks for (Soner, table 8.2, and what a real queue adds).
+    """A job's request (Soner, table 8.2, with the further parts of a real queue).
 
-    Counts of nodes and gres are a number, a pair of the least and the most, or a Span.
+    A count of nodes or gres is a number, a pair (least, most), or a Span.
 
     Attributes:
-        cores: all cores together (Slurm's tasks × cpus per task).
+        cores: total number of cores (Slurm's tasks × cpus per task).
         nodes: how many nodes, exact or a range.
         cores_per_node: exact number on each node.
         min_cores_per_node: least number on each node.
-        cores_per_task: a task's cores never stand on two nodes.
+        cores_per_task: cores of a task, all on one node.
         gres_per_node: counts on each node by gres name; ``gpu`` takes any type, one type per job.
         gres_total: counts over all nodes by gres name.
         memory_mib_per_node: memory on each node; or
@@ -124,7 +124,7 @@ class Request:
         licenses: cluster-wide counts by name.
 
     Raises:
-        InputError: a value is none, or members contradict each other.
+        InputError: a value is not valid, or members contradict each other.
 
     Examples:
         >>> Request(cores=8, nodes=2, gres_per_node={"gpu": 1}).type
@@ -299,12 +299,12 @@ class Job:
     """A pending job.
 
     Attributes:
-        priority: an integer or a fraction, exactly as given, a float as it is written; 0 is held.
+        priority: an integer or a fraction, exactly as given, a float as its shortest decimal; 0 means held.
         submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
         expected_start_time: when another scheduler plans to start it, seconds since the epoch; no award
-            depends on it, ``aucsched compare`` shows it.
-        promised_start: by when it runs, as was promised, seconds since the epoch; no award puts it off as
-            long as running jobs keep their limits.
+            depends on it, but ``aucsched compare`` shows it.
+        promised_start: latest start that was promised, seconds since the epoch; no award delays it as long as
+            running jobs keep their limits.
         hold: why the job is held, or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
         speedup: the speedup model of a malleable job, kept as given.
@@ -312,7 +312,7 @@ class Job:
             range, on each for that long. ``time_limit_s`` is not shorter than any of them.
 
     Raises:
-        InputError: a value is none, e.g. a priority below 0.
+        InputError: a value is not valid, e.g. a priority below 0.
 
     Examples:
         >>> Job(id="12", priority=0.1, request=Request(cores=4), time_limit_s=3600).priority
@@ -424,7 +424,7 @@ def exact_priority(value: Decimal | float | str) -> int | Fraction:
 class RunningJob:
     """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end.
 
-    ``user`` to ``partition`` say which limits count it.
+    ``user`` to ``partition`` decide which limits count it.
 
     Examples:
         >>> RunningJob(id="11", nodes={"n1": Resources(cores=4)}, end_time=1700000000).end_time

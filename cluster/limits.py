@@ -80,14 +80,14 @@ class JobSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """What the jobs of a set that run may hold together at most.
+    """The most that the running jobs of a set may hold together.
 
     Attributes:
-        name: for people; unique.
+        name: for messages; unique.
         jobs: the set.
         most: by ``cores``, ``nodes``, ``jobs``, ``core_seconds`` and ``gres/NAME`` (of every type, or of one:
             ``gres/NAME:TYPE``). Core-seconds are those still to come: of a running job its cores times the
-            seconds to its estimated end; what has been used is for the writer to take off.
+            seconds to its estimated end; the writer subtracts past usage.
         per: None: the set together; a member of JOB_MEMBERS: this amount for the jobs of each.
 
     Examples:

@@ -43,13 +43,13 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """An amount of what a node offers and a job holds.
+    """Amounts of resources: of a node, or held by a job on it.
 
     ``memory_mib`` None means: not limited (of a node), or not counted (of a job). ``gres`` maps names
     as Slurm writes them, ``gpu`` or ``gpu:a100``, to counts.
 
     Raises:
-        InputError: a count is below 0, or no integer.
+        InputError: a count is below 0 or not an integer.
 
     Examples:
         >>> Resources(cores=8, gres={"gpu": 2}).gres["gpu"]
@@ -82,14 +82,13 @@ class Resources:
 
 @dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Node:
-    """A node: what it has, what of it is free, and what decides which jobs may use it.
+    """A node: its resources, how much of them is free, and which jobs may use it.
 
     The order of a snapshot's nodes is the linear topology: *contiguous* means consecutive in it.
 
     Attributes:
-        total: what it has. Instead of it may be given ``cores``, ``memory_mib`` (None: not limited) and
-            ``gres``.
-        free: what of it is free, by default everything.
+        total: its resources; instead ``cores``, ``memory_mib`` (None: not limited) and ``gres`` may be given.
+        free: the free part of them, by default everything.
 
     Raises:
         InputError: both ways are given, or more is free than there is.
@@ -273,7 +272,7 @@ class Partition:
 class Reservation:
     """An advance reservation: from ``start`` to ``end`` only its users' jobs may run on its nodes.
 
-    Times are seconds since the epoch. No users: nobody's jobs.
+    Times are seconds since the epoch. Without users no job may run there.
 
     Examples:
         >>> Reservation(name="course", nodes="n01", start=0, end=3600, users=["ada"]).nodes

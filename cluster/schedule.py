@@ -39,17 +39,17 @@ class Reason(StrEnum):
 
 #: What each reason means, for docs/reference.
 MEANINGS = {
-    Reason.OUTBID: "others that are worth more together hold what its bids need; the sentence names them",
-    Reason.NO_FIT: "no set of free nodes that it may use holds what it asks for",
-    Reason.INELIGIBLE: "no node could ever take it: features, partition, memory or size",
-    Reason.BID_CAP: "the caps left it no bid (--max-bids, --max-bids-per-job)",
+    Reason.OUTBID: "other jobs that are worth more together hold what its bids need; the sentence names them",
+    Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
+    Reason.INELIGIBLE: "no node could ever run it: features, partition, memory or size",
+    Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
     Reason.WINDOW: "jobs of higher priority fill the window (--window)",
-    Reason.NOT_EXPRESSIBLE: "the model cannot say what it asks for, or the source had to leave a part out",
+    Reason.NOT_EXPRESSIBLE: "the model cannot express its request, or the source left a part of it out",
     Reason.HELD: "it is held, or waits for another job",
     Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or run into an advance one",
-    Reason.SET_ASIDE: "it made the step fail; the others were decided without it",
+    Reason.SET_ASIDE: "it made the step fail; the other jobs were decided without it",
     Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
-    Reason.SHARE: "jobs of its shape hold their share of what runs already (--balance)",
+    Reason.SHARE: "jobs of its shape already hold their share of what runs (--balance)",
 }
 
 
@@ -111,7 +111,7 @@ class Award:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A job that does not start, the reason, and a sentence with the particulars.
+    """A job that does not start, the reason, and a sentence with the details.
 
     Examples:
         >>> Refusal(job="7", reason=Reason.HELD, detail="Dependency").reason.value
@@ -171,9 +171,9 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule(Tabular):
-    """The answer to a snapshot: every one of its jobs stands in exactly one of the two lists.
+    """The result for a snapshot: each of its jobs is in exactly one of the two lists.
 
-    ``window`` is that of the award; ``next_window`` how many jobs the next step should look at: half as many
+    ``window`` is that of the award; ``next_window`` how many jobs the next step should consider: half as many
     after a limit without a proof, twice as many after a proof, never more than asked for.
 
     Examples:

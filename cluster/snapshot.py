@@ -22,22 +22,22 @@ MAX_JOBS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What one scheduling step sees.
+    """The input of one scheduling step: a cluster and its queue.
 
     Attributes:
-        time: when it was taken, seconds since the epoch; None when not known.
-        nodes: in the order that *contiguous* means.
+        time: when it was taken, in seconds since the epoch; None when not known.
+        nodes: in the order by which *contiguous* is defined.
         jobs: the pending jobs, in file order (which breaks the last ties of priority).
         switches: the tree above the nodes, leaves to root; None is the linear topology.
-        running: what holds resources now.
+        running: the jobs that hold resources now.
         licenses, partitions, reservations: cluster-wide limits.
         limits: over sets of jobs, running ones counted.
-        notes: what the source said that the snapshot does not hold.
-        unread: those of the notes that name a rule of the site: what starts here may break it.
+        notes: facts of the source that the snapshot cannot express.
+        unread: those of the notes that name a rule of the site, which starts here may break.
 
     Raises:
-        InputError: names repeat or are unknown, the switches are no tree, a running job does not fit
-            or a free figure exceeds what running jobs leave.
+        InputError: names repeat or are unknown, the switches do not form a tree, a running job does
+            not fit, or a free amount exceeds what running jobs leave.
 
     Examples:
         >>> from aucsched import Job, Node, Request

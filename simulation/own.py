@@ -29,8 +29,8 @@ class QueuedJob:
     """A job that waits, as a policy sees it.
 
     Attributes:
-        number: its own within the run.
-        cores: that it asks for, at the fewest nodes.
+        number: unique within the run.
+        cores: those that it asks for, on the fewest nodes.
         estimate_s: seconds it may run; infinite without a limit.
         submit_s: when it was submitted, in seconds on the simulation's clock.
         user: its user's name or number in the log.
@@ -68,7 +68,7 @@ class MachineView(Protocol):
     """The queue and the machine during one step; it changes with every start.
 
     Attributes:
-        cores: of the whole machine.
+        cores: number of cores of the whole machine.
 
     Examples:
         >>> class FirstComeFirstServed:

@@ -83,15 +83,15 @@ def sweep(
         source: what ``load_snapshot``, ``load_workload`` or ``load_swf`` returns, or a file of either.
         repeat: runs at each point, each with a seed of its own where there is one.
         seed: of the first.
-        workers: processes; 1: this one.
-        output: table to write (``.csv``, ``.parquet``); the same call goes on with it after a stop.
+        workers: number of processes; 1: this one.
+        output: table to write (``.csv``, ``.parquet``); the same call resumes it after a stop.
         progress: called with the number of rows there are.
         axes: a value or a list of values by option, with the names of ``aucsched sweep --help`` and
             underscores: ``window=[25, 50]``, ``policy=["easy", MyPolicy]``.
 
     Raises:
         InputError: the source cannot be read.
-        OptionError: no such option, or values that cannot go together.
+        OptionError: no such option, or values that exclude each other.
 
     Examples:
         >>> import aucsched

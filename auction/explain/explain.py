@@ -45,19 +45,19 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Tabular):
-    """Everything that is known about one job of a snapshot's queue.
+    """Why one job of a snapshot's queue starts or waits.
 
     Attributes:
         place: in the queue, 1 for the highest priority; of ``queued`` jobs.
         award, refusal: exactly one is None.
         bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
-        quote: what the job pays at the market's prices, or its best bid would have cost; None without a bid.
+        quote: what the job pays at the market's prices, or what its best bid would cost; None without a bid.
         award_worth, bound: what the award is worth, and what the prices prove that none can exceed; None
             where no job takes part.
         changes: of its request that would start it beside the award, the smallest first; None for one that
             starts, is held, or that no award could express.
-        reserved: when and where ``--reserve`` keeps nodes for it.
-        groups: the machine's nodes, sorted out by what they are to the job; empty for one that starts.
+        reserved: when and where ``--reserve`` keeps nodes for the job.
+        groups: the machine's nodes, grouped by why the job can or cannot use them; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
 

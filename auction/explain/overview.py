@@ -53,10 +53,10 @@ class Overview(Tabular):
     Attributes:
         started: how many jobs start; ``worth`` of their award, what they ``pay`` for it together.
         bound: no award over these bids is worth more; the prices prove it.
-        groups: nodes in some bid, the dearest first.
+        groups: nodes in some bid, the most expensive first.
         unwanted: nodes in no bid.
-        pools: price of one unit of what stands on no node, as licences.
-        rooms: by the job that a reservation is for: what a job that would outlast its start pays besides.
+        pools: price of one unit of resources that are on no node, such as licences.
+        rooms: for each reservation, by its job: what a job that would outlast its start pays in addition.
         jobs: of the window, highest priority first.
         objective: what is maximised: the option's, or ``worth`` where a balance is kept.
 

@@ -51,13 +51,13 @@ class PlannedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Tabular):
-    """The schedule of a snapshot: every pending job stands in exactly one of the two lists.
+    """The schedule of a snapshot: every pending job is in exactly one of the two lists.
 
     Attributes:
         time: now.
-        planned: in queue order.
-        unplanned: jobs that can never start as things are, and why.
-        overdue: running jobs past their end, taken to end in a second.
+        planned: the jobs that get a start, in queue order.
+        unplanned: jobs that can never start at present, with their reasons.
+        overdue: running jobs past their end, assumed to end in a second.
         endless: running jobs without an end: what they hold is never given back.
 
     Examples:
@@ -131,7 +131,7 @@ def make_plan(
         progress: called with the number of jobs that are done.
 
     Raises:
-        InputError: running jobs' ends or reservations have nothing to be compared with.
+        InputError: the snapshot has no time to compare running jobs' ends or reservations with.
 
     Examples:
         >>> import aucsched

@@ -32,7 +32,7 @@ def load_snapshot(path: str | Path) -> Snapshot:
     """Read and check a snapshot file, plain or gzip; ``-`` reads standard input.
 
     Raises:
-        InputError: the file cannot be read or is no valid snapshot; names file, path and value.
+        InputError: the file cannot be read or is not a valid snapshot; names file, path and value.
 
     Examples:
         >>> import aucsched
