@@ -1,4 +1,4 @@
-"""What a plain scheduler would start: first-fit by priority, for comparison."""
+"""First-fit by priority, the award of a plain scheduler, for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an award leaves: no waiting job could start on it.
+"""Complete steps: after the award no waiting job could start on what is left.
 
 Bids are made under caps, for a window of the queue, and not on every set of nodes: what no bid asked for may
 still hold a job. After the award every job that waits, in the window and behind it, is tried on what is left

@@ -1,4 +1,4 @@
-"""First-fit by priority as bids that hold beside each other: what no award of the auction may fall below."""
+"""First-fit by priority as compatible bids: the lower bound on every award of the auction."""
 
 from __future__ import annotations
 

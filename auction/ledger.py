@@ -1,4 +1,4 @@
-"""What is still free while bids are taken one after another."""
+"""Free resources while bids are taken one after another."""
 
 from __future__ import annotations
 

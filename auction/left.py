@@ -1,4 +1,4 @@
-"""What an award leaves of a cluster and of the room beside reservations."""
+"""Resources left by an award, on nodes and beside reservations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers' models as the engine sees them: what each can express, its preference, how it is stated."""
+"""The papers' models as objects: what each can express, its preference, and how it is stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bound over all placements: what no award can be worth, wherever its jobs stand.
+"""A bound over all placements: no award is worth more, wherever its jobs are placed.
 
 A bound over bids says nothing of the node sets that nobody bid on. This one relaxes IPSCHED (Soner, chapter
 3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it

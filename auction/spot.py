@@ -1,4 +1,4 @@
-"""Where a job stands: nodes and what it holds on each, from a placement, a bid, or tried alone."""
+"""A job's placement: its nodes and what it holds on each, from a start, a bid, or tried alone."""
 
 from __future__ import annotations
 

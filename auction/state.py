@@ -1,4 +1,4 @@
-"""A cluster at one moment, as every step sees it: what is free, what runs, and until when.
+"""The state of a cluster at one moment, the input of every step: free resources, running jobs and their ends.
 
 A snapshot becomes a state, and so does a simulated machine, whose columns stay: the step does not know which.
 """

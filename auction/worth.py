@@ -1,4 +1,4 @@
-"""Objective ``response``: what a start is worth by the slowdown that it saves."""
+"""Objective ``response``: the worth of a start by the bounded slowdown that it saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every section of the attack shares: cases by seed, run in children that may hang or crash.
+"""The common part of all sections of the attack: cases by seed, run in children that may hang or crash.
 
 A section is a function from a seed to an outcome, the same for the same seed. Cases run one after another in
 a forked child whose memory is limited; a child that dies or does not answer is a failure of the case it was

@@ -1,4 +1,4 @@
-"""Says what is wrong with a schedule: an independent check that reads the two files and nothing else.
+"""An independent check of a schedule, which reads the two files and nothing else.
 
 It works on the members of a snapshot file and of a schedule file, in plain Python, and shares no line with
 the package: where the package misreads a member, this does not misread it alike. Hostlists must be lists of

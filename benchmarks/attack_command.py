@@ -1,4 +1,4 @@
-"""Runs commands in this process and holds them against what is promised of every command.
+"""Runs commands in this process and checks the promises that hold for every command.
 
 Standard output and error are real files while a command runs, so that what libraries write is seen too.
 """

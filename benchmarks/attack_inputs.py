@@ -1,4 +1,4 @@
-"""Good files of every kind that is read, small, and the commands that read them: what mutants are made of."""
+"""Small good files of every kind, from which mutants are made, and the commands that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a failing case small: drops what is not needed for it to fail by the same rule.
+"""Shrinks a failing case: removes all that it does not need to fail by the same rule.
 
     python benchmarks/attack_shrink.py --seed 87 -o small.json
 

@@ -1,4 +1,4 @@
-"""Snapshots that are legal and hostile: what a queue may hold, at its worst.
+"""Snapshots that are legal but hostile: extreme queues and machines.
 
 Each is a random snapshot (random_snapshots.py) changed by a few of the touches below; the same seed makes the
 same one. Hostlists are written as names with commas, for the independent checker.

@@ -1,4 +1,4 @@
-"""What a command reads from its arguments, for benchmarks that go on from there in the same process."""
+"""A command's parsed options, for benchmarks that call its parts in the same process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kill dynsched and two growing applications at random moments, start them again, and look for what was lost.
+"""Kill dynsched and two growing applications at random moments, restart them, and look for losses.
 
     python benchmarks/evolving_kill.py --kills 30
 

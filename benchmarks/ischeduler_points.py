@@ -1,4 +1,4 @@
-"""Which simulations the iScheduler benchmark makes, by what a row of it is named."""
+"""The simulations of the iScheduler benchmark, by the name of their row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part of a Markdown file that a benchmark writes anew: what stands between its two marks."""
+"""The part of a Markdown file between two marks, which a benchmark rewrites."""
 
 from __future__ import annotations
 

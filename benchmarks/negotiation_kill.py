@@ -1,4 +1,4 @@
-"""Kill either party of a negotiation at random points, start it again, and look for what was lost.
+"""Kill either party of a negotiation at random points, restart it, and look for losses.
 
     python benchmarks/negotiation_kill.py --kills 50 --party either esp --malleable 50
 

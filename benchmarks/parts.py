@@ -1,4 +1,4 @@
-"""What auctioning a cluster in parts loses, and how large a cluster it can take.
+"""Auctions of a cluster in parts: the loss, and the largest cluster that they can take.
 
     python benchmarks/parts.py                    # 9 408 nodes, 1 000 jobs: whole, and in 4 and 8 parts
     python benchmarks/parts.py --huge             # 100 000 nodes, 10 000 jobs within 60 s

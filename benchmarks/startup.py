@@ -1,4 +1,4 @@
-"""What it costs to start: ``python benchmarks/startup.py`` prints seconds of imports and of ``--help``.
+"""Cost of starting: ``python benchmarks/startup.py`` prints seconds of imports and of ``--help``.
 
 Each is run in a process of its own, ``--repeat`` times; the least is what the machine needs when nobody else
 uses it. The gates of the project: ``import aucsched`` below 0.15 s, ``aucsched --help`` below 0.1 s.

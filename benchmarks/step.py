@@ -1,4 +1,4 @@
-"""What a step costs: seconds and peak memory of loading, bids, PuLP's build, reading, solving.
+"""Cost of a step: seconds and peak memory of loading, bids, PuLP's build, reading, solving.
 
     python benchmarks/step.py                 the whole table (some minutes)
     python benchmarks/step.py --quick         the named figures and the smallest rows

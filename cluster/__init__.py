@@ -1,1 +1,1 @@
-"""What is scheduled: nodes, jobs, the snapshot of both, and the schedule that comes out."""
+"""The shared types: nodes, jobs, the snapshot of both, and the schedule."""

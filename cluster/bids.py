@@ -1,4 +1,4 @@
-"""An auction as a file holds it: who bids how much for what, and how much there is."""
+"""An auction as a file holds it: bidders, values, amounts of items, and capacities."""
 
 from __future__ import annotations
 

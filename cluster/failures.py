@@ -1,4 +1,4 @@
-"""When nodes of a simulated machine are down."""
+"""Outages of the nodes of a simulated machine."""
 
 from __future__ import annotations
 

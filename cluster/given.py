@@ -1,4 +1,4 @@
-"""What people type, made what the types of this room hold: numpy's integers, lists, one name for several.
+"""Conversion of users' values to this room's types: numpy's integers, lists, single names.
 
 Frozen types settle their members once, while they are constructed. What cannot be made into the type is left
 as it is, for the checks that follow to refuse by its path.

@@ -1,4 +1,4 @@
-"""What is asked for: a job's request, the queued job around it, and jobs that already run."""
+"""Jobs: a job's request, the pending job, and running jobs."""
 
 from __future__ import annotations
 

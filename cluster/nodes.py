@@ -1,4 +1,4 @@
-"""What a cluster has: nodes with cores, memory and generic resources, and the switches above them."""
+"""Parts of a cluster: nodes with cores, memory and generic resources, switches, partitions, licences."""
 
 from __future__ import annotations
 

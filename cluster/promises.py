@@ -1,4 +1,4 @@
-"""What ``--promise`` may be: a word, or a duration. No numpy here: ``--help`` reads it."""
+"""Values of ``--promise``: a word, or a duration. No numpy here: ``--help`` reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes out of a step: awards, refusals and the report of the solve."""
+"""The result of a step: awards, refusals and the report of the solve."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ class Schedule(Tabular):
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """Return a file's text: a member a line, and an entry a line where a member is a list."""
+    """Return a file's text: one line for each member, or for each entry of a member that is a list."""
     members = (f'"{name}": {_lines(value)}' for name, value in document.items())
     return "{" + ",\n ".join(members) + "}\n"
 

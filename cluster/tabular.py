@@ -1,4 +1,4 @@
-"""What every result can do: columns for table libraries, plain values, JSON, a table in a notebook."""
+"""The common interface of results: columns for table libraries, plain values, JSON, a table in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine and the jobs that will come to it: what a node-level simulation plays."""
+"""A workload: a machine and the jobs that will arrive, the input of a simulation of nodes."""
 
 from __future__ import annotations
 

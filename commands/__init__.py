@@ -1,1 +1,1 @@
-"""The command line: one file a command, each a thin adapter of the room it drives."""
+"""The command line: one file for each command, a thin adapter of the room it drives."""

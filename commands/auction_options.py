@@ -1,4 +1,4 @@
-"""What the commands that look at a snapshot share: options of the auction, and where the answer goes."""
+"""Options shared by the commands over snapshots: those of the auction and of the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``aucsched --config FILE``: options from TOML, a table for each command; what is typed comes first."""
+"""``aucsched --config FILE``: options from TOML, one table for each command; the command line wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``aucsched simulate`` does under policy evolving: options and output."""
+"""``aucsched simulate`` under policy evolving: options and output."""
 
 from __future__ import annotations
 

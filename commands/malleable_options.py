@@ -1,4 +1,4 @@
-"""What ``aucsched simulate`` does under policies of applications that grow and shrink: options and output."""
+"""``aucsched simulate`` under policies of applications that grow and shrink: options and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``negotiate``, ``ibsched`` and ``irtsched`` share: the play, each party's settings, the result."""
+"""Options of ``negotiate``, ``ibsched`` and ``irtsched``: the workload, each party's settings, the result."""
 
 from __future__ import annotations
 

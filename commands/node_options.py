@@ -1,4 +1,4 @@
-"""What ``aucsched simulate`` does with a workload of nodes: its options, and its outputs."""
+"""``aucsched simulate`` with a workload of nodes: its options and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands over logs share: the log, the machine's size, and where the answer goes."""
+"""Options shared by the commands over logs: the log, the machine's size and the outputs."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ _COLUMNS = (
 
 
 def text_of(runs: Sequence[Simulation]) -> str:
-    """Return one table: a line a policy; waits in seconds, bounded slowdown, the makespan in hours."""
+    """Return one table, a line for each policy: waits in seconds, bounded slowdown, the makespan in hours."""
     first = runs[0]
     requests = first.result.workload.requests
     order = "" if first.result.order == "fcfs" else f", {first.result.order} order"

@@ -1,4 +1,4 @@
-"""A policy of one's own: the shortest jobs first, but who has waited half a day stands in front.
+"""A user-defined policy: the shortest jobs first, but jobs that have waited half a day before all others.
 
 aucsched simulate examples/days.swf --policy easy,examples/own_policy.py:ShortestFirst
 """

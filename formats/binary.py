@@ -1,4 +1,4 @@
-"""Bytes out: regular files whole or not at all; devices, pipes and open descriptors as the bytes come.
+"""Writing bytes: regular files are written whole or not at all; devices, pipes and descriptors in pieces.
 
 A file that stands already keeps its mode and its owner, and a link to it stays a link.
 """

@@ -1,4 +1,4 @@
-"""Files with a header and a row a line, fields between commas or bars."""
+"""Files with a header and one row on each line, fields separated by commas or bars."""
 
 from __future__ import annotations
 

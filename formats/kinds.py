@@ -1,4 +1,4 @@
-"""What a file is when it is not what was asked for: recognised by content, with the command that reads it."""
+"""The kind of a file of unexpected content, with the command that reads it."""
 
 from __future__ import annotations
 

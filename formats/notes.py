@@ -1,4 +1,4 @@
-"""What an import could not represent: the whole list for the file, a summary for the terminal."""
+"""Notes on what an import could not represent: all of them for the file, a summary for the terminal."""
 
 from __future__ import annotations
 

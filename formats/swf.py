@@ -65,7 +65,7 @@ class SwfLog:
 
     Attributes:
         comments: the comment lines in file order, without the leading ``;``.
-        table: one row a job, 18 columns (see ``Field``), float64; −1 is not known.
+        table: one row for each job, 18 columns (see ``Field``), float64; −1 is not known.
 
     Examples:
         >>> log = parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")

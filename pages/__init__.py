@@ -1,1 +1,1 @@
-"""Reports as web pages: one self-contained file each, which asks no network for anything."""
+"""Reports as web pages: one self-contained file each, without any network request."""

@@ -1,4 +1,4 @@
-"""Policies of other people: what they see of a simulation, what they say, and how one is found by its name.
+"""Users' own policies: their view of a simulation, their actions, and how one is found by its name.
 
 A policy is a class without arguments whose ``step`` is called after the events of each time stamp. It looks
 at the queue and the machine and starts jobs; every start is checked as those of our own policies are. It

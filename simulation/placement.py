@@ -1,4 +1,4 @@
-"""Numbers for counted processors: what charts and Batsim's tools want of a machine that has none."""
+"""Numbers for counted processors, which charts and Batsim's tools need."""
 
 from __future__ import annotations
 

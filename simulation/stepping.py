@@ -1,4 +1,4 @@
-"""What policies over a counts-only machine and the kernels that ask them say to each other."""
+"""The interface between policies over counted processors and the kernels that call them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep from its plan to its files: what the journal holds is skipped, the rest is run and kept."""
+"""A sweep from its plan to its files: runs in the journal are skipped, the others are run and recorded."""
 
 from __future__ import annotations
 

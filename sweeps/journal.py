@@ -1,4 +1,4 @@
-"""The journal of a sweep: what is done, kept so that a sweep killed at any moment goes on.
+"""The journal of a sweep, from which a sweep killed at any moment resumes.
 
 One line a row (``formats/checked_lines.py``), on the disk before anybody hears of the row. The first line
 says which sweep it is.

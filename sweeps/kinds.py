@@ -1,4 +1,4 @@
-"""What can be swept: a snapshot (one auction a run), a trace, a workload (one simulation a run).
+"""Kinds of input of a sweep: a snapshot (each run is an auction), a log or a workload (a simulation).
 
 The content of the file tells which.
 """

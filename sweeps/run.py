@@ -1,4 +1,4 @@
-"""One run: an input and a point of the grid go in, a row comes out, also when the run fails."""
+"""One run of a sweep: from an input and a point of the grid to a row, also when the run fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished sweep in a few lines: what was varied, and the figures that people look at first."""
+"""A summary of a finished sweep: the varied options and the most important figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINES, _MOST_FIGURES = 24, 4
 
 
 def summary(columns: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> str:
-    """Return the table: a line a point of the grid, means over its repetitions.
+    """Return the table: one line for each point of the grid, with means over its repetitions.
 
     Args:
         columns: of the sweep's table.

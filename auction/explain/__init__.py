@@ -1,1 +1,1 @@
-"""Why a job starts or waits, what nodes cost, what would change it, reports and comparisons."""
+"""Explanations: why a job starts or waits, prices of nodes, smallest changes, reports and comparisons."""

@@ -1,4 +1,4 @@
-"""A job's bids as a step made them: where, how much, at what price, and what each lacks beside the award."""
+"""A job's bids as a step made them: nodes, amounts, prices, and what each lacks beside the award."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations and prices as plain values: what their JSON files hold."""
+"""Explanations and prices as plain values, for their JSON files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prices of a step's auction at a glance: of nodes, of licences, and what each job of the window pays."""
+"""An overview of a step's prices: of nodes, of licences, and what each job of the window pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot holds: nodes, free resources, switches, jobs, and every note of its source."""
+"""A report on a snapshot: nodes, free resources, switches, jobs, and every note of its source."""
 
 from __future__ import annotations
 

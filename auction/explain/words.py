@@ -1,4 +1,4 @@
-"""Requests, durations, numbers and lists of names in words, as every command says them."""
+"""Requests, durations, numbers and lists of names in words, the same in every command."""
 
 from __future__ import annotations
 

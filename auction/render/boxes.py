@@ -1,4 +1,4 @@
-"""The boxes of the picture of a machine: what of each node is busy, taken by a job that starts, or free.
+"""The boxes of the picture of a machine: the busy, newly awarded and free parts of each node.
 
 Pure geometry in units of a cell; a box is its left, top, width and height, boxes are of shape (boxes, 4).
 """

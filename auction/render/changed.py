@@ -1,4 +1,4 @@
-"""The part of a machine where a schedule changes something: on a full one the rest says nothing."""
+"""The part of a machine where a schedule changes something, for pictures of full machines."""
 
 from __future__ import annotations
 

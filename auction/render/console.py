@@ -1,4 +1,4 @@
-"""Where text for people is printed: what comes from a file stands as it is, never as markup or escapes."""
+"""Printing of text: content of files is printed literally, never as markup or escapes."""
 
 from __future__ import annotations
 

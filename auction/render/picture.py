@@ -1,4 +1,4 @@
-"""The picture of a machine: who starts where, what is busy, what stays free. matplotlib is an extra.
+"""The picture of a machine: which jobs start where, what is busy, what stays free. matplotlib is an extra.
 
 A node is a cell, filled from the left by its cores: busy ones grey, then those of each job that starts
 there in the job's colour; what stays free is white, or hatched where the node takes no jobs. A GPU is a

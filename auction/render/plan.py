@@ -1,4 +1,4 @@
-"""A plan as a person reads it: when and where each job starts, and which never do."""
+"""A plan as text: when and where each job starts, and which jobs never do."""
 
 from __future__ import annotations
 

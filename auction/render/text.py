@@ -1,4 +1,4 @@
-"""A schedule as a person reads it: who starts where, who waits and why, the solve in one line."""
+"""A schedule as text: which jobs start where, which wait and why, and the solve in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster and jobs in Python: who starts where, who waits and why."""
+"""A cluster and jobs in Python: which jobs start where, which wait, and why."""
 
 import aucsched as au
 

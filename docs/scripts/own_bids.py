@@ -1,4 +1,4 @@
-"""Bids of one's own: which win, what they are worth, and what the items cost."""
+"""Winner determination over given bids: winners, their value, and prices of the items."""
 
 import aucsched
 

@@ -1,4 +1,4 @@
-"""A sweep as a DataFrame and a plot: what the order of the queue does under two policies."""
+"""A sweep as a DataFrame and a plot: the effect of the order of the queue under two policies."""
 
 import matplotlib as mpl
 import pandas as pd

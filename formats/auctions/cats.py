@@ -1,8 +1,8 @@
 """CATS's files of bids (Leyton-Brown, Pearson, Shoham 2000), as its generator writes them.
 
-After comments (%) stand ``goods``, ``bids`` and ``dummy`` with their counts, then a bid a line: its number,
-its price, its goods, ``#``. Each good is there once. Goods from ``goods`` on are dummies: bids that share one
-exclude each other.
+After comments (%) come ``goods``, ``bids`` and ``dummy`` with their counts, then one line for each bid: its
+number, its price, its goods, ``#``. Each good exists once. Goods numbered from ``goods`` on are dummies: bids
+that share one exclude each other.
 """
 
 from __future__ import annotations

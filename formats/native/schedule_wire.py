@@ -1,4 +1,4 @@
-"""The schedule and plan files' members and their JSON types: what their schemas are made from."""
+"""Members and JSON types of schedule and plan files, from which their schemas are made."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
 
 
 def workload_to_json(workload: ClusterWorkload) -> str:
-    """Return the workload file's text, a job a line; reading it gives an equal workload."""
+    """Return the workload file's text, one line for each job; reading it gives an equal workload."""
     document = workload_wire.WorkloadWire(
         format=workload_wire.FORMAT,
         name=workload.name,

@@ -1,4 +1,4 @@
-"""The workload file's members and JSON types: a snapshot's, with when jobs come and how long they run."""
+"""Members and JSON types of workload files: a snapshot's, with arrivals and run times of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files out: snapshots in the native form, and any text written whole or not at all."""
+"""Writing files: snapshots in the native format, and any text, whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all charts share: style, size, files. matplotlib comes with the extra ``plot``."""
+"""The common part of all charts: style, size, files. matplotlib comes with the extra ``plot``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs as boxes over time and processors, coloured by waiting time: what Gantt charts are made of."""
+"""Jobs as boxes over time and processors, coloured by waiting time, for Gantt charts."""
 
 from __future__ import annotations
 

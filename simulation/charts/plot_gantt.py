@@ -1,4 +1,4 @@
-"""The Gantt chart of a simulation: who held which processors when, coloured by waiting time."""
+"""The Gantt chart of a simulation: jobs over time and processors, coloured by waiting time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cores of a machine's nodes: who holds which; nothing is given twice."""
+"""Cores of a machine's nodes and the jobs that hold them; no core is given twice."""
 
 from __future__ import annotations
 

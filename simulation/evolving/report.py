@@ -136,7 +136,7 @@ def evolving_text(played: Played, settings: Mapping[str, Any]) -> str:
 
 
 def evolving_jobs_csv(run: EvolvingRun) -> str:
-    """Return one row a job in order of submission."""
+    """Return one row for each job in order of submission."""
     rows = [JOB_COLUMNS]
     for job in run.workload.jobs:
         played = run.played[job.id]

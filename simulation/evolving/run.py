@@ -1,4 +1,4 @@
-"""One simulation of evolving jobs: which workload, who serves requests, and what came of it."""
+"""One simulation of evolving jobs: the workload, the provider of cores, and the outcome."""
 
 from __future__ import annotations
 

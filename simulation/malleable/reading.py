@@ -1,4 +1,4 @@
-"""A log as a trace of applications: what it asks for is the ideal, its run time the one on that."""
+"""A log as a trace of applications: the request is the ideal size, the run time holds for that size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a played trace comes to: metrics, a table for people, and rows by job."""
+"""Results of a simulated trace: metrics, a table, and one row for each job."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def malleable_text(found: Outcome, name: str, settings: Mapping[str, Any]) -> st
 
 
 def malleable_jobs_csv(found: Outcome, workload: Workload) -> str:
-    """Return one row a job in order of submission."""
+    """Return one row for each job in order of submission."""
     lines = [JOB_COLUMNS]
     trace = found.trace
     columns = (trace.submit, found.start, found.end, trace.ideal, found.wait, found.execution, found.total)

@@ -1,4 +1,4 @@
-"""When the nodes of a simulation fail and come back, and what becomes of the jobs that ran on them."""
+"""Failures and repairs of the nodes of a simulation, and what happens to the jobs on them."""
 
 from __future__ import annotations
 

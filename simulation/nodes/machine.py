@@ -1,4 +1,4 @@
-"""A machine of nodes while a simulation runs: what is free on each node, who holds what, what ends when.
+"""The state of a machine of nodes during a simulation: free resources, running jobs and their ends.
 
 The columns of bidgen are kept across steps and changed in place: no node is built anew.
 """

@@ -1,4 +1,4 @@
-"""Which cores of its nodes each job held: what a chart wants; a simulation only counts them."""
+"""Which cores of its nodes each job held, for charts; a simulation only counts cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node-level simulation leaves behind: which job ran where and when, and what failures stopped."""
+"""The result of a simulation of nodes: where and when each job ran, and what failures stopped."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The papers' workloads, and what a workload holds."""
+"""The papers' workloads, and descriptions of workloads."""

@@ -1,4 +1,4 @@
-"""What a log holds: sizes, times, load and the rows that a simulation drops."""
+"""Description of a log: sizes, times, load and the rows that a simulation drops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload of nodes holds: its machine, how its jobs ask, their sizes, times and load."""
+"""Description of a workload of nodes: its machine, the kinds, sizes and times of its jobs, and the load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the generators share: streams of random numbers, arrivals, shares, and drafts made into a workload."""
+"""The common part of the generators: streams of random numbers, arrivals, shares, workloads from drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of jobs, a row each: CSV with any column names, and what ``sacct -P`` prints."""
+"""Tables of jobs, one in each row: CSV with any column names, and output of ``sacct -P``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System-centric traces: what a supercomputer's log looks like, drawn anew (Weissman 4.2, figures 5 to 8).
+"""System-centric traces: random logs like a supercomputer's (Weissman 4.2, figures 5 to 8).
 
 Arrivals are a non-stationary Poisson process by time of day, sizes are powers of two in discrete shares, run
 times follow one Weibull distribution. The parameters come from a log (``fit``); sizes, times and arrivals are

@@ -1,4 +1,4 @@
-"""What both generators of application traces share: streams of random numbers, and the log they write."""
+"""The common part of both generators of application traces: streams of random numbers, writing of logs."""
 
 from __future__ import annotations
 
