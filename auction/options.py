@@ -17,10 +17,10 @@ AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bid
 
 EXPORTS = (".mps", ".lp")
 
-#: Jobs in sight of a step, and of one that keeps a balanced mix: a share fills from many jobs of its shape.
+#: Window of a step, and of one that keeps a balanced mix: a share is filled from many jobs of its shape.
 WINDOW, BALANCED_WINDOW = 100, 400
 
-#: Preset → model → option values: the thesis's text, and the published plugins' code (docs/models.md).
+#: Preset → model → option values: the thesis's text, and the published plugins' code.
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     preset: {name: model.presets[preset] for name, model in MODELS_BY_NAME.items() if preset in model.presets}
     for preset in ("paper", "plugin")

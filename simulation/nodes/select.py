@@ -1,7 +1,7 @@
-"""Where a job is put: first, best and next fit along the nodes (Slurm's choice: node_switch.py).
+"""The nodes that a job gets: first, best and next fit along the nodes (Slurm's choice: slurm_select.py).
 
-Every selection takes what is free and answers with nodes; how many cores each gives is then dealt as the
-auctions' bids deal it. Jobs whose nodes must be contiguous, below few switches, or hold named nodes or a
+Every selection takes the free resources and returns nodes; cores are then distributed over them as in the
+auctions' bids. Jobs whose nodes must be contiguous, below few switches, or hold named nodes or a
 total of some gres are looked for run by run of usable nodes (bidgen); all others node by node.
 """
 
