@@ -1,7 +1,7 @@
 """Windows over more nodes than one search can hold: the cluster in parts, each with an auction of its own.
 
-Jobs are dealt to parts of the switch tree in order of priority, each to the part with most left that could
-hold it. What loses is dealt again over what the parts leave. Jobs that fit into no part bid on the whole
+Jobs are assigned to parts of the switch tree in order of priority, each to the part with most left that can
+hold it. Losers are assigned again over what the parts leave. Jobs that fit into no part bid on the whole
 cluster before all others if first-fit by priority starts them; the award is never worse than first-fit's. The
 bound holds over the bids that were made; what a job could have done in another part is the loss
 (benchmarks/parts.py measures it).
@@ -30,7 +30,7 @@ from .options import StepOptions
 from .stated import bid_weights, priority_weights
 from .strategies import Cluster, bid_options, preferences
 
-#: How often losers are dealt again.
+#: How often losers are assigned again.
 _ROUNDS = 2
 #: Share of the time that is left which a round may use; later rounds need less.
 _SHARE = 0.85
@@ -130,8 +130,8 @@ class _Parts:
 
     def _round(self, places: IntArray, share: float) -> None:
         """Deal jobs to the parts and hold an auction in each."""
-        dealt = self._dealt(places)
-        mine = [places[dealt == part] for part in range(self._count)]
+        assigned = self._assigned(places)
+        mine = [places[assigned == part] for part in range(self._count)]
         parts = [part for part, jobs in enumerate(mine) if len(jobs)]
         budget = share * self._left_s()
         end = self._options.clock() + budget
@@ -164,18 +164,18 @@ class _Parts:
             variants.append(replace(variant, eligible=self._restricted[key]))
         return replace(demand, variants=tuple(variants))
 
-    def _dealt(self, places: IntArray) -> IntArray:
+    def _assigned(self, places: IntArray) -> IntArray:
         """Return each job's part: of those that could hold it the one with most cores left; −1 for none."""
         left = np.bincount(self._part, weights=self._columns.free.cores, minlength=self._count)
-        dealt = np.full(len(places), -1, np.int64)
+        assigned = np.full(len(places), -1, np.int64)
         for number, place in enumerate(places.tolist()):
             demand = self._window[place]
             could = self._parts_for(demand)
             if could.any():
                 part = int(np.argmax(np.where(could, left, -np.inf)))
-                dealt[number] = part
+                assigned[number] = part
                 left[part] -= _cores(demand)
-        return dealt
+        return assigned
 
     def _parts_for(self, demand: Demand) -> BoolArray:
         """Return which parts have enough nodes and cores for a job now, shape (parts,)."""

@@ -157,7 +157,7 @@ def _load_search(jobs: int, options: StepOptions) -> None:
         compiled_loop()
 
 
-def _begun(snapshot: Snapshot, options: StepOptions) -> float:
+def _start_time(snapshot: Snapshot, options: StepOptions) -> float:
     """Return when the step's time began, with the search loaded; compiling it is not the step's time."""
     if options.began is None:
         _load_search(len(snapshot.jobs), options)
@@ -173,7 +173,7 @@ def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
 
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
     """
-    began = _begun(snapshot, options)
+    began = _start_time(snapshot, options)
     options = replace(options, began=began)
     state = state_of(snapshot)
     aside: dict[str, Refusal] = {}

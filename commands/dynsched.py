@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .auction_options import snapshot_argument
-from .evolving_options import FAIRNESS_HELP, read_fairness, tell_of
+from .evolving_options import FAIRNESS_HELP, note_if_any, read_fairness
 from .parties import journal_in, link_of, link_options, secret_in, tell
 
 
@@ -46,7 +46,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     fairness, remark = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     began = loaded.time or 0.0
-    tell_of(remark)
+    note_if_any(remark)
     depths = Depths(reservation=options["reservation_depth"], delay=options["reservation_delay_depth"])
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
     state = DynamicState(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .auction_options import output_options, snapshot_argument
-from .evolving_options import FAIRNESS_HELP, read_fairness, tell_of
+from .evolving_options import FAIRNESS_HELP, note_if_any, read_fairness
 from .outputs import OUTPUT
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         )
     except InputError as error:
         raise error.in_file(snapshot) from error
-    tell_of(remark)
+    note_if_any(remark)
     if accounts is not None:
         # Before anybody hears of a grant: what it costs others must not be forgotten.
         save_accounts(found.accounts, accounts)

@@ -163,7 +163,7 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]
     return fairness, f"{text}: not of dynamic fairness, not read: {named}{more}"
 
 
-def tell_of(remark: str) -> None:
+def note_if_any(remark: str) -> None:
     """Print a remark on stderr, if there is one."""
     if remark:
         note(remark)
@@ -190,7 +190,7 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     fairness, remark = read_fairness(options["fairness"], options["fairness_decay"])
     chosen = _chosen(made, options, fairness)
     played = simulate_evolving(made, chosen)
-    tell_of(remark)
+    note_if_any(remark)
     settings = _settings(options, chosen, seed)
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], evolving_jobs_csv(played.run))

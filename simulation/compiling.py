@@ -44,7 +44,7 @@ def compile_loops(
     except ImportError:
         return None
     except Exception as error:  # noqa: BLE001 - a numba that does not fit numpy or the machine
-        _say_without(error)
+        _warn_uncompiled(error)
         return None
     try:
         for module in modules:
@@ -53,7 +53,7 @@ def compile_loops(
                     register_jitable(function)
         return make_entries(numba.njit(cache=True, nogil=True), _version(modules))
     except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
-        _say_without(error)
+        _warn_uncompiled(error)
         return None
 
 
@@ -62,6 +62,6 @@ def _version(modules: Sequence[ModuleType]) -> int:
     return int.from_bytes(sha256(text).digest()[:6], "big") | 1
 
 
-def _say_without(error: Exception) -> None:
+def _warn_uncompiled(error: Exception) -> None:
     reason = str(error).strip().split("\n")[0] or type(error).__name__
     _log.warning("aucsched: numba cannot be used, simulations run in plain Python: %s", reason)

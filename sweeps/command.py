@@ -88,7 +88,7 @@ def sweep(
         rows = sweep_plan(
             plan, outputs, executor, retry_failed=retry, on_start=_note_start, progress=progress
         )
-    _say_failed(rows)
+    _note_failed(rows)
     found = Sweep(plan=plan, rows=tuple(rows))
     axes = [name for name, _ in plan.axes]
     if not any(map(is_stream, outputs)):
@@ -129,7 +129,7 @@ def _note_start(start: SweepStart) -> None:
         note(f"they were begun with {named}")
 
 
-def _say_failed(rows: list[Row]) -> None:
+def _note_failed(rows: list[Row]) -> None:
     from .run import FAILED
 
     failed = [row for row in rows if row["status"] == FAILED]

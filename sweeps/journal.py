@@ -128,7 +128,7 @@ class Journal:
         for name in {**head["sweep"], **identity}:
             then, now = head["sweep"].get(name), identity.get(name)
             if then != now:
-                difference = f"the sweep it holds has {_said(name, then)}, this one {_said(name, now)}"
+                difference = f"the sweep it holds has {_setting(name, then)}, this one {_setting(name, now)}"
                 raise self._error(f"{difference}; give another -o, or remove it to begin anew")
         versions: Mapping[str, Any] = head["versions"]
         return versions
@@ -150,7 +150,7 @@ def _is_table_of_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
-def _said(name: str, value: str | None) -> str:
+def _setting(name: str, value: str | None) -> str:
     """Return one part of a sweep's identity as a person reads it."""
     if value is None:
         return f"no {name}"

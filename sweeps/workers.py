@@ -69,7 +69,7 @@ class _Pool:
                 self._workers.append(_start(self._subject))
             for pipe in wait([worker.pipe for worker in self._workers]):
                 worker = next(worker for worker in self._workers if worker.pipe is pipe)
-                row = self._heard(worker)
+                row = self._received(worker)
                 self._give(worker)
                 if row is not None:
                     yield row
@@ -91,7 +91,7 @@ class _Pool:
             except OSError:
                 return  # it has died: the next read of its pipe says so
 
-    def _heard(self, worker: _Worker) -> Row | None:
+    def _received(self, worker: _Worker) -> Row | None:
         """Return the row that a worker sends; None when it only became ready, or died."""
         try:
             row: Row | None = worker.pipe.recv()

@@ -56,13 +56,13 @@ def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: in
     return [kind for kind in found if len(kind.values)]
 
 
-def _asking(job: Job, **members: Any) -> Job:
+def _with_request(job: Job, **members: Any) -> Job:
     return replace(job, request=replace(job.request, **members))
 
 
 def _dropped(**members: Any) -> Kind:
     """Return the kind that drops a condition."""
-    return Kind(values=(0,), apply=lambda job, _: _asking(job, **members), share=lambda _: 0.0)
+    return Kind(values=(0,), apply=lambda job, _: _with_request(job, **members), share=lambda _: 0.0)
 
 
 def _amount(asked: int, values: Sequence[int], apply: Callable[[Job, int], Job], **more: Any) -> Kind:
@@ -78,7 +78,7 @@ def _places(request: Request, leaves: int) -> Iterator[Kind]:
     if most is not None:
         yield Kind(
             values=range(most + 1, max(most + 2, leaves + 1)),
-            apply=lambda job, value: _asking(job, max_switches=value if value < leaves else None),
+            apply=lambda job, value: _with_request(job, max_switches=value if value < leaves else None),
             share=lambda _: 0.0,
         )
     if request.required_nodes:
@@ -113,7 +113,7 @@ def _on_nodes(job: Job, value: int) -> Job:
     cores = request.cores
     if cores is not None and request.node_counts is not None:
         cores = _scaled(cores, value, request.node_counts.minimum, request.cores_per_task)
-    return _asking(job, nodes=Span.exactly(value), cores=cores)
+    return _with_request(job, nodes=Span.exactly(value), cores=cores)
 
 
 def _scaled(cores: int, nodes: int, asked: int, step: int) -> int:
@@ -129,7 +129,7 @@ def _whole(cores: int, step: int) -> int:
 def _with_cores_per_node(job: Job, value: int) -> Job:
     nodes, total = job.request.node_counts, job.request.cores
     cores = None if total is None or nodes is None else nodes.minimum * value
-    return _asking(job, cores_per_node=value, cores=cores)
+    return _with_request(job, cores_per_node=value, cores=cores)
 
 
 def _fewer_cores(request: Request, asked: int) -> Kind:
@@ -145,7 +145,7 @@ def _fewer_cores(request: Request, asked: int) -> Kind:
     def apply(job: Job, value: int) -> Job:
         now = job.request.nodes
         cores = value if now is None or nodes is None else _scaled(value, now.minimum, nodes.minimum, step)
-        return _asking(job, cores=cores)
+        return _with_request(job, cores=cores)
 
     return _amount(
         asked,
@@ -171,7 +171,7 @@ def _fewer_gres(member: str, name: str, asked: int) -> Kind:
         spans = {kind: span for kind, span in getattr(job.request, member).items() if kind != name}
         if value:
             spans[name] = Span.exactly(value)
-        return _asking(job, **{member: spans})
+        return _with_request(job, **{member: spans})
 
     return _amount(asked, range(asked - 1, -1, -1), apply)
 
@@ -184,7 +184,7 @@ def _memory(request: Request) -> Iterator[Kind]:
 
 
 def _less_memory(member: str, asked: int) -> Kind:
-    return _amount(asked, range(asked - 1, 0, -1), lambda job, value: _asking(job, **{member: value}))
+    return _amount(asked, range(asked - 1, 0, -1), lambda job, value: _with_request(job, **{member: value}))
 
 
 def _licenses(request: Request) -> Iterator[Kind]:
@@ -195,7 +195,7 @@ def _licenses(request: Request) -> Iterator[Kind]:
 def _fewer_licenses(name: str, asked: int) -> Kind:
     def apply(job: Job, value: int) -> Job:
         counts = {kind: count for kind, count in job.request.licenses.items() if kind != name}
-        return _asking(job, licenses=counts | ({name: value} if value else {}))
+        return _with_request(job, licenses=counts | ({name: value} if value else {}))
 
     return _amount(asked, range(asked - 1, -1, -1), apply)
 

@@ -215,19 +215,19 @@ def _prices(
     wanted = np.zeros(len(columns.names), np.bool_)
     wanted[table.node] = True
     return Prices(
-        of_nodes=_by_what(claims, by_claim, None, len(wanted)),
+        of_nodes=_by_resource(claims, by_claim, None, len(wanted)),
         of_pools={
             claim.resource: float(price[0])
             for claim, price in zip(claims, by_claim, strict=True)
             if claim.by_bid
         },
-        of_rooms=tuple((guard, _by_what(claims, by_claim, guard, len(wanted))) for guard in guards),
+        of_rooms=tuple((guard, _by_resource(claims, by_claim, guard, len(wanted))) for guard in guards),
         wanted=wanted,
         bound=bound,
     )
 
 
-def _by_what(claims: list[Claim], prices: list[FloatArray], guard: Guard | None, count: int) -> Amounts:
+def _by_resource(claims: list[Claim], prices: list[FloatArray], guard: Guard | None, count: int) -> Amounts:
     """Return the prices of nodes' resources now, or in a reservation's room, shape (count,) each."""
     found: dict[Resource, FloatArray] = {}
     for claim, price in zip(claims, prices, strict=True):
