@@ -78,7 +78,7 @@ def test_what_is_no_priority_is_refused(priority: Any) -> None:
         ({"cores": 8, "nodes": "2"}, "nodes: '2' is neither a count nor a pair of counts"),
         ({"cores": 8, "gres_per_node": {"gpu": "2"}}, "gres_per_node.gpu: '2' is neither"),
         ({"cores": 8, "gres_per_node": {"gpu": 0}}, "gres_per_node.gpu: 0 is below 1"),
-        ({"cores": 8, "gres_per_node": 2}, "gres_per_node: 2 is no mapping"),
+        ({"cores": 8, "gres_per_node": 2}, "gres_per_node: 2 is not a mapping"),
         ({"cores": 8.0}, "cores: 8.0 is not an integer"),
         ({"cores": np.True_}, "cores: "),
         ({"cores": "8"}, "cores: '8' is not an integer"),

@@ -304,7 +304,7 @@ def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
     [
         ((), "Missing argument 'WORKLOAD'"),
         (("esp", "--malleable", "120"), "120 is not from 0 to 100 %"),
-        (("esp", "--malleable", "some"), "'some' is no share"),
+        (("esp", "--malleable", "some"), "'some' is not a share"),
         (("esp", "--moldable"), "--moldable needs --malleable"),
         (("esp", "--malleable", "10", "--speedup", "magic"), "'magic' is none of"),
         (("esp", "--speedup", "amdahl:0.1"), "--speedup needs --malleable"),

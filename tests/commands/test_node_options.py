@@ -109,7 +109,7 @@ REFUSED = [
     ("--policy ipsched --max-bids-per-job 5", "--max-bids-per-job needs --policy aucsched1"),
     ("--policy easy --interval nan", "--interval: nan is not a number of seconds above 0"),
     ("--policy easy --interval 0", "0.0 is not in the range"),
-    ("--policy backfill-slurm --backfill-interval nan", "--backfill-interval: nan is no number"),
+    ("--policy backfill-slurm --backfill-interval nan", "--backfill-interval: nan is not a number"),
     ("--policy backfill-slurm --reserve 1", "--reserve needs --policy reservations or ipsched"),
     ("--policy backfill-slurm --selection best", "--selection needs --policy fcfs or easy"),
     ("--policy fcfs --window 5", "--window needs --policy backfill-slurm"),

@@ -95,7 +95,7 @@ def test_a_snapshot_gives_the_machine_its_processors(
         (["simulate", "{tmp}/no.swf"], "{tmp}/no.swf: No such file or directory"),
         (["simulate", "{tmp}/cut.swf"], "{tmp}/cut.swf: line 12: 8 fields where the log has 18"),
         (["simulate", "{tmp}/cut.swf.gz"], "{tmp}/cut.swf.gz: the gzip file is cut short or damaged"),
-        (["workload", "describe", __file__], f"{__file__}: line 1: '\"\"\"`aucsched' is no"),
+        (["workload", "describe", __file__], f"{__file__}: line 1: '\"\"\"`aucsched' is not"),
         (["simulate", SMALL, "--policy", "esay"], "aucsched: Invalid value for '--policy': 'esay' is"),
         (["simulate", SMALL, "--order", "up"], "aucsched: Invalid value for '--order'"),
         (["simulate", SMALL, "--processors", "0"], "aucsched: Invalid value for '--processors'"),

@@ -92,7 +92,7 @@ def test_the_export_is_the_program(tmp_path: Path, ending: str) -> None:
         ("goods x\n", "line 1: 'x' is not a count"),
         ("goods 1\nbids 1\n0 nan 0 #\n", "line 3: 'nan' is not a price"),
         ("goods 1\nbids 1\n0 -5 0 #\n", "line 3: the price -5 is below 0"),
-        ("goods 1\nbids 1\n0 5 1 #\n", "line 3: 1 is none of the 1 goods"),
+        ("goods 1\nbids 1\n0 5 1 #\n", "line 3: 1 is not one of the 1 goods"),
         ("goods 1\nbids 1\n0 5 0 0 #\n", "line 3: the good 0 stands twice"),
         ("goods 1\nbids 1\n0 5 0\n", "line 3: a bid is its number, its price, its goods and #"),
         ("goods 1\nbids 2\n0 5 0 #\n0 6 0 #\n", "line 4: bid 0 stands on line 3 already"),

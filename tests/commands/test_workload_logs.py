@@ -133,7 +133,7 @@ def test_names_that_come_twice_are_numbered(tmp_path: Path) -> None:
         ("from-csv", "time,duration\nsoon,5\n", (), "line 2: time: 'soon' is neither seconds nor a date"),
         ("from-csv", "time,duration,cores\n1,5,2.5\n", (), "line 2: cores: '2.5' is not a count"),
         ("from-csv", "time,duration\n1,5\n", ("--column", "cores=cpus"), "no column 'cpus'"),
-        ("from-csv", "time,duration\n1,5\n", ("--column", "color=time"), "'color' is none of"),
+        ("from-csv", "time,duration\n1,5\n", ("--column", "color=time"), "'color' is not one of"),
         ("from-csv", "time,duration\n1,5\n", ("--column", "time"), "is not WHAT=NAME"),
         ("from-csv", "time,duration\n1,5\n", ("--column", "time=time,time=time"), "given twice"),
         ("from-csv", "time,duration\n1,nan5\n", (), "'nan5'"),

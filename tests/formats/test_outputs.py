@@ -224,10 +224,10 @@ def test_a_journal_is_a_regular_file(kind: str, tmp_path: Path) -> None:
         path.mkdir()
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(InputError, match="it is no regular file, and no journal of a sweep"):
+    with pytest.raises(InputError, match="it is not a regular file, and not a journal of a sweep"):
         CheckedLines(path, kind="journal of a sweep", owner="sweep")
     line = refused("sweep", EXAMPLES / "days.swf", "--policy", "fcfs", "-o", tmp_path / "rows.csv")
-    assert line == f"{path}: it is no regular file, and no journal of a sweep"
+    assert line == f"{path}: it is not a regular file, and not a journal of a sweep"
 
 
 def test_a_journal_may_be_a_link_to_a_file(tmp_path: Path) -> None:

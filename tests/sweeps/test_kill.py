@@ -209,7 +209,7 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.journal"
     for content in (b"some notes\n", b"some notes", b'00000000 {"format":1}\n'):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="it is no journal of a sweep"):
+        with pytest.raises(InputError, match="it is not a journal of a sweep"):
             Journal(path, IDENTITY, OPTIONS, {})
         assert path.read_bytes() == content
 

@@ -48,7 +48,7 @@ def test_the_command_reads_it_and_refuses_others(tmp_path: Path, capsys: pytest.
     spoiled = json.loads(award.read_text())
     spoiled["started"].pop()
     award.write_text(json.dumps(spoiled))
-    assert "the award is none of this snapshot's" in refused("explain", FULL, "64", "--award", award)
+    assert "the award is not for this snapshot" in refused("explain", FULL, "64", "--award", award)
     assert "this is a snapshot, not a schedule" in refused("explain", FULL, "64", "--award", FULL)
     short = '{"format": "aucsched-schedule/1"}'
     assert "'model' is missing" in refused("explain", FULL, "64", "--award", "-", stdin=short)

@@ -228,7 +228,7 @@ def test_durations_are_short() -> None:
 
 
 def test_a_job_that_is_none_is_refused() -> None:
-    with pytest.raises(InputError, match="'J9' is no pending job"):
+    with pytest.raises(InputError, match="'J9' is not a pending job"):
         explained(crowded(), "J9")
     assert refused("explain", EXAMPLE, "999").endswith(
         "full.json: jobs: '999' is not a pending job of this snapshot"

@@ -123,7 +123,7 @@ def test_what_is_no_regular_file_is_no_journal(target: str, tmp_path: Path) -> N
     path.symlink_to(tmp_path / target)  # joined to what begins with a slash, it is that
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as bound:
         bound.bind(str(tmp_path / "socket"))
-        with pytest.raises(InputError, match="journal: it is no regular file, and no journal of"):
+        with pytest.raises(InputError, match="journal: it is not a regular file, and not a journal of"):
             Journal(path, WHOSE)
 
 

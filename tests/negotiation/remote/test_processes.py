@@ -151,7 +151,7 @@ def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -
     (tmp_path / "journals" / "ibsched.journal").unlink()
     (tmp_path / "journals" / "ibsched.journal").symlink_to("/dev/null")
     line = refused("ibsched", workload, "--connect", "unix:s", "--journal", "journals", cwd=tmp_path)
-    assert line.endswith("ibsched.journal: it is no regular file, and no journal of a negotiation")
+    assert line.endswith("ibsched.journal: it is not a regular file, and not a journal of a negotiation")
     why = "/dev/zero: a secret of more than 4096 bytes"
     assert why in refused("ibsched", workload, "--connect", "unix:s", "--secret-file", "/dev/zero")
     absent = aucsched("ibsched", workload, "--connect", "unix:s", "--wait", "0.1", cwd=tmp_path)
