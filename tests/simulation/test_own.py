@@ -176,7 +176,7 @@ class Nothing:
         (StartsTheSame, AwardError, "does not wait at"),
         (Fails, PolicyError, "its step at 0 s: ZeroDivisionError: by me|its step at .* s: ZeroDivisionError"),
         (CannotBeMade, PolicyError, "making it: ValueError: no luck"),
-        (Unknown, AwardError, "no node|has none"),
+        (Unknown, AwardError, "not a node|has none"),
         (Nothing, OptionError, "has no step"),
     ],
 )
