@@ -15,7 +15,7 @@ from .spot import resources_of, spot_of_bid
 from .state import State
 from .strategies import Cluster
 
-#: What no job is to blame for.
+#: Errors that no single job causes.
 ENDS_THE_STEP = (InputError, OptionError, SolverError)
 
 

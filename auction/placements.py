@@ -1,6 +1,6 @@
 """A bound over all placements: no award is worth more, wherever its jobs are placed.
 
-A bound over bids says nothing of the node sets that nobody bid on. This one relaxes IPSCHED (Soner, chapter
+A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner, chapter
 3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
 could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
 node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. What jobs ask of switches and neighbours

@@ -40,7 +40,7 @@ from aucsched.runtime.speedup import LINEAR
 from aucsched.simulation.negotiated.plays import Play
 
 _PARTIES = ("ibsched", "irtsched")
-#: After its point, a party lives on for up to so long: kills fall between a journal's lines and inside them.
+#: The longest delay, in seconds, of a kill after its point: kills fall between and inside a journal's lines.
 _MOMENT_S = 0.02
 _POLL_S = 0.002
 _LIMIT_S = 1800.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-#: Who bids (None: nobody in particular), what for all of it, how much of which item.
+#: A bid: its bidder (None: no particular one), its value, and the amount of each item.
 FileBid = tuple[str | None, int | Fraction, Mapping[str, int | Fraction]]
 
 

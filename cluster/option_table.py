@@ -18,7 +18,7 @@ STEP, SIMULATE, SWEEP, NEGOTIATE = "schedule, explain, compare", "simulate", "sw
 WINNERS = "winners"
 _ALL = (STEP, SIMULATE, SWEEP)
 
-#: What a window, a cap or a count of steps may be at most: beyond it is a slip of the keyboard.
+#: The largest window, cap or count of steps; larger values are taken for typing errors.
 LARGEST = 10**7
 LARGEST_SEED = 2**31 - 1
 

@@ -9,7 +9,7 @@ from .errors import OptionError
 PLAN, NONE, AUTO = "plan", "none", "auto"
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", re.ASCII)
-#: A duration beyond it is a slip of the keyboard.
+#: The longest duration, in seconds; longer ones are taken for typing errors.
 _LARGEST_S = 10.0**12
 
 

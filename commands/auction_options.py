@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _Decorated = Callable[..., Any]
 
-#: A path for the sake of completion; whether it can be read, reading it tells.
+#: A path, for shell completion; errors are found when it is read.
 _ANY_PATH = click.Path(allow_dash=True, readable=False)
 
 snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 EVOLVING = "evolving"
-#: They stand here too, so that --help need not load numpy.
+#: Repeated here so that --help need not load numpy.
 EVOLVING_WORKLOADS = ("dynamic-esp", "quadflow")
 SERVED_BY = ("iteration", "auction", "partition", "preallocation", "merge")
 _TARGET = "target:"

@@ -17,7 +17,7 @@ from .node_options import NODE_ONLY_POLICIES
 if TYPE_CHECKING:
     from ..simulation.logs.policies import PolicyOptions
 
-#: They stand here too, so that --help need not load numpy.
+#: Repeated here so that --help need not load numpy.
 POLICIES = (
     "fcfs",
     "easy",

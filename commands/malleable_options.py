@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 ISCHEDULER = "ischeduler"
-#: They stand here too, so that --help need not load numpy.
+#: Repeated here so that --help need not load numpy.
 MALLEABLE_POLICIES = (ISCHEDULER, "ideal-only", "moldable", "ideal-backfill")
 HARVESTS = ("never", "even", "fair", "long", "short", "low_impact", "priced")
 DISTRIBUTIONS = ("favor_running", "favor_queued", "queued_only", "trade")

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: They stand here too, so that --help need not load numpy.
+#: Repeated here so that --help need not load numpy.
 NODE_ONLY_POLICIES = ("backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2")
 #: The auction that plays logs too, and what it reads there of the options of an auction.
 ON_BOTH, READ_ON_BOTH = "aucsched3", ("objective", "promise")
-#: So much of a file tells our JSON from a log.
+#: How many bytes of a file distinguish JSON from a log.
 _BEGINNING = 512
 _COUNT = click.IntRange(1, 10**7)
 #: Options of a machine of nodes, by parameter.

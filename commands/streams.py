@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from ..cluster.text import escape
 
-#: What an encoding cannot say stands as JSON escapes it.
+#: The error handler that writes characters outside an encoding as JSON escapes.
 _ERRORS = "aucsched.escape"
 _STDIN, _STDOUT, _STDERR = range(3)
 

@@ -10,7 +10,7 @@ import msgspec
 from ..cluster.errors import InputError
 
 SNAPSHOT, WORKLOAD, LOG, SCHEDULE = "snapshot", "workload", "log", "schedule"
-#: So much of a file is looked at.
+#: How many bytes of a file are examined.
 _BEGINNING = 65_536
 #: A row of a log: 18 numbers.
 _ROW = re.compile(rb"(?:-?[0-9.]+\s+){17}-?[0-9.]+\s*")

@@ -24,7 +24,7 @@ from .workload_runs import WORKLOAD
 #: Kind by name.
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SNAPSHOT, TRACE, WORKLOAD)}
 
-#: More runs than these are a slip of the keyboard.
+#: The most runs of a sweep; more are taken for a typing error.
 _MOST_RUNS = 1_000_000
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: More panels for a figure, and more lines in a panel, than these nobody reads.
+#: The most panels of a figure, and the most lines in a panel, that can still be read.
 _MOST_PANELS, _MOST_LINES = 24, 10
 _ACROSS = 4
 _PANEL_IN, _FRAME_IN = 1.5, 0.6

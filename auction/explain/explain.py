@@ -28,7 +28,7 @@ from .changes import Change, Room, smallest_changes
 from .documents import explanation_document
 from .prices import Market, Quote, market_of
 
-#: A change that gives up more of what a job asks for is no advice: nobody runs on 1 core instead of 256.
+#: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
 MOST_GIVEN_UP = 0.5
 #: Such jobs wait whatever they ask for.
 _WHATEVER = (Reason.HELD, Reason.NOT_EXPRESSIBLE)

@@ -39,7 +39,7 @@ _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
 #: this share of it.
 _LEVELS = (4, 8, 16, 32, 64, 128, 256)
 _WEAKER = 1e-3
-#: What costs less, all of a node's together, than this share of the dearest resource is free of charge.
+#: A resource whose price for a whole node is below this share of the most expensive one counts as free.
 _NOTHING = 1e-3
 MIB_IN_GIB = 1024
 

@@ -11,7 +11,7 @@ from ...cluster.errors import OptionError
 from ...cluster.failures import Outage, outages_by_node
 from .machine import Machine
 
-#: Requeues of one job after which it is lost: a job longer than its nodes ever stay up would run for ever.
+#: Requeues of one job after which it is lost: a job longer than its nodes ever stay up would never end.
 MAX_REQUEUES = 100
 #: Failures that are drawn for one simulation.
 _MOST_DRAWN = 1_000_000

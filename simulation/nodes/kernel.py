@@ -31,8 +31,8 @@ from .startable import Remaining, why_never
 
 #: Ends between two reports of progress.
 _REPORT_EVERY = 32
-#: Failures on an idle machine after which its first waiting job is given up: nodes that are hardly ever up
-#: together would let it wait for ever.
+#: Failures on an idle machine after which its first waiting job is given up: it would wait without end for
+#: nodes that are hardly ever up together.
 _IN_VAIN = 1000
 
 
