@@ -95,7 +95,7 @@ def test_a_fitted_model_makes_traces(
         ("simulate T --policy ischeduler --order sjf", "no --order"),
         ("simulate T --policy ischeduler --check", "--check is not for"),
         ("simulate T --policy ischeduler --window 4", "needs a workload of nodes"),
-        ("simulate T --policy ischeduler --admission x", "no number of applications"),
+        ("simulate T --policy ischeduler --admission x", "neither a number of applications"),
         ("workload ischeduler GE --load 0.5", "--load is not of a GE trace"),
         ("workload ischeduler system --beta 0.5", "--beta is not of a system trace"),
         ("workload ischeduler system --model T", "is not JSON"),

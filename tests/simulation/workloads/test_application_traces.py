@@ -124,5 +124,5 @@ def test_models_and_headers_that_are_out_of_range_are_refused() -> None:
             model_of({**SDSC_SP2.to_document(), "shape": shape})
     rows = np.full((2, 18), 1.0)
     rows[1, Field.RUN] = 2
-    with pytest.raises(InputError, match="no time"):
+    with pytest.raises(InputError, match="is not a time"):
         fit(SwfLog(comments=(f" UnixStartTime: {10**17}",), table=rows), "x")
