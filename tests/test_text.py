@@ -190,7 +190,7 @@ def test_an_error_shows_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixt
 )
 def test_times_outside_1970_to_9999_are_refused(text: str) -> None:
     document = {**SNAPSHOT, "time": text}
-    with pytest.raises(InputError, match=r"ISO 8601 time|no time from 1970 to 9999") as caught:
+    with pytest.raises(InputError, match=r"ISO 8601 time|not a time from 1970 to 9999") as caught:
         parse_snapshot(json.dumps(document).encode())
     assert caught.value.path == "time"
     with pytest.raises(Exception, match="--time") as refused:

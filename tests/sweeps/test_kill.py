@@ -201,7 +201,7 @@ def test_a_damaged_journal_is_never_taken_for_a_whole_one(
     place = data.draw(st.integers(0, len(whole) - 2))
     whole[place] ^= 1 << data.draw(st.integers(0, 6))
     path.write_bytes(whole)
-    with pytest.raises(InputError, match=r"is damaged|no journal of a sweep"):
+    with pytest.raises(InputError, match=r"is damaged|not a journal of a sweep"):
         Journal(path, IDENTITY, OPTIONS, {})
 
 
