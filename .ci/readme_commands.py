@@ -22,6 +22,7 @@ PAGES = (
     "docs/researchers.md",
     "docs/solver-users.md",
     "docs/extending.md",
+    "docs/worked.md",
 )
 
 

@@ -18,37 +18,48 @@ from typing import Any
 import click
 from fluid import fluid_utilization
 from thesis_report import write_results
-from thesis_tables import TABLES, Row
+from thesis_tables import MACHINES, MOST_NODES_OF_A_JOB, TABLES, Row
 
 from aucsched.cluster.errors import AucschedError
 from aucsched.cluster.workload import ClusterWorkload
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+#: The thesis repeats each of its tests seven times.
+SEEDS = (1, 2, 3, 4, 5, 6, 7)
 
 
 @click.command()
 @click.option("--table", type=click.Choice([*TABLES]), required=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option(
+    "--seed",
+    "seeds",
+    type=click.IntRange(0),
+    multiple=True,
+    default=SEEDS,
+    show_default=True,
+    help="Several.",
+)
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--only", multiple=True, metavar="WORKLOAD", help="Workload ids; default: all.")
 @click.option("--method", multiple=True, metavar="LABEL", help="Rows by what runs; default: all.")
 @click.option(
     "--nodes",
     type=click.IntRange(1),
-    help="Of the cluster in A.1 and A.2, for which the thesis names none; default 1408.",
+    help="Of the cluster in A.1 and A.2, for which the thesis names none; default: "
+    + ", ".join(f"{table} {nodes}" for table, nodes in MACHINES.items()),
 )
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
 def main(
     table: str,
-    seed: int,
+    seeds: tuple[int, ...],
     workers: int,
     only: tuple[str, ...],
     method: tuple[str, ...],
     nodes: int | None,
     results: Path,
 ) -> None:
-    """Run one table's workloads and write the results."""
+    """Run one table's workloads, seed by seed, and write the results; runs that are done stay."""
     if nodes is not None and table not in ("A.1", "A.2"):
         raise click.UsageError(f"--nodes is for tables A.1 and A.2; {table} names its machine")
     known = list(dict.fromkeys(row.workload for row in TABLES[table]))
@@ -64,18 +75,26 @@ def main(
         for row in TABLES[table]
         if (not only or row.workload in only) and (not method or row.label in method)
     ]
-    _check(table, rows, seed, nodes)
-    folder = results / f"table-{table}-seed-{seed}"
-    folder.mkdir(parents=True, exist_ok=True)
-    left = [row for row in rows if not (folder / f"{row.key}.json").exists()]
+    nodes = MACHINES.get(table) if nodes is None else nodes
+    _check(table, rows, seeds[0], nodes)
+    left = [
+        (seed, row)
+        for seed in seeds
+        for row in rows
+        if not (_folder(results, table, seed) / _file(row)).exists()
+    ]
     began = time.perf_counter()
     with ProcessPoolExecutor(workers) as pool:
-        running = {pool.submit(run, table, row, seed, nodes): row for row in left}
+        running = {pool.submit(run, table, row, seed, nodes): (seed, row) for seed, row in left}
         for done in as_completed(running):
-            row = running[done]
-            (folder / f"{row.key}.json").write_text(json.dumps(done.result(), indent=1) + "\n")
-            click.echo(f"{time.perf_counter() - began:7.0f} s  {table} {row.key}", err=True)
-    if left:
+            seed, row = running[done]
+            folder = _folder(results, table, seed)
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / f"{_file(row)}.part"
+            part.write_text(json.dumps(done.result(), indent=1) + "\n")
+            part.rename(folder / _file(row))
+            click.echo(f"{time.perf_counter() - began:7.0f} s  {table} seed {seed} {row.key}", err=True)
+    for seed in dict.fromkeys(seed for seed, _ in left):
         facts = {
             "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}"
             + (f" --nodes {nodes}" if nodes else "")
@@ -84,10 +103,18 @@ def main(
             "commit": _commit(),
             "cores": workers,
             "minutes": round((time.perf_counter() - began) / 60, 1),
-            "runs": len(left),
+            "runs": sum(1 for one, _ in left if one == seed),
         }
-        _add_facts(folder / "run.json", facts)
+        _add_facts(_folder(results, table, seed) / "run.json", facts)
     write_results(results, HERE / "RESULTS.md", HERE / "figures")
+
+
+def _folder(results: Path, table: str, seed: int) -> Path:
+    return results / f"table-{table}-seed-{seed}"
+
+
+def _file(row: Row) -> str:
+    return f"{row.key}.json"
 
 
 def _check(table: str, rows: list[Row], seed: int, nodes: int | None) -> None:
@@ -128,6 +155,7 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
         "never": len(result.record.never),
         "passes": result.record.passes,
         "cpu_s": round(seconds, 1),
+        "commit": _commit(),
         "fluid": fluid_utilization(workload, options.interval_s),
         "printed": dict(row.printed),
         "metrics": metrics,
@@ -145,7 +173,8 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
     if table == "A.1":
         return esp_workload(cluster, gpus=True, seed=seed)
     if table == "A.2":
-        told = SonerOptions(for_ipsched=row.policy == "ipsched")
+        most = MOST_NODES_OF_A_JOB * cluster.cores
+        told = SonerOptions(for_ipsched=row.policy == "ipsched", max_cores=most)
         return soner_workload(row.workload, cluster, seed=seed, options=told)
     number = {"A.3": "8.4", "A.4": "8.5", "A.5": "8.6"}[table]
     options = TableOptions(drop_contiguity=not row.contiguity and table == "A.5", gpu_ranges=row.ranges)

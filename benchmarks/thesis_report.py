@@ -1,14 +1,18 @@
-"""The runs of thesis.py as benchmarks/RESULTS.md and as figures 8.10 to 8.19."""
+"""The runs of thesis.py as benchmarks/RESULTS.md and as figures 8.1 to 8.19: means over seeds."""
 
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 from marked_part import replace_part
 from thesis_plots import draw_figures
+from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, Ordering
 
 _Run = dict[str, Any]
 
@@ -40,110 +44,219 @@ _ABOUT = {
 }
 _INTRODUCTION = """\
 Soner's appendix A beside our runs of the same workloads, drawn anew from a seed. *Thesis* is the number
-printed there, an emulation's mean of seven repetitions; ours is one run of the simulator. *Fluid* is the
-utilisation of the workload when the whole machine is one pool of cores and GPUs, jobs come first come first
-served, those that do not fit are skipped, and passes are as frequent as in our run. The thesis's *spread* of
-tables A.4 and A.5 is our *span* (last node − first + 1). Every start of every run was checked against the
-job's request and the nodes' capacity, and no job was lost."""
+printed there, an emulation's mean of seven repetitions; ours is the mean over the seeds that were run, with
+its standard error. *Fluid* is the utilisation of the workload when the whole machine is one pool of cores and
+GPUs, jobs come first come first served, those that do not fit are skipped, and passes are as frequent as in
+our run. The thesis's *spread* of tables A.4 and A.5 is our *span* (last node − first + 1). Every start of
+every run was checked against the job's request and the nodes' capacity, and no job was lost. A row is named
+for what ran: a model's name alone is that model with the solver or the search; what is greedy or balanced
+says so."""
 _HONOURED = """\
 The same workloads with contiguity as asked, which table A.5's runs did not honour. The thesis has no numbers
 for it; table A.3 is nearest: 92 % for kind A with every job contiguous, 83 to 84 % for the mix."""
 #: A difference of so many points of utilisation gets a sentence.
 _WITHIN = 0.01
+#: Standard errors from which on a difference of two means is said to be clear.
+_CLEAR = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean over seeds and its standard error; None of one seed."""
+
+    value: float
+    error: float | None
+
+    @classmethod
+    def of(cls, values: list[float]) -> Mean:
+        """Return the mean of some values."""
+        error = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+        return cls(fmean(values), error)
+
+    def shown(self, factor: float, digits: int) -> str:
+        """Return it as text."""
+        error = "" if self.error is None else f" ± {factor * self.error:.{digits}f}"
+        return f"{factor * self.value:.{digits}f}{error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One method on one workload, over its seeds."""
+
+    runs: tuple[_Run, ...]
+
+    @property
+    def first(self) -> _Run:
+        """One of the runs: what they have in common can be read off it."""
+        return self.runs[0]
+
+    def mean(self, metric: str) -> Mean | None:
+        """Return a metric's mean; None where the machine has none."""
+        values = [run["metrics"].get(metric) for run in self.runs]
+        return None if None in values else Mean.of(values)
+
+    def fluid(self) -> float:
+        """Return the mean fluid bound."""
+        return fmean(run["fluid"] for run in self.runs)
 
 
 def write_results(results: Path, target: Path, figures: Path) -> None:
     """Write all runs that there are: one section a table, between two marks of the file."""
-    tables = {}
+    runs: dict[str, list[_Run]] = {}
+    facts: dict[str, list[dict[str, Any]]] = {}
     for folder in sorted(results.glob("table-*")):
-        runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-        rows = [run for run in runs if isinstance(run, dict)]
+        found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+        rows = [run for run in found if isinstance(run, dict)]
         if rows:
-            facts = folder / "run.json"
-            tables[folder.name] = (rows, json.loads(facts.read_text()) if facts.exists() else [])
+            runs.setdefault(rows[0]["table"], []).extend(rows)
+            told = folder / "run.json"
+            facts.setdefault(rows[0]["table"], []).extend(
+                json.loads(told.read_text()) if told.exists() else []
+            )
     lines = ["# The thesis's tables", "", *_INTRODUCTION.splitlines()]
-    for rows, told in tables.values():
-        lines += ["", *_section(rows, told)]
-    drawn = draw_figures([row for rows, _ in tables.values() for row in rows], figures)
+    for table, rows in runs.items():
+        lines += ["", *_section(table, rows, facts.get(table, []))]
+    drawn = draw_figures([row for rows in runs.values() for row in rows], figures)
     lines += ["", "## Figures", ""]
     lines += [f"![{title}]({path.relative_to(target.parent)})" for title, path in drawn]
     replace_part(target, "thesis", lines)
 
 
-def _section(rows: list[_Run], facts: list[dict[str, Any]]) -> list[str]:
-    table = rows[0]["table"]
-    lines = [f"## Table {table}, seed {rows[0]['seed']}", "", _ABOUT[table] + _machine(rows), ""]
-    lines += [
+def cells_of(rows: Iterable[_Run]) -> list[Cell]:
+    """Return runs by workload and method, over their seeds."""
+    found: dict[tuple[str, str, bool], list[_Run]] = {}
+    for row in rows:
+        found.setdefault((row["workload"], row["label"], row["contiguity"]), []).append(row)
+    ordered = sorted(found.values(), key=lambda runs: (_order(runs[0]["workload"]), runs[0]["label"]))
+    return [Cell(tuple(sorted(runs, key=lambda run: run["seed"]))) for runs in ordered]
+
+
+def _section(table: str, rows: list[_Run], facts: list[dict[str, Any]]) -> list[str]:
+    lines = [f"## Table {table}", "", _ABOUT[table] + _machine(rows), ""]
+    said = (
         f"`{one['command']}`, commit {one['commit']}, {one['cores']} processes, {one['runs']} runs in"
         f" {one['minutes']} minutes."
         for one in facts
-    ]
+    )
+    lines += [*dict.fromkeys(said), _ran(rows)]
     lines += ["", *_settings(rows)]
-    if table == "A.3":
-        lines += ["", *_ordering(rows)]
-    plain = [row for row in rows if not row["contiguity"] or table != "A.5"]
+    cells = cells_of(rows)
+    orderings = [_held(one, cells) for one in ORDERINGS if one.table == table]
+    if any(orderings):
+        lines += ["", "What the thesis says of it:", "", *filter(None, orderings)]
+    plain = [cell for cell in cells if not cell.first["contiguity"] or table != "A.5"]
     lines += ["", *_table(table, plain)]
     if table == "A.5":
         lines += ["", *_margins(plain)]
-    if len(plain) < len(rows):
+    if len(plain) < len(cells):
         lines += ["", "### Contiguity honoured", "", *_HONOURED.splitlines()]
-        lines += ["", *_table(table, [row for row in rows if row["contiguity"]])]
+        lines += ["", *_table(table, [cell for cell in cells if cell.first["contiguity"]])]
     return lines
+
+
+def _ran(rows: list[_Run]) -> str:
+    """Return which seeds were run, of which commits, and what they cost."""
+    seeds = ", ".join(str(one) for one in sorted({row["seed"] for row in rows}))
+    commits = ", ".join(sorted({row["commit"] for row in rows if "commit" in row}))
+    minutes = sum(row.get("cpu_s", 0.0) for row in rows) / 60
+    made = f", commit {commits}" if commits else ""
+    return f"Runs: {len(rows)}, seeds {seeds}{made}; {minutes:.1f} minutes of processor time, one core a run."
 
 
 def _machine(rows: list[_Run]) -> str:
     """Return which cluster stands for the one that tables A.1 and A.2 do not name."""
-    if rows[0]["table"] not in ("A.1", "A.2"):
+    table = rows[0]["table"]
+    if table not in MACHINES:
         return ""
-    return f" The thesis names no cluster for them; ours has {rows[0]['nodes']} nodes of 12 cores and 3 GPUs."
-
-
-def _ordering(rows: list[_Run]) -> list[str]:
-    """Return in which workloads of table A.3 the thesis's ordering holds between models told the same."""
-    used = {
-        (row["workload"], row["policy"], row["ranges"]): row["metrics"]["cpu_utilization"] for row in rows
-    }
-    workloads = sorted({row["workload"] for row in rows}, key=_order)
-    methods = ("aucsched2", "aucsched1", "backfill-slurm")
-    whole = [one for one in workloads if all((one, method, False) in used for method in methods)]
-    lines = []
-    for higher, lower in pairwise(methods):
-        held = [one for one in whole if used[one, higher, False] > used[one, lower, False]]
-        lines.append(f"- {higher} > {lower} in utilisation: {len(held)} of {len(whole)} ({', '.join(held)})")
-    both = [
-        one for one in workloads if (one, "aucsched2", True) in used and (one, "aucsched2", False) in used
-    ]
-    better = [one for one in both if used[one, "aucsched2", True] > used[one, "aucsched2", False]]
-    lines.append(
-        f"- GPU ranges better than fixed numbers of GPUs: {len(better)} of {len(both)} ({', '.join(better)})"
+    nodes = ", ".join(str(one) for one in sorted({row["nodes"] for row in rows}))
+    numbers = ", ".join(f"{ours} is {theirs}" for ours, theirs in IN_TABLE_8_3.items())
+    return (
+        f" The thesis names no cluster for them; ours has {nodes} nodes of 12 cores and 3 GPUs. Experiments"
+        f" are numbered as the table prints them; in table 8.3 {numbers}."
     )
+
+
+def _held(ordering: Ordering, cells: list[Cell]) -> str:
+    """Return in which workloads an ordering of the thesis holds between means, and where clearly."""
+    by_name = {(cell.first["workload"], _bare(cell.first)): cell for cell in cells}
+    workloads = list(dict.fromkeys(cell.first["workload"] for cell in cells))
+    pairs = [
+        (one, by_name[one, ordering.first], by_name[one, ordering.second])
+        for one in ordering.workloads or workloads
+        if (one, ordering.first) in by_name and (one, ordering.second) in by_name
+    ]
+    if not pairs:
+        return ""
+    held: list[str] = []
+    clear: list[str] = []
+    against: list[str] = []
+    for one, first, second in pairs:
+        gain = _gain(ordering, first, second)
+        (held if gain > 0 else against).append(one)
+        if abs(gain) >= _CLEAR * _error(ordering, first, second):
+            clear.append(one)
+    word = "more" if ordering.more else "less"
+    return (
+        f"- {ordering.first} has {word} `{ordering.metric}` than {ordering.second}: {len(held)} of"
+        f" {len(pairs)} (yes: {', '.join(held) or '–'}; no: {', '.join(against) or '–'};"
+        f" by two standard errors or more: {', '.join(clear) or '–'})"
+    )
+
+
+def _bare(run: _Run) -> str:
+    """Return a label without an experiment's number."""
+    return str(run["label"]).split(": ")[-1]
+
+
+def _gain(ordering: Ordering, first: Cell, second: Cell) -> float:
+    one, other = first.mean(ordering.metric), second.mean(ordering.metric)
+    if one is None or other is None:
+        return 0.0
+    return (one.value - other.value) * (1 if ordering.more else -1)
+
+
+def _error(ordering: Ordering, first: Cell, second: Cell) -> float:
+    """Return the standard error of the difference of two means; infinity of one seed."""
+    means = (first.mean(ordering.metric), second.mean(ordering.metric))
+    errors = [float("inf") if one is None or one.error is None else one.error for one in means]
+    return sqrt(sum(error**2 for error in errors))
+
+
+def _margins(cells: list[Cell]) -> list[str]:
+    """Return how each auction of table A.5 stands beside Slurm's backfill, over the workloads."""
+    by_name = {(cell.first["workload"], cell.first["label"]): cell for cell in cells}
+    auctions = sorted({cell.first["label"] for cell in cells if cell.first["policy"] != "backfill-slurm"})
+    backfills = sorted({cell.first["label"] for cell in cells if cell.first["policy"] == "backfill-slurm"})
+    workloads = sorted({cell.first["workload"] for cell in cells}, key=_order)
+    lines = []
+    for label in auctions:
+        for backfill in backfills:
+            pairs = [
+                (one, by_name[one, label], by_name[one, backfill])
+                for one in workloads
+                if (one, label) in by_name and (one, backfill) in by_name
+            ]
+            if pairs:
+                lines.append(f"- `{label}` beside `{backfill}`, by workload: {_beside(pairs)}")
     return lines
 
 
-def _margins(rows: list[_Run]) -> list[str]:
-    """Return how each auction of table A.5 stands beside Slurm's backfill, over the workloads."""
-    runs = {(row["workload"], row["label"]): row["metrics"] for row in rows}
-    auctions = sorted({row["label"] for row in rows if row["policy"] != "backfill-slurm"})
-    backfills = sorted({row["label"] for row in rows if row["policy"] == "backfill-slurm"})
-    return [
-        f"- `{label}` beside `{backfill}`, by workload: {_beside(runs, label, backfill)}"
-        for label in auctions
-        for backfill in backfills
-        if any((workload, label) in runs and (workload, backfill) in runs for workload, _ in runs)
-    ]
-
-
-def _beside(runs: dict[tuple[str, str], dict[str, float]], label: str, backfill: str) -> str:
+def _beside(pairs: list[tuple[str, Cell, Cell]]) -> str:
     """Return points of utilisation, longest waits as multiples, and where levels or spans are not below."""
-    pairs = [
-        (one, runs[one, label], runs[one, backfill])
-        for one in sorted({workload for workload, _ in runs}, key=_order)
-        if (one, label) in runs and (one, backfill) in runs
+
+    def value(cell: Cell, metric: str) -> float:
+        mean = cell.mean(metric)
+        return 0.0 if mean is None else mean.value
+
+    points = [
+        f"{one}: {100 * (value(a, 'cpu_utilization') - value(b, 'cpu_utilization')):+.1f}"
+        for one, a, b in pairs
     ]
-    points = [f"{one}: {100 * (a['cpu_utilization'] - b['cpu_utilization']):+.1f}" for one, a, b in pairs]
-    waits = [f"{one}: {a['wait_max_s'] / b['wait_max_s']:.2f}" for one, a, b in pairs]
+    waits = [f"{one}: {value(a, 'wait_max_s') / value(b, 'wait_max_s'):.2f}" for one, a, b in pairs]
     above = [
-        one for one, a, b in pairs if a["level_mean"] >= b["level_mean"] or a["span_mean"] >= b["span_mean"]
+        one
+        for one, a, b in pairs
+        if any(value(a, metric) >= value(b, metric) for metric in ("level_mean", "span_mean"))
     ]
     return (
         f"points of utilisation {', '.join(points)}; longest wait as a multiple {', '.join(waits)}; level or "
@@ -152,29 +265,36 @@ def _beside(runs: dict[tuple[str, str], dict[str, float]], label: str, backfill:
 
 
 def _settings(rows: list[_Run]) -> list[str]:
+    """Return what each method was told."""
     told: dict[str, list[str]] = {}
     for row in rows:
         text = ", ".join(f"{name} {value}" for name, value in row["options"].items()) or "as by default"
-        told.setdefault(f"{row['policy']}: {text}", []).append(row["workload"])
-    return [f"- {text} (workloads {', '.join(sorted(set(of)))})" for text, of in sorted(told.items())]
+        told.setdefault(f"`{row['label']}`: {row['policy']}, {text}", []).append(row["workload"])
+    return [
+        f"- {text} (workloads {', '.join(sorted(set(of), key=_order))})" for text, of in sorted(told.items())
+    ]
 
 
-def _table(table: str, rows: list[_Run]) -> list[str]:
+def _table(table: str, cells: list[Cell]) -> list[str]:
     columns = _COLUMNS[table]
     heads = [f"{name}: thesis | ours" for name, *_ in columns]
-    head = ["workload", "method", *heads, "fluid %", "wait h mean / longest", "GPU %", "where they differ"]
+    head = ["workload", "method", "seeds", *heads, "fluid %", "wait h mean / longest", "GPU %", "difference"]
     lines = ["| " + " | ".join(head) + " |"]
     lines.append("|" + "---|" * (len(head) + len(columns)))
-    rows = sorted(rows, key=lambda row: (_order(row["workload"]), row["label"]))
-    for row in rows:
-        cells = [row["workload"], row["label"]]
+    for cell in cells:
+        shown = [cell.first["workload"], cell.first["label"], str(len(cell.runs))]
         for _, metric, factor, digits in columns:
-            cells += [_shown(row["printed"].get(metric), factor, digits)]
-            cells += [_shown(row["metrics"].get(metric), factor, digits)]
-        waits = f"{row['metrics']['wait_mean_s'] / 3600:.2f} / {row['metrics']['wait_max_s'] / 3600:.2f}"
-        gpu = _shown(row["metrics"]["gpu_utilization"], 100, 1)
-        cells += [f"{100 * row['fluid']:.1f}", waits, gpu, _difference(row)]
-        lines.append("| " + " | ".join(cells) + " |")
+            printed, ours = cell.first["printed"].get(metric), cell.mean(metric)
+            shown.append("–" if printed is None else f"{factor * printed:.{digits}f}")
+            shown.append("–" if ours is None else ours.shown(factor, digits))
+        mean, longest = cell.mean("wait_mean_s"), max(run["metrics"]["wait_max_s"] for run in cell.runs)
+        gpu = cell.mean("gpu_utilization")
+        shown += [
+            f"{100 * cell.fluid():.1f}",
+            f"{(mean.value if mean else 0) / 3600:.2f} / {longest / 3600:.2f}",
+        ]
+        shown += ["–" if gpu is None else f"{100 * gpu.value:.1f}", _difference(cell)]
+        lines.append("| " + " | ".join(shown) + " |")
     return lines
 
 
@@ -183,29 +303,25 @@ def _order(workload: str) -> tuple[int, str]:
     return (int(digits) if digits else 0, workload)
 
 
-def _shown(value: float | None, factor: float, digits: int) -> str:
-    return "–" if value is None else f"{factor * value:.{digits}f}"
-
-
-def _difference(row: _Run) -> str:
+def _difference(cell: Cell) -> str:
     """Return a sentence on the utilisation, where it differs from the thesis's by more than a point."""
-    printed = row["printed"].get("cpu_utilization")
-    if printed is None:
+    printed, mean = cell.first["printed"].get("cpu_utilization"), cell.mean("cpu_utilization")
+    if printed is None or mean is None:
         return ""
-    ours, fluid = row["metrics"]["cpu_utilization"], row["fluid"]
+    ours, fluid = mean.value, cell.fluid()
     if abs(ours - printed) <= _WITHIN:
         return "within one point"
     points = f"{100 * abs(ours - printed):.1f} points"
     if ours > printed:
-        return f"{points} above: {_why_above(row)}"
+        return f"{points} above: {_why_above(cell, ours)}"
     if fluid < printed:
-        return f"{points} below: this draw's fluid bound itself is {100 * (printed - fluid):.1f} points below"
+        return f"{points} below: the fluid bound itself is {100 * (printed - fluid):.1f} points below"
     return f"{points} below: {100 * (fluid - ours):.1f} points under the fluid bound"
 
 
-def _why_above(row: _Run) -> str:
-    if row["ranges"] or row["workload"].endswith("'"):
+def _why_above(cell: Cell, ours: float) -> str:
+    if cell.first["ranges"] or cell.first["workload"].endswith("'"):
         return "more GPUs than the fewest shorten jobs, which (7.2) does not count"
-    if row["metrics"]["cpu_utilization"] > row["fluid"]:
+    if ours > cell.fluid():
         return "at last the longest jobs go first, which the fluid's order of arrival does not know"
     return "jobs start and end at once here, the emulation's daemons took time for each"

@@ -111,8 +111,94 @@ _A2 = {
     "V": ((1.73, 21.36, 62), (1.71, 21.21, 62), (1.67, 20.98, 62), (1.93, 30.84, 65),
           (2.21, 26.30, 68), (2.12, 44.71, 58), (2.13, 40.19, 60), (3.72, 58.57, 70)),
 }  # fmt: skip
-#: Table 8.3: experiment → policy and what it is told; 1 to 4 basic, 5 to 8 multifactor priorities.
+#: Experiments of tables A.1 and A.2 as they number them → policy and objective: 1 to 4 with basic, 5 to 8
+#: with multifactor priorities. Table 8.3 numbers the same eight otherwise.
 _EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_cores"), ("aucsched1", ""))
+#: Experiment of tables A.1 and A.2 → its number in table 8.3, which pairs basic and multifactor priorities.
+IN_TABLE_8_3 = {1: 1, 2: 3, 3: 5, 4: 7, 5: 2, 6: 4, 7: 6, 8: 8}
+
+#: What every method of tables A.1 to A.4 is told: a pass each SCHED_INTERVAL, as many jobs in sight.
+SCHED_INTERVAL_S, WINDOW = 3.0, 100
+_ALL: dict[str, Any] = {"interval_s": SCHED_INTERVAL_S, "window": WINDOW}
+_BACKFILL: dict[str, Any] = {**_ALL, "backfill_interval_s": 0.0}
+_AUCTION: dict[str, Any] = {**_ALL, "reserve": 0}
+#: A pass without a proof leaves the next one's window as it is, like Slurm's.
+_KEPT: dict[str, Any] = {**_AUCTION, "on_timeout": "incumbent"}
+#: HiGHS over the whole program, for one node of branch and bound each pass; search and then HiGHS.
+_SOLVED: dict[str, Any] = {**_KEPT, "work_limit": 1}
+_SEARCHED: dict[str, Any] = {**_KEPT, "strategy": "anytime", "work_limit": 2}
+#: Caps of AUCSCHED1 (section 4).
+_FEW_BIDS: dict[str, Any] = {"max_bids": 150, "max_bids_per_job": 15}
+
+#: Table → nodes of a machine that the thesis does not name; and the generator's largest job, in whole nodes.
+MACHINES = {"A.1": 32, "A.2": 48}
+MOST_NODES_OF_A_JOB = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordering:
+    """An ordering of two methods that the thesis's text claims of a table.
+
+    Attributes:
+        metric: by which the first is better.
+        first, second: labels; of A.1 and A.2 without the experiment's number.
+        more: whether more is better.
+        workloads: where it is claimed; empty: everywhere.
+    """
+
+    table: str
+    metric: str
+    first: str
+    second: str
+    more: bool = False
+    workloads: tuple[str, ...] = ()
+
+
+#: What the thesis says of its tables (sections 8.2 to 8.4); ``cpu_utilization`` is better where it is more.
+ORDERINGS = (
+    *(
+        Ordering(table=table, metric=metric, first=first, second=second, more=more, workloads=of)
+        for table, metric, first, second, more, of in (
+            ("A.1", "cpu_utilization", "AUCSCHED1", "IPSCHED", True, ()),
+            ("A.1", "cpu_utilization", "IPSCHED", "Backfill", True, ()),
+            ("A.1", "wait_h", "IPSCHED", "Backfill", False, ()),
+            ("A.1", "wait_h", "Backfill", "AUCSCHED1", False, ()),
+            ("A.1", "packing_factor_mean", "AUCSCHED1", "IPSCHED", False, ()),
+            ("A.1", "packing_factor_mean", "IPSCHED", "Backfill", False, ()),
+            ("A.1", "fragmentation_mean", "Backfill", "AUCSCHED1", False, ()),
+            ("A.1", "spread_mean", "AUCSCHED1", "Backfill", False, ()),
+            ("A.2", "cpu_utilization", "IPSCHED", "Backfill", True, ("I", "II", "III")),
+            ("A.2", "cpu_utilization", "AUCSCHED1", "Backfill", True, ("IV", "V")),
+            ("A.2", "wait_h", "IPSCHED", "Backfill", False, ()),
+            ("A.2", "wait_h", "Backfill", "AUCSCHED1", False, ()),
+            ("A.2", "fragmentation_mean", "Backfill", "AUCSCHED1", False, ()),
+            ("A.2", "spread_mean", "AUCSCHED1", "Backfill", False, ()),
+            ("A.3", "cpu_utilization", "AUCSCHED2", "AUCSCHED1", True, ()),
+            ("A.3", "cpu_utilization", "AUCSCHED2, 150 bids", "AUCSCHED1", True, ()),
+            ("A.3", "cpu_utilization", "AUCSCHED1", "Backfill", True, ()),
+            (
+                "A.3",
+                "spread_mean",
+                "AUCSCHED2",
+                "AUCSCHED1",
+                False,
+                ("1", "2", "4", "5", "7", "8", "10", "11"),
+            ),
+            (
+                "A.3",
+                "spread_mean",
+                "AUCSCHED1",
+                "Backfill",
+                False,
+                ("1", "2", "4", "5", "7", "8", "10", "11"),
+            ),
+            ("A.4", "level_mean", "AUCSCHED3", "Backfill", False, ()),
+            ("A.4", "span_mean", "AUCSCHED3", "Backfill", False, ()),
+            ("A.4", "cpu_utilization", "AUCSCHED3", "Backfill", True, ("1", "2", "5", "6")),
+            ("A.4", "cpu_utilization", "Backfill", "AUCSCHED3", True, ("3", "4")),
+        )
+    ),
+)
 
 #: Whose jobs ask for GPUs as well, in table A.3: there ranges of GPUs and fixed numbers differ.
 _WITH_GPUS = range(7, 13)
@@ -139,6 +225,27 @@ def label_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) -
         flag = f"--{name.removesuffix('_s').replace('_', '-')}"
         words.append(flag if value is True else f"{flag} {value}")
     return " ".join(words) + (", GPU ranges" if ranges else "")
+
+
+def name_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) -> str:
+    """Return a model's name where it ran as the thesis has it, with whatever was otherwise behind it."""
+    if policy == "backfill-slurm":
+        words = ["Backfill"]
+    else:
+        words = [policy.upper()]
+        words += ["balanced"] if options.get("balance") else []
+        strategy = options.get("strategy", "greedy" if options.get("balance") else "")
+        words += ["greedy"] if strategy == "greedy" else []
+    name = " ".join(words)
+    name += ", P·R" if options.get("objective") == "priority_cores" else ""
+    name += ", 150 bids" if policy != "aucsched1" and options.get("max_bids") == _FEW_BIDS["max_bids"] else ""
+    name += ", multifactor" if options.get("order") == "multifactor" else ""
+    return name + (", GPU ranges" if ranges else "")
+
+
+def _named(workload: str, policy: str, options: Mapping[str, Any], **others: Any) -> Row:
+    label = name_of(policy, options, ranges=others.get("ranges", False))
+    return Row(workload=workload, policy=policy, label=label, options=options, **others)
 
 
 def _row(workload: str, policy: str, options: Mapping[str, Any], **others: Any) -> Row:
@@ -184,56 +291,52 @@ def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, flo
 
 
 def _a4() -> list[Row]:
+    """Return AUCSCHED3 by search, Slurm's backfill, and the first bids of a balance."""
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
     rows = [
-        _row(workload, "aucsched3", BALANCE, printed=_percent(names, ours))
+        _named(workload, "aucsched3", _SEARCHED, printed=_percent(names, ours))
         for workload, (ours, _) in _A4.items()
     ]
-    rows += [
-        _row(workload, "backfill-slurm", {}, printed=_percent(names, backfill))
-        for workload, (_, backfill) in _A4.items()
-        if not workload.endswith("'")  # Slurm knows no ranges of GPUs: it runs the fixed ones.
-    ]
+    for workload, (_, backfill) in _A4.items():
+        # Slurm knows no ranges of GPUs: the fixed ones are run for it.
+        if not workload.endswith("'"):
+            rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=_percent(names, backfill)))
+        rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}))
     return rows
 
 
 def _a3() -> list[Row]:
-    """Return the methods of table A.3, under options that are equal but for the model."""
+    """Return the methods of table A.3; AUCSCHED2 with 150 bids differs from AUCSCHED1 by its model only."""
     names = ("cpu_utilization", "makespan_h", "wait_h", "fragmentation_mean", "spread_mean")
-    methods: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("aucsched2", BALANCE), ("aucsched1", BALANCE), ("backfill-slurm", {}),
-    )  # fmt: skip
+    solved = {**_SOLVED, "strategy": "exact", **_FEW_BIDS}
+    methods = (("aucsched2", _SEARCHED), ("aucsched1", solved), ("backfill-slurm", _BACKFILL))
     rows = []
     for workload, printed in _A3.items():
         with_gpus = int(workload) in _WITH_GPUS
         for (policy, options), values in zip(methods, printed, strict=True):
             told = _percent(names, values)
             ranges = policy == "aucsched2" and with_gpus
-            rows.append(_row(workload, policy, options, printed=told, contiguity=True, ranges=ranges))
+            rows.append(_named(workload, policy, options, printed=told, contiguity=True, ranges=ranges))
         if with_gpus:
-            rows.append(_row(workload, "aucsched2", BALANCE, contiguity=True))
+            rows.append(_named(workload, "aucsched2", _SEARCHED, contiguity=True))
+        rows.append(_named(workload, "aucsched2", solved, contiguity=True))
+        rows.append(_named(workload, "aucsched2", {**_AUCTION, "balance": True}, contiguity=True))
     return rows
 
 
 def _experiments(workload: str, values: list[tuple[float, float, float]]) -> list[Row]:
     names = ("wait_h", "slowdown_mean", "cpu_utilization")
     rows = []
-    for place, printed in enumerate(values):
-        policy, objective = _EXPERIMENTS[place % 4]
-        options: dict[str, Any] = {}
-        if policy != "backfill-slurm":
-            options = {"weights": "paper", "reserve": 0, "work_limit": 1, "interval_s": 30, "window": 20}
-        if objective:
-            options["objective"] = objective
-        if place >= 4:
-            options["order"] = "multifactor"
-        order = ", multifactor" if place >= 4 else ""
-        label = f"{place + 1}: {f'{policy} {objective}'.strip()}{order}"
+    for number, printed in enumerate(values, start=1):
+        policy, objective = _EXPERIMENTS[(number - 1) % 4]
+        options = _BACKFILL if policy == "backfill-slurm" else {**_SOLVED, "weights": "paper"}
+        options = {**options, **({"objective": objective} if objective else {})}
+        options = {**options, **({"order": "multifactor"} if number > 4 else {})}
         rows.append(
             Row(
                 workload=workload,
                 policy=policy,
-                label=label,
+                label=f"{number}: {name_of(policy, options)}",
                 options=options,
                 printed=_percent(names, printed),
             )

@@ -2,35 +2,189 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
 import pytest
-from thesis_tables import TABLES, label_of
+import thesis
+from thesis_plots import draw_figures
+from thesis_report import cells_of, write_results
+from thesis_tables import IN_TABLE_8_3, ORDERINGS, TABLES, Row, label_of, name_of
 
 from aucsched.simulation.nodes.policies import NodeOptions, step_options
 
-AUCTIONS = ("aucsched1", "aucsched2", "aucsched3")
+MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
+PLAIN = ["A.1", "A.2", "A.3", "A.4"]
 
 
-@pytest.mark.parametrize("table", ["A.3", "A.4", "A.5"])
-def test_labels_say_what_ran(table: str) -> None:
-    for row in TABLES[table]:
+def bare(row: Row) -> str:
+    return row.label.split(": ")[-1]
+
+
+def test_labels_of_a_5_say_what_ran() -> None:
+    for row in TABLES["A.5"]:
         assert row.label == label_of(row.policy, row.options, ranges=row.ranges)
         assert row.label.split()[0] == row.policy
         options = NodeOptions(policy=row.policy, **row.options)
-        if row.policy in AUCTIONS:
+        if row.policy in MODELS:
             step = step_options(options)
             assert step.model == row.policy
             assert step.balance == ("--balance" in row.label)
 
 
-@pytest.mark.parametrize("table", ["A.4", "A.5"])
+@pytest.mark.parametrize("table", PLAIN)
+def test_a_model_s_name_alone_is_the_model_with_solver_or_search(table: str) -> None:
+    for row in TABLES[table]:
+        assert bare(row) == name_of(row.policy, row.options, ranges=row.ranges)
+        options = NodeOptions(policy=row.policy, **row.options)
+        if row.policy not in MODELS:
+            assert bare(row).split(",")[0] == "Backfill"
+            continue
+        step = step_options(options)
+        first = bare(row).split(",")[0]
+        assert first.split()[0] == row.policy.upper()
+        assert ("greedy" in first) == step.is_greedy
+        assert ("balanced" in first) == step.balance
+        if first == row.policy.upper():
+            assert step.chosen_strategy in ("exact", "anytime")
+            assert step.work_limit
+            assert not step.balance
+        assert ("P·R" in bare(row)) == (step.objective == "priority_cores")
+        assert ("multifactor" in bare(row)) == (options.order == "multifactor")
+        assert ("GPU ranges" in bare(row)) == row.ranges
+
+
+@pytest.mark.parametrize("table", PLAIN)
+def test_rows_of_a_table_differ_in_what_they_are_called_for_only(table: str) -> None:
+    told: dict[str, set[str]] = {}
+    for row in TABLES[table]:
+        told.setdefault(row.label, set()).add(str(sorted(row.options.items())))
+        # The same pass interval and as many jobs in sight, whatever the method.
+        assert (row.options["interval_s"], row.options["window"]) == (3.0, 100)
+        # Slurm's backfill looks in every pass, as the auctions do.
+        assert row.options.get("backfill_interval_s", 0.0) == 0.0
+    assert all(len(options) == 1 for options in told.values()), told
+
+
+def test_models_of_a_3_that_are_compared_differ_in_nothing_else() -> None:
+    rows = {row.label: row for row in TABLES["A.3"] if row.workload == "1"}
+    one, two = rows["AUCSCHED1"], rows["AUCSCHED2, 150 bids"]
+    assert dict(one.options) == dict(two.options)
+    assert (one.policy, two.policy) == ("aucsched1", "aucsched2")
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_every_workload_has_the_same_methods(table: str) -> None:
-    rows = [row for row in TABLES[table] if not row.contiguity]
-    methods = {row.workload: {one.label for one in rows if one.workload == row.workload} for row in rows}
-    plain = {frozenset(names) for workload, names in methods.items() if not workload.endswith("'")}
-    assert len(plain) == 1
-    assert "backfill-slurm" in next(iter(plain))
+    rows = [row for row in TABLES[table] if not row.contiguity or table == "A.3"]
+    methods: dict[str, set[str]] = {}
+    for row in rows:
+        if not row.ranges and not row.workload.endswith("'"):
+            methods.setdefault(row.workload, set()).add(row.label)
+    assert len({frozenset(names) for names in methods.values()}) == 1
+    keys = [row.key for row in TABLES[table]]
+    assert len(keys) == len(set(keys))
 
 
-def test_models_of_a_table_differ_in_nothing_else() -> None:
-    options = {str(sorted(row.options.items())) for row in TABLES["A.3"] if row.policy in AUCTIONS}
-    assert len(options) == 1
+def test_experiments_of_a_1_are_numbered_against_table_8_3() -> None:
+    # Table 8.3: plug-ins in order, basic before multifactor for each.
+    plugins = ("Backfill", "IPSCHED", "IPSCHED, P·R", "AUCSCHED1")
+    printed = {
+        2 * place + 1 + multifactor: plugin + (", multifactor" if multifactor else "")
+        for place, plugin in enumerate(plugins)
+        for multifactor in (0, 1)
+    }
+    for row in (*TABLES["A.1"], *TABLES["A.2"]):
+        number, name = row.label.split(": ")
+        assert printed[IN_TABLE_8_3[int(number)]] == name
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+def test_orderings_compare_two_methods_of_their_table(ordering: Any) -> None:
+    names = {bare(row) for row in TABLES[ordering.table]}
+    assert {ordering.first, ordering.second} <= names
+    assert ordering.first != ordering.second
+
+
+def made_up(row: Row, table: str, seed: int) -> dict[str, Any]:
+    share = 0.1 * (seed + len(row.label) % 7)
+    names = ("cpu_utilization", "wait_h", "slowdown_mean", "packing_factor_mean", "fragmentation_mean")
+    more = ("spread_mean", "level_mean", "span_mean", "makespan_h", "wait_mean_s", "wait_max_s")
+    metrics: dict[str, Any] = dict.fromkeys((*names, *more, "gpu_utilization"), share)
+    metrics |= {"level_job_shares": {"0": 0.5, "1": 0.5}, "level_time_shares": {"0": 0.5, "1": 0.5}}
+    return {
+        "table": table,
+        "workload": row.workload,
+        "policy": row.policy,
+        "label": row.label,
+        "contiguity": row.contiguity,
+        "ranges": row.ranges,
+        "options": dict(row.options),
+        "seed": seed,
+        "nodes": 32,
+        "jobs": 5,
+        "fluid": 0.9,
+        "printed": dict(row.printed),
+        "metrics": metrics,
+    }
+
+
+def test_every_figure_of_chapter_8_is_drawn_of_its_table(tmp_path: Path) -> None:
+    runs = [
+        made_up(row, table, seed)
+        for table, rows in TABLES.items()
+        for row in rows
+        for seed in (1, 2)
+        if row.workload in {"esp-gpu", "I", "1", "5"}
+    ]
+    drawn = draw_figures(runs, tmp_path)
+    assert [path.name for _, path in drawn] == [f"figure-8.{number}.png" for number in range(1, 20)]
+
+
+def test_results_are_means_over_seeds_with_their_error() -> None:
+    row = TABLES["A.1"][0]
+    runs = [made_up(row, "A.1", seed) for seed in (1, 2, 3)]
+    (cell,) = cells_of(runs)
+    mean = cell.mean("wait_h")
+    assert mean is not None
+    values = [run["metrics"]["wait_h"] for run in runs]
+    assert mean.value == pytest.approx(sum(values) / 3)
+    # Values 0.1 apart: a standard deviation of 0.1 over the root of three.
+    assert mean.error == pytest.approx(0.1 / 3**0.5)
+
+
+def test_a_command_that_was_stopped_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = TABLES["A.1"][0]
+    asked: list[int] = []
+
+    def run(table: str, row: Row, seed: int, _: int | None) -> dict[str, Any]:
+        asked.append(seed)
+        return made_up(row, table, seed)
+
+    monkeypatch.setattr(thesis, "run", run)
+    monkeypatch.setattr(thesis, "HERE", tmp_path)
+    monkeypatch.setattr(thesis, "ProcessPoolExecutor", ThreadPoolExecutor)
+    command = ["--table", "A.1", "--method", row.label, "--results", str(tmp_path / "results")]
+    command += ["--workers", "1"]
+    thesis.main(["--seed", "1", "--seed", "2", *command], standalone_mode=False)
+    thesis.main([*command], standalone_mode=False)
+    assert sorted(asked) == list(range(1, 8))
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "| esp-gpu | 1: Backfill | 7 |" in text
+    assert "± " in text
+
+
+def test_write_results_says_in_how_many_workloads_an_ordering_holds(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "table-A.1-seed-1"
+    folder.mkdir(parents=True)
+    for row in TABLES["A.1"]:
+        run = made_up(row, "A.1", 1)
+        run["metrics"]["cpu_utilization"] = {"backfill-slurm": 0.8, "ipsched": 0.9}.get(row.policy, 0.7)
+        (folder / f"{row.key}.json").write_text(json.dumps(run))
+    write_results(tmp_path / "results", tmp_path / "RESULTS.md", tmp_path / "figures")
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "IPSCHED has more `cpu_utilization` than Backfill: 1 of 1 (yes: esp-gpu;" in text
+    assert "AUCSCHED1 has more `cpu_utilization` than IPSCHED: 0 of 1 (yes: –; no: esp-gpu;" in text

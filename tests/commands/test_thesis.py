@@ -12,7 +12,7 @@ from click.testing import CliRunner
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--table", "A.2", "--nodes", "64"], "--nodes 64: workload II:"),
+        (["--table", "A.2", "--nodes", "40"], "--nodes 40: workload IV:"),
         (["--table", "A.5", "--nodes", "64"], "A.5 names its machine"),
         (["--table", "A.4", "--only", "1", "--only", "7"], "--only 7: table A.4 has 1, 2,"),
     ],

@@ -22,7 +22,7 @@ from aucsched import OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
-from aucsched.auction.strategies import state
+from aucsched.auction.strategies import bid_options, state
 from aucsched.bidgen.columns import columns_of
 from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.generate import BidOptions, generate_bids
@@ -190,6 +190,24 @@ def test_presets_are_overridden_by_what_is_explicit() -> None:
         "priority_cores",
     )
     assert options_with_preset(None, {}) == StepOptions(clock=options.clock)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("model", ["aucsched1", "aucsched2", "aucsched3"])
+def test_no_preset_narrows_the_nodes_of_a_job(preset: str, model: str) -> None:
+    if model not in PRESETS[preset]:
+        return
+    nodes = [{"name": f"n{place}", "cores": 4, "gres": {"gpu": place % 3}} for place in range(6)]
+    cluster = snapshot(
+        nodes, [{"nodes": 1, "cores": 2}, {"nodes": 1, "cores": 2, "gres_per_node": {"gpu": 2}}]
+    )
+    options = options_with_preset(preset, {"model": model})
+    assert not options.balance
+    columns = columns_of(cluster)
+    window = queue_of(cluster, columns, options).window
+    table = generate_bids(window, columns, topology_of(cluster), bid_options(options)).table
+    # Who asks for no GPU bids beside free ones too.
+    assert set(table.node[: table.indptr[np.searchsorted(table.job, 1)]].tolist()) == set(range(6))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
