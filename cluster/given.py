@@ -26,8 +26,8 @@ def whole(value: Any) -> Any:
     """Return an integer of whatever library as Python's; anything else as it is.
 
     Examples:
-        >>> whole(3), whole(3.0), whole(True)
-        (3, 3.0, True)
+        >>> whole(3), whole(-1.5), whole(True)
+        (3, -1.5, True)
     """
     if type(value) is int or isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return value
