@@ -57,13 +57,13 @@ for it; table A.3 is nearest: 92 % for kind A with every job contiguous, 83 to 8
 #: How the machine's size was chosen: by Slurm's backfill alone, seed 1, before any auction ran.
 _SIZED = {
     "A.1": (
-        "Sizes of ESP are shares of the machine, and backfill uses 91 to 94 % on 16, 32, 48 and 64 nodes: the"
-        " thesis's 90 % is no matter of size. On 32 nodes table 7.1 needs no rounding."
+        "Sizes of ESP are shares of the machine, and backfill uses 91 to 94 % on 16, 32, 48 and 64 nodes:"
+        " the thesis's 90 % is no matter of size. On 32 nodes table 7.1 needs no rounding."
     ),
     "A.2": (
-        "Its size, and 4 whole nodes as the most that a job asks for, were chosen so that backfill uses what the"
-        " thesis's does where that can be had: 96, 95 and 94 % in mixes I to III (95 each there); in IV and V,"
-        " 93 and 80 %, no size that was tried comes near the thesis's 88 and 62."
+        "Its size, and 4 whole nodes as the most that a job asks for, were chosen so that backfill uses what"
+        " the thesis's does where that can be had: 96, 95 and 94 % in mixes I to III (95 each there); in IV"
+        " and V, 93 and 80 %, no size that was tried comes near the thesis's 88 and 62."
     ),
 }
 #: A difference of so many points of utilisation gets a sentence.
@@ -183,8 +183,8 @@ def _machine(rows: list[_Run]) -> str:
     nodes = ", ".join(str(one) for one in sorted({row["nodes"] for row in rows}))
     numbers = ", ".join(f"{ours} is {theirs}" for ours, theirs in IN_TABLE_8_3.items())
     return (
-        f" The thesis names no cluster for them; ours has {nodes} nodes of 12 cores and 3 GPUs. {_SIZED[table]}"
-        f" Experiments are numbered as the table prints them; in table 8.3 {numbers}."
+        f" The thesis names no cluster for them; ours has {nodes} nodes of 12 cores and 3 GPUs."
+        f" {_SIZED[table]} Experiments are numbered as the table prints them; in table 8.3 {numbers}."
     )
 
 
