@@ -16,17 +16,17 @@ NAMED = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.(?:py|md))?)(?:::(\w+))?`"
 
 
 @lru_cache
-def tests_of(path: Path) -> set[str]:
+def named_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize(("path", "test"), sorted(set(NAMED.findall(PAGE))))
-def test_a_file_and_its_test_are_there(path: str, test: str) -> None:
-    assert (ROOT / path).exists()
+@pytest.mark.parametrize(("named", "test"), sorted(set(NAMED.findall(PAGE))))
+def test_a_file_and_its_test_are_there(named: str, test: str) -> None:
+    assert (ROOT / named).exists()
     if test:
-        assert path.startswith("tests/")
-        assert test in tests_of(ROOT / path)
+        assert named.startswith("tests/")
+        assert test in named_in(ROOT / named)
 
 
 def test_pages_that_it_links_are_there() -> None:
