@@ -36,7 +36,7 @@ from .complete import completed
 from .ledger import FreeState
 from .options import StepOptions
 from .parts import attempt_in_parts
-from .reserve import Reservations
+from .reserve import Promise, Reservations
 from .shapes import Mix, mix_of
 from .spot import Start, spot_of_bid
 from .state import State
@@ -85,7 +85,7 @@ def decide(
     window: int | None = None,
     mix: Mix | None = None,
     all_bid_up_to: int | None = None,
-    promised: Iterable[Demand] | None = None,
+    promised: Sequence[Promise] | None = None,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -96,7 +96,7 @@ def decide(
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
         mix: what waits and what runs, where a balance is kept; None: as the whole queue and the state say.
         all_bid_up_to: with more jobs that could start, only some of those that ask alike bid; None: 100.
-        promised: waiting jobs with a promised start, in the window or behind it; None: those of the queue.
+        promised: starts that jobs were promised, in the window or behind it; None: those of the queue.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -108,12 +108,12 @@ def decide(
     began = options.clock() if options.began is None else options.began
     many = _MANY if all_bid_up_to is None else all_bid_up_to
     behind: Iterable[Demand] = jobs
-    first: tuple[Demand, ...] = ()
+    first: tuple[Promise, ...] = ()
     if options.promise != "none":
         if promised is None:
             behind = tuple(jobs)
-            promised = (*waiting, *behind)
-        first = _first_promised(promised)
+            promised = _promises((*waiting, *behind))
+        first = tuple(sorted(promised, key=lambda one: one.start)[:_MOST_PROMISED])
     if not options.balance:
         return _Step(state, _Waiting(waiting, behind, first), options, size, began, many).run()
     behind = tuple(behind)
@@ -134,11 +134,13 @@ def decide(
     return _Step(state, _Waiting(waiting, behind, first), options, size, began, many).run()
 
 
-def _first_promised(waiting: Iterable[Demand]) -> tuple[Demand, ...]:
-    """Return the jobs with a promised start, the earliest promises first; of thousands only the first."""
-    promised = [demand for demand in waiting if demand.job.promised_start is not None]
-    promised.sort(key=lambda demand: demand.job.promised_start or 0.0)
-    return tuple(promised[:_MOST_PROMISED])
+def _promises(waiting: Iterable[Demand]) -> list[Promise]:
+    """Return the starts that jobs of a queue were promised."""
+    return [
+        Promise(demand, demand.job.promised_start)
+        for demand in waiting
+        if demand.job.promised_start is not None
+    ]
 
 
 def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
@@ -172,11 +174,11 @@ def _split(
 
 
 class _Waiting(NamedTuple):
-    """The jobs of the window, those behind it, and of both those with a promise, the earliest first."""
+    """The jobs of the window, those behind it, and starts promised to them, the earliest first."""
 
     window: tuple[Demand, ...]
     behind: Iterable[Demand]
-    promised: tuple[Demand, ...]
+    promised: tuple[Promise, ...]
 
 
 class _Step:
@@ -221,8 +223,8 @@ class _Step:
             later_only=self._balance is not None,
             is_over=lambda: self._is_over(self._deadline),
         )
-        for demand in self._promised:
-            reserved.promise(demand, demand.job.promised_start or 0.0)
+        for promise in self._promised:
+            reserved.promise(promise)
         for demand in self._window:
             # No award can let these start: their reservations are known before the auction.
             if demand.job.id in self._bidding:

@@ -6,7 +6,8 @@ found by bisection; each probe asks the same machinery that makes the auction's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -77,24 +78,38 @@ def limits_of(starts: Iterable[Start]) -> list[tuple[Spot, float | None]]:
     return [(start.spot, start.demand.job.limit_on_s(len(start.spot.nodes))) for start in starts]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """A place kept clear for a job that waits, from a start up to an end (seconds since the epoch)."""
+
+    spot: Spot
+    start: float = -inf
+    end: float = inf
+
+    def is_held(self, time: float) -> bool:
+        """Return whether it is kept clear at a time."""
+        return self.start <= time < self.end
+
+
 class Forecast:
     """The free resources now and at every later moment at which something ends.
 
     Args:
         state: the cluster.
         taken: what starts now, and its time limit in seconds; None: it never ends.
-        kept: what is never given back: reservations made before.
+        kept: reservations made before.
         is_over: whether there is no more time: places are then looked for by first-fit only.
 
     Attributes:
-        times: now, then each later end of a running job, a start or an advance reservation; ascending.
+        times: now, then each later end of a running job, a start, a reservation or an advance reservation;
+            ascending.
     """
 
     def __init__(
         self,
         state: State,
         taken: Iterable[tuple[Spot, float | None]] = (),
-        kept: Iterable[Spot] = (),
+        kept: Iterable[Kept] = (),
         is_over: Callable[[], bool] | None = None,
     ) -> None:
         self._state = state
@@ -105,20 +120,33 @@ class Forecast:
         for spot, limit in taken:
             add_spot(free, spot, -1, self._limited)
             holds.append((inf if limit is None else now + limit, spot))
-        for spot in kept:
-            add_spot(free, spot, -1, self._limited)
         self._free = free
         ends = sorted(((max(end, now), spot) for end, spot in holds if end < inf), key=lambda one: one[0])
-        moments = {end for end, _ in ends} | set(state.changes)
-        self.times: list[float] = [now, *sorted(end for end in moments if end > now)]
         self._read_ends(ends)
+        self._keep(kept)
+
+    def beside(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> Forecast:
+        """Return the same beside these reservations, with further moments at which jobs may start."""
+        other = copy(self)
+        other._keep(kept, moments)  # noqa: SLF001 - its own class
+        return other
+
+    def _keep(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> None:
+        now = self._state.now
+        self._kept = tuple(kept)
+        #: Those that only lessen what is free, at all times alike.
+        self._always = tuple(one for one in self._kept if one.start <= now and one.end == inf)
+        ends = {float(end) for end in self._ends} | {one.end for one in self._kept if one.end < inf}
+        more = ends | set(self._state.changes) | set(moments)
+        self.times: list[float] = [now, *sorted(time for time in more if time > now)]
+        #: Starts of reservations: only at these does less become free.
+        self._starts = sorted({one.start for one in self._kept if one.start > now})
 
     def _read_ends(self, ends: list[tuple[float, Spot]]) -> None:
         """Lay out what is given back as columns, one entry for each job and node of it, by time."""
         spots = [spot for _, spot in ends]
-        given = np.searchsorted(np.array([end for end, _ in ends]), self.times, side="right")
-        entries = np.cumsum([0, *(len(spot.nodes) for spot in spots)])
-        self._entries: list[int] = entries[given].tolist()
+        self._ends = np.array([end for end, _ in ends], np.float64)
+        self._entries = np.cumsum([0, *(len(spot.nodes) for spot in spots)])
         self._node = _joined([spot.nodes for spot in spots])
         self._cores = _joined([spot.held.cores for spot in spots])
         self._memory = _joined([spot.held.memory for spot in spots])
@@ -126,7 +154,10 @@ class Forecast:
 
     def at(self, step: int) -> Columns:
         """Return the cluster's columns as they will be at ``times[step]``."""
-        last = self._entries[step]
+        return self._at_time(self.times[step], self._kept)
+
+    def _at_time(self, time: float, kept: Sequence[Kept]) -> Columns:
+        last = int(self._entries[np.searchsorted(self._ends, time, side="right")])
         node, free, columns = self._node[:last], self._free, self._state.columns
         memory = _added(free.memory, node, self._memory[:last])
         later = Capacity(
@@ -134,34 +165,58 @@ class Forecast:
             memory=np.where(self._limited, np.minimum(memory, columns.total.memory), free.memory),
             gres={kind: _added(counts, node, self._gres[kind][:last]) for kind, counts in free.gres.items()},
         )
+        for one in kept:
+            if one.is_held(time):
+                add_spot(later, one.spot, -1, self._limited)
         takes_jobs = columns.takes_jobs
         if self._state.comes_back is not None:
             ended = np.zeros(len(takes_jobs), np.bool_)
             ended[node] = True
             takes_jobs = takes_jobs | (self._state.comes_back & ended)
-        empty = nothing_held(columns.total, later)
-        return replace(columns, free=later, takes_jobs=takes_jobs, is_empty=empty)
+        return replace(
+            columns, free=later, takes_jobs=takes_jobs, is_empty=nothing_held(columns.total, later)
+        )
+
+    def during(self, start: float, end: float) -> Columns:
+        """Return the columns with what stays free from a time up to another, whatever ends until then."""
+        columns = self._at_time(start, self._kept)
+        starts = [time for time in self._starts if start < time < end]
+        if not starts:
+            return columns
+        free = columns.free
+        for time in starts:
+            free = free.least(self._at_time(time, self._kept).free)
+        return replace(columns, free=free, is_empty=nothing_held(columns.total, free))
 
     def free_at(self, time: float) -> Capacity:
         """Return what will be free at a time."""
-        return self.at(int(np.searchsorted(self.times, time, side="right")) - 1).free
+        return self._at_time(time, self._kept).free
 
-    def first(self, job: Job, demand: Demand | None = None) -> tuple[float, Spot] | None:
-        """Return the first time at which a job fits alone, and where; None: never.
+    def first(self, job: Job, demand: Demand | None = None, since: float = -inf) -> tuple[float, Spot] | None:
+        """Return the first moment at which a job fits alone, and where; None: never.
 
-        Without reservations to keep clear of, what fits once fits ever after: bisection. An advance
-        reservation to come may stand in the way of a later start only, so from there on every step is tried.
+        Without reservations to keep clear of, what fits once fits ever after: bisection. Reservations, and
+        advance reservations to come, may stand in the way of a later start only, so from there on every
+        moment is tried.
 
         Args:
             job: the job.
             demand: what it asks for where it asks for the same at every time.
+            since: the earliest moment that counts.
         """
-        low = self._bisected(lambda step: self._fits(job, demand, step, honour=False))
-        if low is None or not self._state.changes:
-            return None if low is None else (self.times[low[0]], low[1])
+        low = self._bisected(lambda step: self._fits(job, demand, step, self._always, honour=False))
+        if low is None:
+            return None
+        if not self._state.changes and self._kept == self._always and since <= self.times[low[0]]:
+            return self.times[low[0]], low[1]
         steps = range(low[0], len(self.times))
-        tried = ((step, self._fits(job, demand, step, honour=True)) for step in steps)
-        return next(((self.times[step], spot) for step, spot in tried if spot is not None), None)
+        honour = bool(self._state.changes)
+        tried = (
+            (self.times[step], self._fits(job, demand, step, self._kept, honour=honour))
+            for step in steps
+            if self.times[step] >= since
+        )
+        return next(((time, spot) for time, spot in tried if spot is not None), None)
 
     def first_where(self, fits: Callable[[Columns], Spot | None]) -> tuple[float, Spot] | None:
         """Return the first time at which ``fits`` finds a spot, and the spot; None: never."""
@@ -182,9 +237,13 @@ class Forecast:
                 high, found = middle, spot
         return high, found
 
-    def _fits(self, job: Job, demand: Demand | None, step: int, *, honour: bool) -> Spot | None:
-        """Return where the job could start at a step, None when it fits nowhere."""
-        columns, state = self.at(step), self._state
+    def _fits(
+        self, job: Job, demand: Demand | None, step: int, kept: tuple[Kept, ...], *, honour: bool
+    ) -> Spot | None:
+        """Return where the job could start at a step beside reservations, None when it fits nowhere."""
+        state, time = self._state, self.times[step]
+        longest = inf if job.longest_s is None else job.longest_s
+        columns = self._at_time(time, kept) if kept == self._always else self.during(time, time + longest)
         if state.reread is not None:
             known = state.is_timed or step > 0
             demand = state.reread(job, columns, self.times[step] if known else None, honour)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
+from typing import NamedTuple
 
 from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
-from .forecast import Forecast, guard_for, limits_of
+from ..cluster.jobs import Job
+from .forecast import Forecast, Kept, guard_for, limits_of
 from .spot import Spot, Start
 from .state import State
+
+
+class Promise(NamedTuple):
+    """A start that a waiting job was promised (seconds since the epoch), and where if that is known."""
+
+    demand: Demand
+    start: float
+    spot: Spot | None = None
 
 
 class Reservations:
@@ -16,7 +27,8 @@ class Reservations:
 
     Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
     the reservations made before it, which are taken to hold from now on and for ever. A job that fits beside
-    those now is reserved for now: only jobs of lower priority stood in its way.
+    those now is reserved for now: only jobs of lower priority stood in its way. Promised starts are kept
+    exactly: from the promise on, for as long as the job may run.
 
     Args:
         state: the cluster.
@@ -25,7 +37,6 @@ class Reservations:
         is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start.
 
     Attributes:
-        guards: what others must leave free.
         asked: ids of the jobs that were to get one; some can never start.
     """
 
@@ -41,33 +52,47 @@ class Reservations:
         self._count = count
         self._later_only = later_only
         self._is_over = is_over
-        self._kept: dict[str, Spot] = {}
-        self.guards: tuple[Guard, ...] = ()
+        self._made = 0
+        self._kept: dict[str, Kept] = {}
+        self._base: Forecast | None = None
+        self._promised: list[Job] = []
+        self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """What others must leave free."""
+        if self._guards is None:
+            # Each is beside all other promises that hold then, whichever was made first.
+            self._guards = tuple(self._guard(job, self._others(job.id)) for job in self._promised)
+        return self._guards
 
     @property
     def wants_more(self) -> bool:
         """Whether more jobs are to get a reservation."""
-        return len(self.guards) < self._count
+        return self._made < self._count
 
-    def promise(self, demand: Demand, promised: float) -> float | None:
-        """Reserve for a job that was promised a start, from then on; return its earliest start.
+    def promise(self, promise: Promise) -> Kept | None:
+        """Reserve for a job that was promised a start, from then until its limit; return what is kept.
 
         Others may use its nodes until then. Where it cannot start by then it is reserved as soon as it can;
-        None: nothing that ends lets it start beside the reservations made before. It counts beside the K.
+        None: nothing that ends lets it start beside the reservations made before. Its place is looked for
+        where none is known, or where it is no longer free. Promises count beside the K, and come before them.
         """
-        kept = list(self._kept.values())
-        found = Forecast(self._state, (), kept, self._is_over).first(demand.job, demand)
+        demand = promise.demand
         self.asked.add(demand.job.id)
-        if found is None:
-            return None
-        earliest, spot = found
-        time = max(earliest, promised)
-        free = Forecast(self._state, (), kept).free_at(time)
-        self.guards = (*self.guards, guard_for(demand.job, self._state.now, time, spot, free, self._kept))
-        self._kept[demand.job.id] = spot
-        self._count += 1
-        return earliest
+        time = max(promise.start, self._state.now)
+        kept = self._at(demand, time, promise.spot)
+        if kept is None:
+            forecast = self._beside(self._kept.values(), (time,))
+            found = forecast.first(demand.job, demand, since=time)
+            if found is None:
+                return None
+            kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
+        self._kept[demand.job.id] = kept
+        self._promised.append(demand.job)
+        self._guards = None
+        return kept
 
     def reserve(self, demand: Demand, before: Sequence[Start]) -> bool:
         """Reserve for a job that could start later; return whether more are to get one.
@@ -78,13 +103,51 @@ class Reservations:
         """
         if not self.wants_more:
             return False
-        kept = list(self._kept.values())
-        found = Forecast(self._state, limits_of(before), kept, self._is_over).first(demand.job, demand)
+        forecast = Forecast(self._state, limits_of(before), self._kept.values(), self._is_over)
+        found = forecast.first(demand.job, demand)
         if found is not None and not (self._later_only and found[0] <= self._state.now):
-            time, spot = found
-            free = Forecast(self._state, (), kept).free_at(time)
-            guard = guard_for(demand.job, self._state.now, time, spot, free, self._kept)
-            self.guards = (*self.guards, guard)
-            self._kept[demand.job.id] = spot
+            made = self.guards
+            others = dict(self._kept)
+            self._kept[demand.job.id] = Kept(found[1])
+            self._guards = (*made, self._guard(demand.job, others, found[0]))
+            self._made += 1
         self.asked.add(demand.job.id)
         return self.wants_more
+
+    def _at(self, demand: Demand, time: float, spot: Spot | None) -> Kept | None:
+        """Return a place kept for a job where it is still free for as long as the job may run."""
+        if spot is None or self._state.changes:
+            return None
+        end = time + _stay_s(demand, spot)
+        columns = self._beside(self._kept.values()).during(time, end)
+        free, held = columns.free.at(spot.nodes), spot.held
+        is_free = (
+            columns.takes_jobs[spot.nodes].all()
+            and (held.cores <= free.cores).all()
+            and (held.memory <= free.memory).all()
+            and all((counts <= free.gres[kind]).all() for kind, counts in held.gres.items())
+        )
+        return Kept(spot, time, end) if is_free else None
+
+    def _beside(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> Forecast:
+        if self._base is None:
+            self._base = Forecast(self._state, is_over=self._is_over)
+        return self._base.beside(kept, moments)
+
+    def _others(self, job: str) -> dict[str, Kept]:
+        return {name: one for name, one in self._kept.items() if name != job}
+
+    def _guard(self, job: Job, others: Mapping[str, Kept], time: float | None = None) -> Guard:
+        """Return a reservation as what others must leave free, beside those that hold at its start."""
+        mine = self._kept[job.id]
+        start = mine.start if time is None else time
+        holding = {name: one for name, one in others.items() if one.is_held(start)}
+        free = self._beside(holding.values()).free_at(start)
+        made = {name: one.spot for name, one in holding.items()}
+        return guard_for(job, self._state.now, start, mine.spot, free, made)
+
+
+def _stay_s(demand: Demand, spot: Spot) -> float:
+    """Return how long a job may run there (s)."""
+    limit = demand.job.limit_on_s(len(spot.nodes))
+    return inf if limit is None else float(limit)

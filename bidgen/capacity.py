@@ -50,6 +50,14 @@ class Capacity:
             gres={name: counts - other.gres[name] for name, counts in self.gres.items()},
         )
 
+    def least(self, other: Capacity) -> Capacity:
+        """Return the lesser of two capacities of the same shape, amount by amount."""
+        return Capacity(
+            cores=np.minimum(self.cores, other.cores),
+            memory=np.minimum(self.memory, other.memory),
+            gres={name: np.minimum(counts, other.gres[name]) for name, counts in self.gres.items()},
+        )
+
     def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
         """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
         capped = self.copy()

@@ -10,6 +10,7 @@ from ...auction.aside import ENDS_THE_STEP, culprit
 from ...auction.check import AwardChecker
 from ...auction.decide import decide
 from ...auction.options import StepOptions
+from ...auction.reserve import Promise
 from ...auction.shapes import Backlog, Mix, Shape
 from ...auction.spot import Start
 from ...bidgen.demand import Demand
@@ -43,14 +44,14 @@ class Auction:
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Run one step."""
         machine, size = self._machine, self._window
-        promised = [] if self.promises is None else self.promises.kept(now, queue)
+        promised = () if self.promises is None else self.promises.kept(now, queue)
         mix = self._mix(queue)
         # Priorities may change while nobody comes or goes.
         key = (machine.changes, size, queue.changes, [demand.index for demand in queue.first(size)])
         if key == self._idle:
             self.wants_more = False
             return ()
-        able = _promised_first(promised, self._able(queue))
+        able = _due_first(now, promised, self._able(queue))
         decision = decide(machine.state(now), able, self._options, window=size, mix=mix, promised=promised)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size
@@ -89,9 +90,10 @@ class Auction:
         return (demand for demand in queue if not model.cannot_express(demand.job))
 
 
-def _promised_first(promised: Sequence[Demand], jobs: Iterable[Demand]) -> Iterable[Demand]:
-    """Return jobs in their order, but first those that were promised a start."""
-    if not promised:
+def _due_first(now: float, promised: Sequence[Promise], jobs: Iterable[Demand]) -> Iterable[Demand]:
+    """Return jobs in their order, but first those whose promised start has come."""
+    due = [promise.demand for promise in promised if promise.start <= now]
+    if not due:
         return jobs
-    known = {demand.index for demand in promised}
-    return chain(promised, (demand for demand in jobs if demand.index not in known))
+    known = {demand.index for demand in due}
+    return chain(due, (demand for demand in jobs if demand.index not in known))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...auction.forecast import Forecast, guard_for, limits_of
+from ...auction.forecast import Forecast, Kept, guard_for, limits_of
 from ...auction.spot import Spot, Start, add_spot
 from ...bidgen.candidates import GuardedViews, View
 from ...bidgen.columns import Columns
@@ -117,7 +117,7 @@ class Pass:
         self.free = machine.columns.free.copy()
         self._pools = machine.columns.pools.copy()
         self._guards: list[Guard] = []
-        self._kept: list[Spot] = []
+        self._kept: list[Kept] = []
         self._views: GuardedViews | None = None
 
     def passes_over(self, demand: Demand) -> bool:
@@ -161,5 +161,5 @@ class Pass:
     def reserve(self, guard: Guard, spot: Spot) -> None:
         """Keep a place clear."""
         self._guards.append(guard)
-        self._kept.append(spot)
+        self._kept.append(Kept(spot))
         self._views = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from ...auction.reserve import Reservations
+from ...auction.reserve import Promise, Reservations
+from ...auction.spot import Spot
 from ...bidgen.demand import Demand
 from ...cluster.promises import AUTO, NONE, promised_duration_s
 from .machine import Machine
@@ -14,9 +14,8 @@ from .record import NodeOutage
 
 #: The share of the longest wait so far that ``auto`` takes for a duration.
 SHARE = 0.7
-#: Promises kept at once, of the jobs that came first. Reservations hold for ever in the eyes of those that
-#: are made after them: more promises than this cost more than they give.
-MOST = 1
+#: Promises kept at once, of the jobs that came first.
+MOST = 32
 
 
 def default_promise(objective: str | None) -> str:
@@ -27,9 +26,9 @@ def default_promise(objective: str | None) -> str:
 class Promises:
     """The promises of a simulation.
 
-    A job is promised a start in the first pass after one that left it waiting: the later of its earliest
-    start beside what runs and what was promised before, and so long after its arrival. Each pass keeps them
-    as reservations (``Reservations.promise``).
+    A job is promised a start in the first pass after one that left it waiting: the first at which it fits
+    beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
+    are kept from then on for as long as it may run (``Reservations.promise``); until then others use them.
 
     Args:
         machine: where jobs run.
@@ -45,38 +44,41 @@ class Promises:
         self._is_auto = promise == AUTO
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
         self._longest = 0.0
+        #: By job, where it was last to start.
+        self._spots: dict[int, Spot] = {}
 
-    def kept(self, now: float, queue: NodeQueue) -> list[Demand]:
-        """Return the waiting jobs that were promised a start, new promises made, the earliest first."""
+    def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
+        """Return the promises of waiting jobs, new ones made, the earliest first."""
         arrivals = self._machine.arrivals
-        waits = [now - arrivals[demand.job.id] for demand in queue]
-        self._longest = max(self._longest, max(waits, default=0.0))
-        promised = [_with(demand, self.made[demand.index]) for demand in queue if demand.index in self.made]
-        promised.sort(key=lambda demand: demand.job.promised_start or 0.0)
-        new = [
-            demand
-            for demand, waited in zip(queue, waits, strict=True)
-            if demand.index not in self.made and waited > 0
-        ]
+        known: list[Promise] = []
+        new: list[Demand] = []
+        for demand in queue:
+            waited = now - arrivals[demand.job.id]
+            self._longest = max(self._longest, waited)
+            if demand.index in self.made:
+                known.append(Promise(demand, self.made[demand.index], self._spots.get(demand.index)))
+            elif waited > 0:
+                new.append(demand)
+        known.sort(key=lambda promise: promise.start)
         new.sort(key=lambda demand: demand.index)
-        if new and len(promised) < MOST:
-            promised += self._promise(now, promised, new[: MOST - len(promised)])
-            promised.sort(key=lambda demand: demand.job.promised_start or 0.0)
-        return promised
+        new = new[: max(0, MOST - len(known))]
+        return self._again(now, known, new) if known or new else []
 
-    def _promise(self, now: float, promised: Sequence[Demand], new: Sequence[Demand]) -> list[Demand]:
+    def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
+        """Find the places of promises anew where they are no longer free, and make new promises."""
         duration = SHARE * self._longest if self._is_auto else self._duration
         reservations = Reservations(self._machine.state(now), 0)
-        for demand in promised:
-            reservations.promise(demand, demand.job.promised_start or 0.0)
-        made: list[Demand] = []
+        promised: list[Promise] = []
+        for promise in known:
+            kept = reservations.promise(promise)
+            promised.append(promise._replace(spot=None if kept is None else kept.spot))
         for demand in new:
-            latest = self._machine.arrivals[demand.job.id] + duration
-            earliest = reservations.promise(demand, latest)
-            if earliest is not None:
-                self.made[demand.index] = max(earliest, latest)
-                made.append(_with(demand, self.made[demand.index]))
-        return made
+            kept = reservations.promise(Promise(demand, self._machine.arrivals[demand.job.id] + duration))
+            if kept is not None:
+                self.made[demand.index] = kept.start
+                promised.append(Promise(demand, kept.start, kept.spot))
+        self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
+        return sorted(promised, key=lambda promise: promise.start)
 
 
 def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:
@@ -85,7 +87,3 @@ def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -
     if lost:
         return "nodes were lost"
     return f"promises made before left no room by {promised:g}"
-
-
-def _with(demand: Demand, promised: float) -> Demand:
-    return replace(demand, job=replace(demand.job, promised_start=promised))
