@@ -129,7 +129,7 @@ class Balance:
         each = -(-ask.each // demand.unit)
         holds = units >= each
         if demand.contiguous:
-            yield from _runs(nodes[holds], gres[holds], ask.nodes, self.topology)
+            yield from _runs(nodes[holds], gres[holds], ask.nodes)
         else:
             spare = (gres - ask.shape.gres_count) * (int(units.max(initial=0)) + 1) + units // max(each, 1)
             order = _least_first(nodes[holds], spare[holds], ask.nodes, self.topology)
@@ -280,17 +280,14 @@ def _least_first(nodes: IntArray, spare: IntArray, count: int, topology: Topolog
     return np.concatenate([nodes[:first], taken, nodes[last:]])
 
 
-def _runs(nodes: IntArray, gres: IntArray, count: int, topology: Topology) -> Iterator[IntArray]:
-    """Yield ``count`` neighbours: an end of a shortest run among nodes with the fewest gres free."""
+def _runs(nodes: IntArray, gres: IntArray, count: int) -> Iterator[IntArray]:
+    """Yield ``count`` neighbours: the first of the shortest run among nodes with the fewest gres free."""
     for most in np.unique(gres).tolist():
         among = nodes[gres <= most]
         runs = np.split(among, np.flatnonzero(np.diff(among) != 1) + 1)
         long = [run for run in runs if len(run) >= count]
         if long:
-            fewest = min(len(run) for run in long)
-            ends = [end for run in long if len(run) == fewest for end in (run[:count], run[-count:])]
-            first, last = np.array([(end[0], end[-1]) for end in ends]).T
-            yield ends[int(_closest(first, last, topology)[0])]
+            yield min(long, key=len)[:count]
             return
 
 

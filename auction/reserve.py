@@ -28,7 +28,8 @@ class Reservations:
     Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
     the reservations made before it, which are taken to hold from now on and for ever. A job that fits beside
     those now is reserved for now: only jobs of lower priority stood in its way. Promised starts are kept
-    exactly: from the promise on, for as long as the job may run.
+    exactly: from the promise on, for as long as the job may run. A promised job that gets a reservation
+    besides is kept the earlier of the two.
 
     Args:
         state: the cluster.
@@ -37,7 +38,7 @@ class Reservations:
         is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start.
 
     Attributes:
-        asked: ids of the jobs that were to get one; some can never start.
+        asked: ids of the jobs that were to get one of the K; some can never start.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Reservations:
         self._made = 0
         self._kept: dict[str, Kept] = {}
         self._base: Forecast | None = None
-        self._promised: list[Job] = []
+        self._promised: dict[str, Job] = {}
+        #: Those of the K with when they start and what was kept before.
+        self._reserved: list[tuple[Job, float, dict[str, Kept]]] = []
         self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
 
@@ -63,8 +66,12 @@ class Reservations:
     def guards(self) -> tuple[Guard, ...]:
         """What others must leave free."""
         if self._guards is None:
-            # Each is beside all other promises that hold then, whichever was made first.
-            self._guards = tuple(self._guard(job, self._others(job.id)) for job in self._promised)
+            # Each promise is beside all others that hold then, whichever was made first.
+            promised = {name: self._kept[name] for name in self._promised}
+            self._guards = (
+                *(self._guard(job, promised[job.id].start, promised) for job in self._promised.values()),
+                *(self._guard(job, time, before) for job, time, before in self._reserved),
+            )
         return self._guards
 
     @property
@@ -80,7 +87,6 @@ class Reservations:
         where none is known, or where it is no longer free. Promises count beside the K, and come before them.
         """
         demand = promise.demand
-        self.asked.add(demand.job.id)
         time = max(promise.start, self._state.now)
         kept = self._at(demand, time, promise.spot)
         if kept is None:
@@ -90,7 +96,7 @@ class Reservations:
                 return None
             kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
         self._kept[demand.job.id] = kept
-        self._promised.append(demand.job)
+        self._promised[demand.job.id] = demand.job
         self._guards = None
         return kept
 
@@ -103,15 +109,21 @@ class Reservations:
         """
         if not self.wants_more:
             return False
-        forecast = Forecast(self._state, limits_of(before), self._kept.values(), self._is_over)
-        found = forecast.first(demand.job, demand)
-        if found is not None and not (self._later_only and found[0] <= self._state.now):
-            made = self.guards
-            others = dict(self._kept)
-            self._kept[demand.job.id] = Kept(found[1])
-            self._guards = (*made, self._guard(demand.job, others, found[0]))
-            self._made += 1
-        self.asked.add(demand.job.id)
+        job = demand.job
+        self.asked.add(job.id)
+        promised = self._kept.get(job.id)
+        others = {name: one for name, one in self._kept.items() if name != job.id}
+        found = Forecast(self._state, limits_of(before), others.values(), self._is_over).first(job, demand)
+        if found is None or (self._later_only and found[0] <= self._state.now):
+            return self.wants_more
+        time, spot = found
+        self._made += 1
+        if promised is None:
+            self._reserved.append((job, time, others))
+            self._kept[job.id] = Kept(spot)
+        elif time < promised.start:
+            self._kept[job.id] = Kept(spot, time, time + _stay_s(demand, spot))
+        self._guards = None
         return self.wants_more
 
     def _at(self, demand: Demand, time: float, spot: Spot | None) -> Kept | None:
@@ -134,17 +146,12 @@ class Reservations:
             self._base = Forecast(self._state, is_over=self._is_over)
         return self._base.beside(kept, moments)
 
-    def _others(self, job: str) -> dict[str, Kept]:
-        return {name: one for name, one in self._kept.items() if name != job}
-
-    def _guard(self, job: Job, others: Mapping[str, Kept], time: float | None = None) -> Guard:
+    def _guard(self, job: Job, time: float, kept: Mapping[str, Kept]) -> Guard:
         """Return a reservation as what others must leave free, beside those that hold at its start."""
-        mine = self._kept[job.id]
-        start = mine.start if time is None else time
-        holding = {name: one for name, one in others.items() if one.is_held(start)}
-        free = self._beside(holding.values()).free_at(start)
+        holding = {name: one for name, one in kept.items() if name != job.id and one.is_held(time)}
+        free = self._beside(holding.values()).free_at(time)
         made = {name: one.spot for name, one in holding.items()}
-        return guard_for(job, self._state.now, start, mine.spot, free, made)
+        return guard_for(job, self._state.now, time, self._kept[job.id].spot, free, made)
 
 
 def _stay_s(demand: Demand, spot: Spot) -> float:

@@ -19,6 +19,7 @@ from typing import Any
 import click
 import numpy as np
 import real_logs
+import ub_week
 from marked_part import replace_part
 from real_plots import draw
 from real_tables import doubt_tables, group_tables, main_tables, verdicts
@@ -89,13 +90,24 @@ def all_runs() -> list[Run]:
         for doubt, told in real_logs.NODE_DOUBTS.items()
         for name in ("easy", "backfill-slurm", "aucsched3", "aucsched3 response")
     ]
-    paced = {"interval_s": 30.0}
     runs += [
-        Run(log=log, policy=name, options={**told, **paced})
+        Run(log=log, policy=name, options={**told, **_paced(log, told["policy"])})
         for log in real_logs.CLUSTERS
         for name, told in ON_NODES.items()
     ]
     return runs
+
+
+def _paced(log: str, policy: str) -> dict[str, Any]:
+    """Return how often a policy is asked on a cluster's log, and how far it looks there.
+
+    The UB week has the site's own depth, without which one user's thousand jobs hide all others
+    (docs/decisions/0035); promises are the default's.
+    """
+    paced: dict[str, Any] = {"interval_s": 30.0}
+    if log == real_logs.UB:
+        paced |= {name: value for name, value in ub_week.RUNS.get(policy, {}).items() if name != "promise"}
+    return paced
 
 
 def figures(result: Result) -> dict[str, Any]:

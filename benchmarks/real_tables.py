@@ -32,6 +32,12 @@ def logs_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(one["log"] for one in rows if not one["doubt"]))
 
 
+def has_queue(rows: Sequence[Row], log_name: str) -> bool:
+    """Return whether jobs wait for others there: longer on average than for the next pass."""
+    base = base_of(rows, log_name)
+    return base is None or float(base["wait_mean"]) > float(base["options"].get("interval_s", 0.0))
+
+
 def _ratio(row: Row, base: Row, name: str) -> float:
     return float(row[name] / base[name]) if base[name] else 1.0 if not row[name] else float("inf")
 
@@ -44,17 +50,41 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
         ("aucsched3", tuple((what, name, None, 1.02) for what, name, *_ in _GATES)),
     ):
         lines += [f"`{policy}` beside EASY (on nodes beside backfill-slurm):", ""]
-        lines += ["| gate | " + " | ".join(logs_of(rows)) + " | geometric mean | holds |"]
-        lines += ["|---|" + "--:|" * (len(logs_of(rows)) + 2)]
-        for what, name, mean_limit, each_limit in limits:
-            lines.append(_gate(rows, policy, what, name, mean_limit, each_limit))
-        lines.append("")
+        logs = [one for one in logs_of(rows) if has_queue(rows, one)]
+        if logs:
+            lines += ["| gate | " + " | ".join(logs) + " | geometric mean | holds |"]
+            lines += ["|---|" + "--:|" * (len(logs) + 2)]
+            lines += [_gate(rows, logs, policy, *limit) for limit in limits]
+            lines.append("")
+        lines += _idle(rows, policy)
     return lines
 
 
-def _gate(rows: Sequence[Row], policy: str, what: str, name: str, mean: float | None, each: float) -> str:
-    ratios: dict[str, float] = {}
+def _idle(rows: Sequence[Row], policy: str) -> list[str]:
+    """Return how a policy stands on logs without a queue, where it is to be equal within 1 %."""
+    lines = []
     for log_name in logs_of(rows):
+        row, base = _at(rows, log_name, policy), base_of(rows, log_name)
+        if has_queue(rows, log_name) or row is None or base is None:
+            continue
+        ratios = [_ratio(row, base, name) for _, name, *_ in _GATES]
+        said = ", ".join(f"{what} {ratio:.3f}" for (what, *_), ratio in zip(_GATES, ratios, strict=True))
+        holds = "yes" if all(abs(ratio - 1) <= 0.01 for ratio in ratios) else "no"
+        lines += [f"{log_name} has no queue: {said}; equal within 1 %: {holds}.", ""]
+    return lines
+
+
+def _gate(
+    rows: Sequence[Row],
+    logs: Sequence[str],
+    policy: str,
+    what: str,
+    name: str,
+    mean: float | None,
+    each: float,
+) -> str:
+    ratios: dict[str, float] = {}
+    for log_name in logs:
         row, base = _at(rows, log_name, policy), base_of(rows, log_name)
         if row is not None and base is not None:
             ratios[log_name] = _ratio(row, base, name)
@@ -62,7 +92,7 @@ def _gate(rows: Sequence[Row], policy: str, what: str, name: str, mean: float | 
     average = exp(sum(map(log, known)) / len(known)) if known else float("nan")
     holds = all(one <= each for one in ratios.values()) and (mean is None or average <= mean)
     limit = f"each ≤ {each}" + ("" if mean is None else f", mean ≤ {mean}")
-    cells = [f"{ratios[one]:.3f}" if one in ratios else "-" for one in logs_of(rows)]
+    cells = [f"{ratios[one]:.3f}" if one in ratios else "-" for one in logs]
     return f"| {what} ({limit}) | {' | '.join(cells)} | {average:.3f} | {'yes' if holds else 'no'} |"
 
 

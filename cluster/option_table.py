@@ -209,7 +209,9 @@ OPTIONS: tuple[Option, ...] = (
         unit="plan|DURATION|auto|none",
         check_text=check_promise,
         default="what jobs were promised (promised_start)",
-        other_defaults={SIMULATE: "none; auto with objective response"},
+        other_defaults={
+            SIMULATE: "auto with objective response; else on nodes plan beside a reservation, none"
+        },
     ),
     _count(
         "reserve",

@@ -58,7 +58,7 @@ class NodeOptions:
         strategy: as in a step.
         balance: as in a step.
         promise: ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective ``response``, else
-            ``none``.
+            ``plan`` where blocked jobs get reservations and no balance is kept.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         failures: outages of nodes that are known beforehand; or
@@ -209,8 +209,9 @@ def step_options(options: NodeOptions) -> StepOptions:
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
-    promise = default_promise(options.objective) if options.promise is None else options.promise
-    return Auction(machine, step_options(options), None if promise == NONE else promise)
+    asked = step_options(options)
+    promise = default_promise(asked) if options.promise is None else options.promise
+    return Auction(machine, asked, None if promise == NONE else promise)
 
 
 #: Policy name → what makes it.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...auction.options import StepOptions
 from ...auction.reserve import Promise, Reservations
 from ...auction.spot import Spot
+from ...auction.state import State
 from ...bidgen.demand import Demand
-from ...cluster.promises import AUTO, NONE, promised_duration_s
+from ...cluster.promises import AUTO, NONE, PLAN, promised_duration_s
 from .machine import Machine
 from .queue import NodeQueue
 from .record import NodeOutage
@@ -18,9 +20,11 @@ SHARE = 0.7
 MOST = 32
 
 
-def default_promise(objective: str | None) -> str:
-    """Return the promise that an objective makes where none is named."""
-    return AUTO if objective == "response" else NONE
+def default_promise(options: StepOptions) -> str:
+    """Return the promise of an auction that names none: who reserves for blocked jobs promises starts."""
+    if options.objective == "response":
+        return AUTO
+    return PLAN if options.reserve and not options.balance else NONE
 
 
 class Promises:
@@ -46,6 +50,8 @@ class Promises:
         self._longest = 0.0
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
+        #: What ran when promises were last looked at.
+        self._running: set[int] = set()
 
     def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
@@ -67,11 +73,8 @@ class Promises:
     def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
         """Find the places of promises anew where they are no longer free, and make new promises."""
         duration = SHARE * self._longest if self._is_auto else self._duration
-        reservations = Reservations(self._machine.state(now), 0)
-        promised: list[Promise] = []
-        for promise in known:
-            kept = reservations.promise(promise)
-            promised.append(promise._replace(spot=None if kept is None else kept.spot))
+        state = self._machine.state(now)
+        reservations, promised = self._sooner(state, known) or self._as_made(state, known)
         for demand in new:
             kept = reservations.promise(Promise(demand, self._machine.arrivals[demand.job.id] + duration))
             if kept is not None:
@@ -79,6 +82,34 @@ class Promises:
                 promised.append(Promise(demand, kept.start, kept.spot))
         self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
         return sorted(promised, key=lambda promise: promise.start)
+
+    def _as_made(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]]:
+        """Keep promises where they were made."""
+        reservations = Reservations(state, 0)
+        promised = []
+        for promise in known:
+            kept = reservations.promise(promise)
+            promised.append(promise._replace(spot=None if kept is None else kept.spot))
+        return reservations, promised
+
+    def _sooner(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]] | None:
+        """Return a new plan in the order of arrival; None: a job would start later than promised.
+
+        Nothing is to be had where no job has ended since the plan before.
+        """
+        running, before = set(self._machine.running), self._running
+        self._running = running
+        if self._is_auto or self._duration or before <= running:
+            return None
+        reservations = Reservations(state, 0)
+        promised = []
+        for promise in sorted(known, key=lambda one: one.demand.index):
+            kept = reservations.promise(Promise(promise.demand, state.now))
+            if kept is None or kept.start > promise.start:
+                return None
+            promised.append(Promise(promise.demand, kept.start, kept.spot))
+        self.made.update((one.demand.index, one.start) for one in promised)
+        return reservations, promised
 
 
 def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:

@@ -74,6 +74,7 @@ def real_row(log: str, policy: str, doubt: str, value: float) -> dict[str, Any]:
         "log": log,
         "policy": policy,
         "doubt": doubt,
+        "options": {},
         "seconds": 1.0,
         "jobs": 3,
         "by_size": [[4.0, 3, value, value]],
@@ -102,3 +103,12 @@ def test_a_gate_holds_by_its_mean_and_each_log(value: float, holds: str) -> None
     assert "10.00" in "\n".join(main_tables(rows))
     doubted = [*rows, real_row("a", "easy", "d", 4.0), real_row("a", OURS, "d", 2.0)]
     assert "| d | 0.50 / 0.50 / 0.50 |" in list(doubt_tables(doubted))
+
+
+@pytest.mark.parametrize(("ours", "holds"), [(15.1, "yes"), (15.3, "no")])
+def test_a_log_without_a_queue_is_to_be_equal_within_one_per_cent(ours: float, holds: str) -> None:
+    paced = {"options": {"interval_s": 30.0}}
+    rows = [real_row("a", "easy", "", 15.0) | paced, real_row("a", OURS, "", ours) | paced]
+    lines = verdicts(rows)
+    assert any(line.startswith("a has no queue") and line.endswith(f"1 %: {holds}.") for line in lines)
+    assert not any(line.startswith("| mean wait") for line in lines)
