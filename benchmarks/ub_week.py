@@ -132,7 +132,10 @@ def section(workload: ClusterWorkload, remarks: tuple[str, ...], runs: list[_Run
         "",
     ]
     for one in runs:
-        options = ", ".join(f"{name} {value:g}" for name, value in one["options"].items())
+        options = ", ".join(
+            f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in one["options"].items()
+        )
         lines.append(f"- {one['policy']}: {options}; {one['passes']} passes, {one['seconds']:.0f} s.")
     lines += ["", *_fates(runs), "", *_table(runs), "", "What the import left out or altered:", ""]
     return lines + [f"- {text}" for text in remarks]
