@@ -158,16 +158,22 @@ def _choice(policy: str, order: str, given: Mapping[str, Any]) -> tuple[PolicyOp
             raise OptionError(f"{name}: a log's policies have no such option")
     choice = PolicyOptions(**members)
     for name in members:
-        read = order == "multifactor" if name == "multifactor" else is_read(name, policy, choice.candidates)
+        is_of_order = name in {"multifactor", "flexible"}
+        read = order == name if is_of_order else is_read(name, policy, choice.candidates)
         if not read:
             raise OptionError(f"{name}: policy {policy} with order {order} does not read it")
-    if "queue_weights" in given and order not in ("weight", "smith"):
-        raise OptionError("queue_weights: order weight or smith reads it")
+    if "queue_weights" in given and order not in ("weight", "smith", "flexible"):
+        raise OptionError("queue_weights: order weight, smith or flexible reads it")
     settings = {name: getattr(choice, name) for name in READ_BY if is_read(name, policy, choice.candidates)}
     if "advance" in settings:
-        settings["advance"] = [asdict(one) for one in choice.advance]
+        settings["advance"] = [one.settings() for one in choice.advance]
+        settings["start_rule"] = [rule.text for rule in choice.start_rule]
+    if "queue" in settings:
+        settings["queue"] = [one.text for one in choice.queue]
     if order == "multifactor":
         settings["multifactor"] = asdict(choice.multifactor)
+    if order == "flexible":
+        settings["flexible"] = choice.flexible.settings()
     return choice, settings
 
 

@@ -1,7 +1,8 @@
 """Jobs simulated per second over a trace, and over a queue of thousands: ``python benchmarks/traces.py LOG``.
 
-The figures are wall time of the policy's run over parsed columns; reading is reported beside them. What is
-timed is checked first: both kernels must give the same starts, and KTH-SP2 its known mean wait.
+The figures are processor time of the policy's run over parsed columns; reading is reported beside them. What
+is timed is checked first: all kernels must give the same starts, and KTH-SP2 its known mean wait. Compiled
+loops stand beside the same policies in plain Python; ``simulate`` runs them where that pays (simulation.md).
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import SwfLog, read_swf
 from aucsched.simulation.logs.checked import CheckedPolicy, simulate_checked
-from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
+from aucsched.simulation.logs.loops.compiled import LOOPS, compiled_loops, play_compiled
 from aucsched.simulation.logs.policies import POLICIES, make_policy
 from aucsched.simulation.requests import Requests, Workload, workload_from_swf
+from aucsched.simulation.stepping import Policy, loop_of
 
 T = TypeVar("T")
 #: KTH-SP2 under EASY, to the digits published with the reading of traces.
@@ -32,18 +35,28 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=16)
     parser.add_argument("--scale", type=float, default=0.65 / 16, help="of the copies' arrival times")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--small", type=int, default=60, help="processors of the overloaded machine")
     options = parser.parse_args()
-    began = time.perf_counter()
-    workload = workload_from_swf(read_swf(options.log))
-    print(f"{options.log.name}: {len(workload)} jobs read in {time.perf_counter() - began:.3f} s")
+    began = time.process_time()
+    log = read_swf(options.log)
+    workload = workload_from_swf(log)
+    print(f"{options.log.name}: {len(workload)} jobs read in {time.process_time() - began:.3f} s")
+    if compiled_loops() is None:
+        print("numba is not installed: no loop is compiled")
     assert_correct(workload)
     light(workload, options.repeats)
+    compiled(workload, options.repeats)
     deep(workload, options.copies, options.scale)
+    planned(log, workload, options.small, options.copies)
 
 
 def assert_correct(workload: Workload) -> None:
     """Refuse to time what is wrong."""
-    starts = simulate_counts(workload, make_policy("easy", workload.requests))
+    starts = simulate_plain(workload, make_policy("easy", workload.requests))
+    for name in LOOPS if compiled_loops() else ():
+        plain = simulate_plain(workload, make_policy(name, workload.requests))
+        if play_compiled(workload, make_policy(name, workload.requests)) != plain:
+            sys.exit(f"the compiled {name} disagrees")
     if starts != simulate_checked(workload, make_policy("easy", workload.requests)):
         sys.exit("the two kernels disagree")
     wait = (sum(starts) - sum(workload.requests.submit)) / len(starts)
@@ -59,10 +72,10 @@ def light(workload: Workload, repeats: int) -> None:
     for name in POLICIES:
 
         def fast(name: str = name) -> None:
-            simulate_counts(workload, make_policy(name, requests))
+            in_python(workload, make_policy(name, requests))
 
         def checked(name: str = name) -> None:
-            simulate_counts(workload, CheckedPolicy(make_policy(name, requests), requests))
+            in_python(workload, CheckedPolicy(make_policy(name, requests), requests))
 
         def general(name: str = name) -> None:
             simulate_checked(workload, make_policy(name, requests))
@@ -71,28 +84,77 @@ def light(workload: Workload, repeats: int) -> None:
         print(f"{name:<16}" + "".join(f"{rate:>14,.0f}" for rate in rates))
 
 
+def in_python(workload: Workload, policy: Policy) -> list[float]:
+    """Play a log without compiled loops."""
+    kernel = simulate_counts if loop_of(policy) is None else simulate_plain
+    return kernel(workload, policy)
+
+
 def best_of(run: Callable[[], None], repeats: int) -> float:
-    """Return the shortest wall time in seconds."""
+    """Return the shortest processor time in seconds."""
     seconds = []
     for _ in range(repeats):
-        began = time.perf_counter()
+        began = time.process_time()
         run()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     return min(seconds)
+
+
+def compiled(workload: Workload, repeats: int) -> None:
+    """Print jobs per second of the compiled loops beside the same policies in plain Python."""
+    if compiled_loops() is None:
+        return
+    requests = workload.requests
+    print(f"{'policy':<16}{'plain Python':>14}{'compiled':>14}{'times':>8}  jobs/s, best of {repeats}")
+    for name in LOOPS:
+
+        def plain(name: str = name) -> None:
+            simulate_plain(workload, make_policy(name, requests))
+
+        def loop(name: str = name) -> None:
+            play_compiled(workload, make_policy(name, requests))
+
+        slow, fast = best_of(plain, repeats), best_of(loop, repeats)
+        rates = f"{len(workload) / slow:>14,.0f}{len(workload) / fast:>14,.0f}"
+        print(f"{name:<16}{rates}{slow / fast:>8.1f}")
+
+
+def planned(log: SwfLog, workload: Workload, small: int, copies: int) -> None:
+    """Print the time of conservative backfilling on a small machine, and over copies one after another."""
+    if compiled_loops() is None:
+        return
+    crowded = crowd(workload, copies, 1.0, workload.requests.submit[-1])
+    for name, jobs in (
+        (f"on {small} processors", workload_from_swf(log, processors=small)),
+        (f"× {copies} one after another, arrivals × 1", crowded),
+    ):
+        began = time.process_time()
+        starts = play_compiled(jobs, make_policy("conservative", jobs.requests)) or []
+        seconds = time.process_time() - began
+        print(
+            f"conservative, compiled, {name}: {len(jobs)} jobs, up to {deepest(jobs, starts)} waiting, "
+            f"{seconds:.1f} s"
+        )
 
 
 def deep(workload: Workload, copies: int, scale: float) -> None:
     """Print time and peak memory of EASY over many copies of the trace in little time."""
     for name, stretch in (("merged", 0.0), ("one after another", workload.requests.submit[-1])):
         crowded = crowd(workload, copies, scale, stretch)
-        began = time.perf_counter()
-        starts = simulate_counts(crowded, make_policy("easy", crowded.requests))
-        seconds = time.perf_counter() - began
+        began = time.process_time()
+        starts = simulate_plain(crowded, make_policy("easy", crowded.requests))
+        seconds = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"× {copies} {name}, arrivals × {scale:g}: {len(crowded)} jobs, up to "
+            f"easy, plain Python, × {copies} {name}, arrivals × {scale:g}: {len(crowded)} jobs, up to "
             f"{deepest(crowded, starts)} waiting, {seconds:.1f} s, peak {peak:.0f} MiB"
         )
+        if compiled_loops() is not None:
+            began = time.process_time()
+            again = play_compiled(crowded, make_policy("easy", crowded.requests))
+            print(f"  compiled {time.process_time() - began:.1f} s")
+            if again != starts:
+                sys.exit("the compiled easy disagrees")
 
 
 def crowd(workload: Workload, copies: int, scale: float, stretch: float) -> Workload:

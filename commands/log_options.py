@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 #: Repeated here so that --help need not load numpy.
 POLICIES = (
     "fcfs",
+    "first-fit",
+    "best-fit",
+    "next-fit",
+    "queues",
     "easy",
     "conservative",
     "reservations",
@@ -32,7 +36,10 @@ POLICIES = (
     "planning",
     "aucsched3",
 )
-ORDERS = ("fcfs", "sjf", "ljf", "area", "weight", "smith", "multifactor")
+ORDERS = (
+    *("fcfs", "sjf", "ljf", "area", "width", "widest", "weight", "smith"),
+    *("flexible", "slowdown", "multifactor"),
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,12 +145,61 @@ _POLICY_OPTIONS = (
         ),
     ),
     _PolicyOption(
+        "test_run_s",
+        click.option(
+            "--test-run",
+            "test_run_s",
+            type=click.FloatRange(0, min_open=True),
+            metavar="SECONDS",
+            help="For policy speculative: test runs of so long, twice as long each time, instead of bets.",
+        ),
+    ),
+    _PolicyOption(
         "advance",
         click.option(
             "--advance",
             multiple=True,
-            metavar="START,DURATION,PROCESSORS|FILE",
-            help="For policy planning: advance reservation, in seconds after the first submission.",
+            metavar="START,DURATION,PROCESSORS[,SUBMIT][,unused]|FILE",
+            help="For policy planning: keep processors free, in seconds after the first submission; with the "
+            "time at which it is asked for, accepted then or refused.",
+        ),
+    ),
+    _PolicyOption(
+        "queue",
+        click.option(
+            "--queue",
+            multiple=True,
+            metavar="NAME:LIMITS",
+            help="For policy queues, may be repeated: 'short: processors=64 estimate=3600 priority=2 "
+            "hours=mon-fri 08:00-18:00'; a job waits in the first that takes it.",
+        ),
+    ),
+    _PolicyOption(
+        "heads",
+        click.option(
+            "--heads",
+            type=click.Choice(["priority", "best-fit"]),
+            help="For policy queues: which of the heads that fit starts; default priority.",
+        ),
+    ),
+    _PolicyOption(
+        "release_unused_s",
+        click.option(
+            "--release-unused",
+            "release_unused_s",
+            type=click.FloatRange(0, min_open=True),
+            metavar="SECONDS",
+            help="For policy planning: release an unused reservation so long after its start; default never.",
+        ),
+    ),
+    _PolicyOption(
+        "start_rule",
+        click.option(
+            "--start-rule",
+            multiple=True,
+            metavar="KIND:LIMIT",
+            help="For policy planning: hours when jobs of a kind may start, or how many at once: "
+            "'processors>66%: 18:00-08:00,sat,sun', 'processors>=33%: 2', 'user=7: 64'.",
         ),
     ),
     _PolicyOption(
@@ -227,6 +283,21 @@ def policy_options(command: F) -> F:
             help="Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.",
         ),
         click.option(
+            "--priorities",
+            metavar="NAME=NUMBER,…",
+            help="For order flexible: weights of the priorities admin, user, scheduler; default 1 each.",
+        ),
+        click.option(
+            "--user-priorities",
+            metavar="USER=NUMBER,…",
+            help="For order flexible: administrative priorities by the log's users; default 0.",
+        ),
+        click.option(
+            "--log-begins",
+            metavar="DAY HH:MM",
+            help="For hours of policies planning and queues: of the first submission; default mon 00:00.",
+        ),
+        click.option(
             "--queue-weights", metavar="QUEUE=WEIGHT,…", help="Job weights by the log's queues; default 1."
         ),
     ]
@@ -240,7 +311,10 @@ def check_policy_options(options: dict[str, Any]) -> None:
     for entry in _POLICY_OPTIONS:
         _refuse_ignored(options, entry.member, "policy", _readers_of(entry, options))
     _refuse_ignored(options, "multifactor", "order", ("multifactor",))
-    _refuse_ignored(options, "queue_weights", "order", ("weight", "smith"))
+    _refuse_ignored(options, "log_begins", "policy", ("planning", "queues"))
+    _refuse_ignored(options, "priorities", "order", ("flexible",))
+    _refuse_ignored(options, "user_priorities", "order", ("flexible",))
+    _refuse_ignored(options, "queue_weights", "order", ("weight", "smith", "flexible"))
 
 
 def _readers_of(entry: _PolicyOption, options: dict[str, Any]) -> tuple[str, ...]:
@@ -270,26 +344,41 @@ def read_policy_options(options: dict[str, Any]) -> tuple[PolicyOptions, dict[st
     from dataclasses import asdict
 
     from ..simulation.logs.advance import read_advance
-    from ..simulation.logs.orderings import MultifactorWeights
+    from ..simulation.logs.hours import moment_of_week
+    from ..simulation.logs.orderings import FlexiblePriorities, MultifactorWeights
     from ..simulation.logs.partitioned import class_limits
     from ..simulation.logs.policies import PolicyOptions
+    from ..simulation.logs.queues import QueueLimits
+    from ..simulation.logs.start_rules import StartRule
 
     members: dict[str, Any] = {
         member: options[member] for member in READ_BY if options.get(member) not in {None, ()}
     }
-    if "class_limits_s" in members:
-        members["class_limits_s"] = class_limits(members["class_limits_s"])
-    if "advance" in members:
-        members["advance"] = read_advance(members["advance"])
-    if "candidates" in members:
-        members["candidates"] = _names(members["candidates"])
+    begins = 0 if options["log_begins"] is None else moment_of_week(options["log_begins"])
+    read: dict[str, Callable[[Any], Any]] = {
+        "class_limits_s": class_limits,
+        "advance": read_advance,
+        "start_rule": lambda texts: tuple(StartRule.from_text(one, begins) for one in texts),
+        "queue": lambda texts: tuple(QueueLimits.from_text(one, begins) for one in texts),
+        "candidates": _names,
+    }
+    members.update({member: parse(members[member]) for member, parse in read.items() if member in members})
+    if {"test_run_s", "speculation"} <= members.keys():
+        raise OptionError("--speculation is the share that a bet needs: none with --test-run")
     if options["multifactor"] is not None:
         members["multifactor"] = MultifactorWeights.from_text(options["multifactor"])
+    if options["order"] == "flexible":
+        members["flexible"] = FlexiblePriorities.from_text(options["priorities"], options["user_priorities"])
     choice = PolicyOptions(**members)
     policy = options["policy"]
     settings = {name: getattr(choice, name) for name in READ_BY if is_read(name, policy, choice.candidates)}
     if "advance" in settings:
-        settings["advance"] = [asdict(one) for one in choice.advance]
+        settings["advance"] = [one.settings() for one in choice.advance]
+        settings["start_rule"] = [rule.text for rule in choice.start_rule]
+    if "queue" in settings:
+        settings["queue"] = [one.text for one in choice.queue]
     if options["order"] == "multifactor":
         settings["multifactor"] = asdict(choice.multifactor)
+    if options["order"] == "flexible":
+        settings["flexible"] = choice.flexible.settings()
     return choice, settings

@@ -97,6 +97,9 @@ _FOREIGN: dict[str, Any] = {
     "gantt": None,
     "plot": None,
     "queue_weights": None,
+    "priorities": None,
+    "log_begins": None,
+    "user_priorities": None,
 }
 
 

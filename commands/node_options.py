@@ -95,6 +95,9 @@ _LOG_OPTIONS: dict[str, Any] = {
     "batsim_out": None,
     "swf_out": None,
     "queue_weights": None,
+    "priorities": None,
+    "log_begins": None,
+    "user_priorities": None,
     "multifactor": None,
 }
 

@@ -51,6 +51,7 @@ def document_of(result: Result, settings: Mapping[str, Any], values: Mapping[str
         "dropped": {reason.value: count for reason, count in workload.dropped.items()},
         "killed_at_estimate": len(workload.killed),
         **_stopped(result),
+        **({} if result.refused is None else {"refused_requests": list(result.refused)}),
         "seconds": round(result.seconds, 6),
         "metrics": dict(values),
     }
@@ -118,6 +119,8 @@ def text_of(
     for label, (metric, unit) in rows.items():
         lines.append(f"{label:<22}{shown(values[metric]):>16} {unit}".rstrip())
     lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in _stopped(result).items()]
+    if result.refused is not None:
+        lines.append(f"{'refused requests':<22}{len(result.refused):>16}")
     rate = len(workload) / result.seconds if result.seconds else 0
     lines.append(f"{'simulated in':<22}{result.seconds:>16.3f} s ({rate:,.0f} jobs/s)")
     return "\n".join(lines) + "\n"

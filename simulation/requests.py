@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import gt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from ..formats.swf import Field, SwfLog
 
 #: Times beyond this lose whole seconds in 64-bit floats once they are added up.
 LARGEST_TIME_S = 10**15
+#: Whole numbers are exact in 64-bit floats below this.
+EXACT_BELOW = 2**53
 #: Seconds of the shortest job and estimate.
 SHORTEST_S = SHORTEST_RUN_S
 
@@ -67,6 +70,25 @@ class Requests:
         return len(self.submit)
 
 
+class Columns(NamedTuple):
+    """A log as 64-bit floats, in order of submission; times in seconds.
+
+    Attributes:
+        submit: and at last infinity.
+        size: processors, as integers.
+        estimate: of each job.
+        run: of each job.
+        is_whole: submissions and run times are integers.
+
+    """
+
+    submit: NDArray[np.float64]
+    size: NDArray[np.int64]
+    estimate: NDArray[np.float64]
+    run: NDArray[np.float64]
+    is_whole: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """Jobs ready to simulate, numbered from 0 in the order of their submission.
@@ -88,6 +110,7 @@ class Workload:
     rows: int
     killed: frozenset[int] = frozenset()
     dropped: Mapping[Dropped, int] = field(default_factory=dict)
+    _columns: list[Columns | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.run) == len(self.ids) == len(self.row) == len(self.requests):
@@ -102,6 +125,24 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.run)
+
+    def columns(self) -> Columns | None:
+        """Return the log as arrays, made once; None where sums of its times as floats may not be Python's."""
+        if not self._columns:
+            self._columns.append(_columns_of(self))
+        return self._columns[0]
+
+
+def _columns_of(workload: Workload) -> Columns | None:
+    requests = workload.requests
+    kinds = set(map(type, requests.submit)) | set(map(type, workload.run))
+    if kinds not in ({int}, {float}):
+        return None
+    submit = np.append(np.array(requests.submit, np.float64), np.inf)
+    run, estimate = np.array(workload.run, np.float64), np.array(requests.estimate, np.float64)
+    if kinds == {int} and submit[-2] + run.sum() + estimate.max() >= EXACT_BELOW:
+        return None
+    return Columns(submit, np.array(requests.size, np.int64), estimate, run, kinds == {int})
 
 
 def _within(values: Sequence[float], smallest: float, largest: float, path: str) -> None:

@@ -26,6 +26,7 @@ class Result:
         starts: by job, seconds after the first submission; NEVER where it had none.
         seconds: wall time of the simulation itself, without reading and writing.
         stopped: the runs that the policy stopped before their end; None for one that never does.
+        refused: fixed-time requests that the policy refused; None where none was submitted.
     """
 
     workload: Workload
@@ -34,6 +35,7 @@ class Result:
     starts: tuple[float, ...]
     seconds: float
     stopped: tuple[StoppedRun, ...] | None = None
+    refused: tuple[str, ...] | None = None
 
     @cached_property
     def started(self) -> NDArray[np.intp]:

@@ -18,7 +18,10 @@ class Policy(Protocol):
 
     - ``stopped``, where it has such a member: the jobs that the last step took off the machine before it
       started others. They wait again, and run from the beginning when they start.
-    - ``wakes``: rising times at which it wants a step though nothing happens.
+    - ``alarm``: after each step, the next time at which it wants one though nothing happens; infinite for
+      none.
+    - ``refused``: fixed-time requests that it has refused, as texts.
+    - ``loop``: the name of the compiled loop that gives its starts for a whole log (``loops/compiled.py``).
 
     """
 
@@ -48,7 +51,19 @@ def stopped_by(policy: Policy) -> Sequence[int] | None:
     return stopped
 
 
-def wakes_of(policy: Policy) -> Sequence[float]:
-    """Return the times at which a policy wants a step though nothing happens."""
-    wakes: Sequence[float] = getattr(policy, "wakes", ())
-    return wakes
+def refused_by(policy: Policy) -> Sequence[str] | None:
+    """Return the fixed-time requests that a policy has refused; None for one that is asked for none."""
+    refused: Sequence[str] | None = getattr(policy, "refused", None)
+    return refused
+
+
+def alarm_of(policy: Policy) -> float | None:
+    """Return the next time at which a policy wants a step though nothing happens; None: it never does."""
+    alarm: float | None = getattr(policy, "alarm", None)
+    return alarm
+
+
+def loop_of(policy: Policy) -> str | None:
+    """Return the name of the loop that plays a whole log as a policy does; None where there is none."""
+    loop: str | None = getattr(policy, "loop", None)
+    return loop

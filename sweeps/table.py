@@ -21,7 +21,16 @@ _LAST = ("aucsched", "highspy", "python")
 #: The options of a run, as far as its kind reads them.
 _OPTIONS = (
     *AXES,
-    *("candidates", "class_limits_s", "lookahead_ties", "multifactor", "bid_order", "repeat", "seed"),
+    *(
+        "candidates",
+        "class_limits_s",
+        "lookahead_ties",
+        "multifactor",
+        "flexible",
+        "bid_order",
+        "repeat",
+        "seed",
+    ),
 )
 #: Columns that hold whole numbers or texts also where every value is missing; what is not named here holds
 #: floats unless its values say otherwise.

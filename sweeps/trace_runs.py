@@ -38,7 +38,8 @@ def _resolve(log: SwfLog, options: Mapping[str, Value]) -> Row:
 
 def _as_simulate_reads(options: Mapping[str, Value]) -> dict[str, Any]:
     """Return the options as ``aucsched simulate`` gets them: None where one is not given."""
-    given: dict[str, Any] = {name: options.get(name) for name in (*_MEMBERS, "queue_weights")}
+    names = (*_MEMBERS, "queue_weights", "priorities", "user_priorities", "log_begins")
+    given: dict[str, Any] = {name: options.get(name) for name in names}
     return {**given, "policy": options.get("policy", "easy"), "order": options.get("order", "fcfs")}
 
 

@@ -10,23 +10,27 @@ from ...cluster.errors import InputError, OptionError
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..requests import LARGEST_TIME_S
 
-_FORM = "START,DURATION,PROCESSORS"
+_FORM = "START,DURATION,PROCESSORS[,SUBMIT][,unused]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """Processors kept free of jobs.
+    """Processors kept free of jobs: a fixed-time request.
 
     Attributes:
         start_s: seconds after the first submission, from 0 on.
         duration_s: above 0.
         processors: at least 1.
+        submit_s: when it is asked for, at its start at the latest; None: accepted beforehand.
+        is_used: whether anybody comes to use it.
 
     """
 
     start_s: float
     duration_s: float
     processors: int
+    submit_s: float | None = None
+    is_used: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.start_s <= LARGEST_TIME_S:
@@ -35,6 +39,19 @@ class Advance:
             raise InputError(f"{self.duration_s:g} is no time above 0", path="duration_s")
         if self.processors < 1:
             raise InputError(f"{self.processors} is below 1", path="processors")
+        if self.submit_s is not None and not 0 <= self.submit_s <= self.start_s:
+            raise InputError(f"{self.submit_s:g} is no time from 0 to the start", path="submit_s")
+
+    def settings(self) -> dict[str, float]:
+        """Return its members but those that are as usual."""
+        found: dict[str, float] = {
+            "start_s": self.start_s,
+            "duration_s": self.duration_s,
+            "processors": self.processors,
+        }
+        if self.submit_s is not None:
+            found["submit_s"] = self.submit_s
+        return found if self.is_used else {**found, "is_used": False}
 
     @property
     def end_s(self) -> float:
@@ -43,18 +60,27 @@ class Advance:
 
     @classmethod
     def from_text(cls, text: str) -> Advance:
-        """Return the reservation that ``START,DURATION,PROCESSORS`` names.
+        """Return the reservation that ``START,DURATION,PROCESSORS[,SUBMIT][,unused]`` names.
 
         Raises:
             InputError: it reads otherwise.
 
         """
         try:
-            start, duration, processors = text.split(",")
-            numbers = _time(start), _time(duration), int(processors)
+            parts = text.split(",")
+            is_used = parts[-1].strip() != "unused"
+            start, duration, processors, submit = (*(parts if is_used else parts[:-1]), *[""] * 4)[:4]
+            if len(parts) > 4 + (not is_used):
+                submit = text
+            return cls(
+                start_s=_time(start),
+                duration_s=_time(duration),
+                processors=int(processors),
+                submit_s=_time(submit) if submit else None,
+                is_used=is_used,
+            )
         except ValueError:
             raise InputError(f"{text!r} is not {_FORM}") from None
-        return cls(start_s=numbers[0], duration_s=numbers[1], processors=numbers[2])
 
 
 def _time(text: str) -> float:

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from ...cluster.errors import AwardError
 from ..requests import Requests, Workload
-from ..stepping import NEVER, Policy, StoppedRun, stopped_by, wakes_of
+from ..stepping import NEVER, Policy, StoppedRun, alarm_of, stopped_by
 from .general import simulate_general
 
 
@@ -34,7 +34,11 @@ class CheckedPolicy:
         self._state = [_State.UNKNOWN] * len(requests)
         self._free = requests.processors
         self._now: float = NEVER
-        self.wakes = wakes_of(policy)
+
+    @property
+    def alarm(self) -> float | None:
+        """The next time at which the policy wants a step though nothing happens."""
+        return alarm_of(self._policy)
 
     @property
     def stopped(self) -> Sequence[int] | None:

@@ -13,12 +13,13 @@ processors, and by induction such an end is an event: no start waits for a timer
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from math import inf
 
 from ...runtime.profile import Profile
 from ..requests import Requests
-from .advance import Advance
 from .orderings import Resort
+from .start_rules import StartRules
 
 
 class Conservative:
@@ -27,22 +28,26 @@ class Conservative:
     Args:
         requests: the jobs.
         resort: sorts jobs before they are given reservations.
-        advance: what no job may use; who passes any must ask for a step at the end of each.
+        rules: when jobs may start beyond processors; who passes any must ask for a step at planned starts.
 
     """
 
     def __init__(
-        self, requests: Requests, resort: Resort | None = None, advance: Iterable[Advance] = ()
+        self, requests: Requests, resort: Resort | None = None, rules: StartRules | None = None
     ) -> None:
         self._size = requests.size
         self._estimate = requests.estimate
         self._resort = resort
+        self._rules = rules
         self._profile = Profile(0, requests.processors)
-        for one in advance:
-            self._profile.add(one.start_s, one.end_s, -one.processors)
         self._queue: list[int] = []
         # Where a waiting job's reservation begins, and where a running job began.
         self._start_of: dict[int, float] = {}
+
+    @property
+    def loop(self) -> str | None:
+        """The compiled loop that gives the same starts."""
+        return None if self._resort or self._rules else "conservative"
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Release, compress, reserve for the arrivals, start what is due."""
@@ -52,10 +57,9 @@ class Conservative:
         if freed_until > now:
             if self._resort:
                 self._resort(now, queue)
-            self._compress(freed_until)
+            self._compress(now, freed_until)
         for job in self._in_order(now, arrived):
-            start = self._profile.earliest(self._size[job], self._estimate[job])
-            self._reserve(job, start)
+            self._reserve(job, self._earliest(job, now))
             insort(queue, job)
         return self._due(now)
 
@@ -78,11 +82,11 @@ class Conservative:
         freed_until = now
         for job in ended:
             estimated_end = self._start_of.pop(job) + self._estimate[job]
-            self._profile.add(now, estimated_end, self._size[job])
+            self._hold(job, now, estimated_end, +1)
             freed_until = max(freed_until, estimated_end)
         return freed_until
 
-    def _compress(self, freed_until: float) -> None:
+    def _compress(self, now: float, freed_until: float) -> None:
         """Move waiting jobs in queue order as early as the others allow, round after round until none moves.
 
         Before, none could move. So one can only move to a time before the end of what has been freed
@@ -99,14 +103,26 @@ class Conservative:
                     continue
                 # Its own processors are free to it from its reservation on: the search may end there.
                 current = self._start_of[job]
-                start = profile.earliest(size[job], estimate[job], before=current, latest=freed_until)
+                start = self._earliest(job, now, before=current, latest=freed_until)
                 if start < current:
-                    profile.add(current, current + estimate[job], size[job])
+                    self._hold(job, current, current + estimate[job], +1)
                     self._reserve(job, start)
                     freed_until = max(freed_until, current + estimate[job])
                     most = profile.most(freed_until)
                     moved = True
 
+    def _earliest(self, job: int, now: float, *, before: float = inf, latest: float = inf) -> float:
+        """Return a job's earliest start beside all others (Profile.earliest)."""
+        if self._rules is not None:
+            return self._rules.earliest(self._profile, job, now, before=before, latest=latest)
+        return self._profile.earliest(self._size[job], self._estimate[job], before=before, latest=latest)
+
     def _reserve(self, job: int, start: float) -> None:
         self._start_of[job] = start
-        self._profile.add(start, start + self._estimate[job], -self._size[job])
+        self._hold(job, start, start + self._estimate[job], -1)
+
+    def _hold(self, job: int, start: float, end: float, sign: int) -> None:
+        """Give back (+1) or take (−1) what a job holds over a time."""
+        self._profile.add(start, end, sign * self._size[job])
+        if self._rules is not None:
+            self._rules.add(job, start, end, sign)

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
-from math import inf, ulp
+from math import ulp
 
 from ..requests import Requests
 from .backlog import BLOCK, Backlog
 from .orderings import Resort
+from .running import WaitingSizes
 
 #: A queue deeper than this is searched by array operations (backlog.py),
 DEEP = 256
@@ -47,7 +48,7 @@ class Easy:
         self._size = requests.size
         self._estimate = requests.estimate
         self._resort = resort
-        self._deep = inf if resort else deep
+        self._deep = deep
         self._shallow = shallow
         self._block = block
         self._free = requests.processors
@@ -58,9 +59,16 @@ class Easy:
         self._ends: list[float] = []
         self._sizes: list[int] = []
         self._end_of: dict[int, float] = {}
+        # Of a queue that is sorted before each pass: no order matters while nobody fits.
+        self._waiting_sizes = WaitingSizes(requests.size)
         # The head's reservation, UNKNOWN until it is asked for.
         self._shadow: float = UNKNOWN
         self._extra = 0
+
+    @property
+    def loop(self) -> str | None:
+        """The compiled loop that gives the same starts."""
+        return None if self._resort or self._deep != DEEP else "easy"
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Make one pass; see the module's text for the rule."""
@@ -68,16 +76,18 @@ class Easy:
             self._release(ended)
         if self._backlog:
             return self._deep_step(now, self._backlog, arrived, all_jobs=bool(ended))
+        if self._resort:
+            return self._sorted_step(now, self._resort, arrived)
         queue = self._queue
         started: list[int] = []
-        if ended or not queue or self._resort or (arrived and arrived[0] < queue[0]):
-            self._merge(now, arrived)
+        if ended or not queue or (arrived and arrived[0] < queue[0]):
+            self._merge(arrived)
             if queue:
                 self._start_head(now, started)
             candidates: Sequence[int] = queue
             self._shadow = UNKNOWN
         else:
-            self._merge(now, arrived)
+            self._merge(arrived)
             candidates = arrived
         if queue and self._free:
             self._backfill(now, candidates, started)
@@ -103,12 +113,24 @@ class Easy:
         self._ends.insert(place, estimated_end)
         self._sizes.insert(place, size)
 
-    def _merge(self, now: float, arrived: Sequence[int]) -> None:
+    def _sorted_step(self, now: float, resort: Resort, arrived: Sequence[int]) -> list[int]:
+        """Make the pass over a queue whose order changes with time."""
+        started: list[int] = []
+        self._queue.extend(arrived)
+        self._waiting_sizes.add(arrived)
+        if self._waiting_sizes.least > self._free:
+            return started
+        resort(now, self._queue)
+        self._start_head(now, started)
+        self._shadow = UNKNOWN
+        if self._queue and self._free:
+            self._backfill(now, self._queue, started)
+        self._waiting_sizes.remove(started)
+        return started
+
+    def _merge(self, arrived: Sequence[int]) -> None:
         queue = self._queue
-        if self._resort:
-            queue.extend(arrived)
-            self._resort(now, queue)
-        elif arrived and queue and arrived[0] < queue[-1]:
+        if arrived and queue and arrived[0] < queue[-1]:
             for job in arrived:
                 insort(queue, job)
         else:

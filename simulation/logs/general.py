@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from ..events import Event, EventKind, EventQueue, run_events
 from ..requests import Workload
-from ..stepping import NEVER, REPORT_EVERY, Policy, StoppedRun, stopped_by, wakes_of
+from ..stepping import NEVER, REPORT_EVERY, Policy, StoppedRun, alarm_of, stopped_by
 
 
 class _CountsSystem:
@@ -20,6 +21,7 @@ class _CountsSystem:
         self._arrived: list[int] = []
         # The event of a running job's end.
         self._end: dict[int, int] = {}
+        self._alarms: set[float] = set()
         self.starts: list[float] = [NEVER] * len(workload)
         self.stopped: list[StoppedRun] = []
 
@@ -33,6 +35,7 @@ class _CountsSystem:
                 self._progress(event.job)
 
     def schedule(self, now: float, queue: EventQueue) -> None:
+        self._alarms.discard(now)
         started = self._policy.step(now, self._ended, self._arrived)
         for job in stopped_by(self._policy) or ():
             queue.cancel(self._end.pop(job))
@@ -42,6 +45,10 @@ class _CountsSystem:
             self.starts[job] = now
             self._end[job] = queue.push(now + self._run[job], EventKind.END, job)
         self._ended, self._arrived = [], []
+        alarm = alarm_of(self._policy)
+        if alarm is not None and now < alarm < inf and alarm not in self._alarms:
+            self._alarms.add(alarm)
+            queue.push(alarm, EventKind.PASS, 0)
 
 
 def simulate_general(
@@ -51,8 +58,6 @@ def simulate_general(
     queue = EventQueue()
     for job, submit in enumerate(workload.requests.submit):
         queue.push(submit, EventKind.ARRIVAL, job)
-    for time in wakes_of(policy):
-        queue.push(time, EventKind.PASS, 0)
     system = _CountsSystem(workload, policy, progress)
     run_events(queue, system)
     return system.starts, system.stopped

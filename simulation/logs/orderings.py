@@ -6,7 +6,7 @@ Every order uses the user's estimate, never the true run time, which no schedule
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import log
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..requests import Requests
 #: Sorts a queue of job numbers in place as of a time.
 Resort = Callable[[float, list[int]], None]
 
-MULTIFACTOR = "multifactor"
+MULTIFACTOR, SLOWDOWN, FLEXIBLE = "multifactor", "slowdown", "flexible"
 #: Queues of so many jobs are sorted by array operations.
 VECTORISED_FROM = 48
 
@@ -36,6 +36,9 @@ STATIC_KEYS: dict[str, Callable[[Requests], Sequence[float]]] = {
     "ljf": lambda requests: [-estimate for estimate in requests.estimate],
     # First fit increasing area: processors × estimate.
     "area": _areas,
+    # First fit increasing width: processors, the narrowest first; and the widest first.
+    "width": lambda requests: requests.size,
+    "widest": lambda requests: [-size for size in requests.size],
     # Heaviest first: the weight given to the job's queue.
     "weight": lambda requests: [-weight for weight in requests.weight],
     # Largest Smith ratio weight / area first; its inverse keeps equal weights exact.
@@ -43,6 +46,98 @@ STATIC_KEYS: dict[str, Callable[[Requests], Sequence[float]]] = {
         area / weight for area, weight in zip(_areas(requests), requests.weight, strict=True)
     ],
 }
+
+
+def slowdown_order(requests: Requests) -> Resort:
+    """Return the order by current slowdown (wait + estimate) / estimate, the largest first."""
+    submit, estimate = requests.submit, requests.estimate
+
+    def resort(now: float, queue: list[int]) -> None:
+        queue.sort(key=lambda job: ((submit[job] - now) / estimate[job], job))
+
+    return resort
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlexiblePriorities:
+    """The three priorities of flexible backfilling (Chapter 3, the third parameter; Talby and Feitelson).
+
+    A job's priority is admin · (what its user is given) + user · (its weight, by the queue that its user
+    chose) + scheduler · (wait in days), the highest first. All waits grow alike, so that no two jobs ever
+    change places; and a job that waits long enough is before all that come later: nobody starves.
+
+    Attributes:
+        admin: weight of the administrative priority, which favours users.
+        user: weight of the user priority, which tells the jobs of one user apart.
+        scheduler: weight of the scheduler's, above 0.
+        of_user: administrative priorities by the log's user number; 0 where none is named.
+
+    """
+
+    admin: float = 1
+    user: float = 1
+    scheduler: float = 1
+    of_user: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("admin", "user", "scheduler"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf") or (name == "scheduler" and value == 0):
+                bound = "above" if name == "scheduler" else "at or above"
+                raise OptionError(f"--priorities: {name}={value:g} is not {bound} 0")
+
+    @classmethod
+    def from_text(cls, text: str | None, of_user: str | None) -> FlexiblePriorities:
+        """Return what e.g. ``admin=2,scheduler=0.5`` and ``7=3,9=1`` say, the rest default.
+
+        Raises:
+            OptionError: a name or a value cannot be used.
+
+        """
+        weights = {} if text is None else _numbers(text, "--priorities", ("admin", "user", "scheduler"))
+        users = {} if of_user is None else _user_priorities(of_user)
+        return cls(**weights, of_user=users)
+
+    def settings(self) -> dict[str, float]:
+        """Return all of it under names of its own."""
+        users = {f"user_{user}": priority for user, priority in sorted(self.of_user.items())}
+        return {"admin": self.admin, "user": self.user, "scheduler": self.scheduler, **users}
+
+    def keys(self, requests: Requests) -> list[float]:
+        """Return the jobs' keys, the smallest first."""
+        day = 86_400
+        return [
+            self.scheduler * submit / day - self.admin * self.of_user.get(user, 0) - self.user * weight
+            for submit, user, weight in zip(requests.submit, requests.user, requests.weight, strict=True)
+        ]
+
+
+def _user_priorities(text: str) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            user, priority = int(name), float(value)
+        except ValueError:
+            raise OptionError(f"--user-priorities: {part!r} is not USER=NUMBER") from None
+        if not 0 <= priority < float("inf"):
+            raise OptionError(f"--user-priorities: {part!r} is not at or above 0")
+        found[user] = priority
+    return found
+
+
+def _numbers(text: str, option: str, names: Sequence[str]) -> dict[str, float]:
+    """Return the numbers that ``NAME=NUMBER,…`` gives to some of the names."""
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in names:
+            raise OptionError(f"{option}: {name!r} is none of {', '.join(names)}")
+        try:
+            values[name] = float(value)
+        except ValueError:
+            raise OptionError(f"{option}: {part!r} is not {name}=NUMBER") from None
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,17 +174,7 @@ class MultifactorWeights:
             OptionError: a name or a value cannot be used.
 
         """
-        names = [entry.name for entry in fields(cls)]
-        values: dict[str, float] = {}
-        for part in text.split(","):
-            name, _, value = part.partition("=")
-            if name not in names:
-                raise OptionError(f"--multifactor: {name!r} is none of {', '.join(names)}")
-            try:
-                values[name] = float(value)
-            except ValueError:
-                raise OptionError(f"--multifactor: {part!r} is not {name}=NUMBER") from None
-        return cls(**values)
+        return cls(**_numbers(text, "--multifactor", [entry.name for entry in fields(cls)]))
 
 
 class Multifactor:

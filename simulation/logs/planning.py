@@ -9,20 +9,26 @@ job is submitted, or ends before its estimate, the plan is made anew, in one of 
 - ``rebuild``: as the Chapter describes it. All jobs that do not run are taken out of the schedule, sorted
   and put back one after another, each at its earliest start. A job may then be planned later than before.
 
-A planned start is now, or where a running or planned job or an advance reservation ends. The first two are
-events of their own or come after one; at the last the policy wakes.
+*Fixed-time requests* ask for processors from a given time on. Some are accepted beforehand; others are
+submitted while the log runs, and accepted if by the schedule of that moment the processors are free
+throughout, else refused. An accepted one comes before all jobs that wait. One that nobody uses is released
+some time after its start. Rules (start_rules.py) say when jobs may start beyond that.
+
+With any of these a planned start need not be an event, so the policy asks for an alarm.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
+from math import inf
 
 from ...cluster.errors import OptionError
 from ..requests import Requests
 from .advance import Advance, check_advance
 from .conservative import Conservative
 from .orderings import Resort
+from .start_rules import StartRule, StartRules
 
 
 class Planning(Conservative):
@@ -31,26 +37,66 @@ class Planning(Conservative):
     Args:
         requests: the jobs.
         resort: sorts jobs before they are planned.
-        advance: accepted beforehand; refused where they need more than the machine.
+        advance: fixed-time requests; those accepted beforehand are refused where they need more than the
+            machine.
         replan: ``keep`` or ``rebuild``.
-
-    Attributes:
-        wakes: when advance reservations end, in seconds.
+        release_s: seconds after its start when an unused reservation is released.
+        rules: when jobs may start.
 
     """
 
     def __init__(
-        self, requests: Requests, resort: Resort | None, advance: Sequence[Advance], replan: str
+        self,
+        requests: Requests,
+        resort: Resort | None,
+        advance: Sequence[Advance],
+        replan: str,
+        *,
+        release_s: float = inf,
+        rules: Sequence[StartRule] = (),
     ) -> None:
         if replan not in {"keep", "rebuild"}:
             raise OptionError(f"--replan {replan!r} is none of keep, rebuild")
-        check_advance(advance, requests.processors)
-        super().__init__(requests, resort, advance)
+        if not release_s > 0:
+            raise OptionError(f"--release-unused {release_s:g} is no time above 0")
+        known = [one for one in advance if one.submit_s is None]
+        check_advance(known, requests.processors)
+        super().__init__(requests, resort, StartRules(rules, requests) if rules else None)
         self._rebuilds = replan == "rebuild"
-        self.wakes: Sequence[float] = sorted({one.end_s for one in advance})
+        self._release_s = release_s
+        self._has_alarms = bool(advance or rules)
+        # Unused reservations by the time of their release; requests to come by their submission.
+        self._unused: list[tuple[float, Advance]] = []
+        self._to_come = sorted((one for one in advance if one.submit_s is not None), key=_submission)
+        self._refused: list[str] = []
+        self._is_asked = bool(self._to_come)
+        for one in known:
+            self._accept(one)
+
+    @property
+    def loop(self) -> str | None:
+        """The compiled loop that gives the same starts."""
+        return None if self._rebuilds or self._has_alarms else super().loop
+
+    @property
+    def alarm(self) -> float | None:
+        """The next planned start, submission or release; None without any that is no event of its own."""
+        if not self._has_alarms:
+            return None
+        times = [self._start_of[job] for job in self._queue]
+        times += [time for time, _ in self._unused]
+        times += map(_submission, self._to_come[:1])
+        return min(times, default=inf)
+
+    @property
+    def refused(self) -> Sequence[str] | None:
+        """The fixed-time requests that were refused, in order; None where none is submitted on the way."""
+        return self._refused if self._is_asked else None
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Replan after a change; start what is due."""
+        if self._rules is not None:
+            self._rules.advance(now)
         if not self._rebuilds:
             return super().step(now, ended, arrived)
         changed = self._release(now, ended) > now or bool(arrived)
@@ -62,10 +108,37 @@ class Planning(Conservative):
             if self._resort:
                 self._resort(now, self._queue)
             for job in self._queue:
-                self._reserve(job, self._profile.earliest(self._size[job], self._estimate[job]))
+                self._reserve(job, self._earliest(job, now))
         return self._due(now)
+
+    def _release(self, now: float, ended: Sequence[int]) -> float:
+        """Take back what ended jobs and unused reservations hold; then answer the requests of this moment."""
+        freed_until = super()._release(now, ended)
+        self._profile.advance(now)
+        for time, one in [entry for entry in self._unused if entry[0] <= now]:
+            self._unused.remove((time, one))
+            self._profile.add(now, one.end_s, one.processors)
+            freed_until = max(freed_until, one.end_s)
+        while self._to_come and _submission(self._to_come[0]) <= now:
+            one = self._to_come.pop(0)
+            start = self._profile.earliest(one.processors, one.duration_s, after=one.start_s)
+            if start > max(one.start_s, now) or one.start_s < now:
+                self._refused.append(f"{one.start_s:g},{one.duration_s:g},{one.processors},{one.submit_s:g}")
+            else:
+                self._accept(one)
+        return freed_until
+
+    def _accept(self, one: Advance) -> None:
+        self._profile.add(one.start_s, one.end_s, -one.processors)
+        release = one.start_s + self._release_s
+        if not one.is_used and release < one.end_s:
+            self._unused.append((release, one))
 
     def _take_out(self, jobs: Sequence[int]) -> None:
         for job in jobs:
             start = self._start_of.pop(job)
-            self._profile.add(start, start + self._estimate[job], self._size[job])
+            self._hold(job, start, start + self._estimate[job], +1)
+
+
+def _submission(one: Advance) -> float:
+    return one.start_s if one.submit_s is None else one.submit_s

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ..own import is_own
 from ..requests import Workload
 from ..result import Result
-from ..stepping import StoppedRun, stopped_by
+from ..stepping import StoppedRun, refused_by, stopped_by
 from .checked import simulate_checked
 from .counts import simulate_counts
 from .policies import POLICIES, PolicyOptions, make_policy
@@ -51,4 +51,5 @@ def play_log(
         starts=tuple(starts),
         seconds=time.perf_counter() - began,
         stopped=None if stopped_by(made) is None else tuple(stopped),
+        refused=None if (refused := refused_by(made)) is None else tuple(refused),
     )

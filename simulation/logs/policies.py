@@ -10,27 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from ...cluster.errors import OptionError
 from ..own import is_own, own_policy
 from ..requests import Requests
-from ..stepping import Policy, stopped_by, wakes_of
+from ..stepping import Policy, alarm_of, refused_by, stopped_by
 from .adaptive import Adaptive, Factory
 from .advance import Advance
 from .auctioned import Auctioned
 from .conservative import Conservative
 from .easy import Easy
 from .fcfs import Fcfs
+from .fitting import BestFit, FirstFit, NextFit
 from .lookahead import Lookahead
-from .orderings import MULTIFACTOR, STATIC_KEYS, Multifactor, MultifactorWeights, Resort
+from .orderings import (
+    FLEXIBLE,
+    MULTIFACTOR,
+    SLOWDOWN,
+    STATIC_KEYS,
+    FlexiblePriorities,
+    Multifactor,
+    MultifactorWeights,
+    Resort,
+    slowdown_order,
+)
 from .own import OwnOnLog
 from .partitioned import CLASS_LIMITS_S, Partitioned
 from .planning import Planning
+from .queues import QueueLimits, Queues
 from .renumbered import Renumbered, taken
 from .reservations import Reservations
 from .selective import Selective
 from .slack import Slack
-from .speculative import Speculative
+from .speculative import Speculative, TestRuns
+from .start_rules import StartRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +54,7 @@ class PolicyOptions:
     Attributes:
         reservations: how many blocked jobs get one (policy ``reservations``).
         multifactor: the weights of order ``multifactor``.
+        flexible: the priorities of order ``flexible``.
         lookahead_depth: jobs after the head that policy ``lookahead`` looks at; None: all.
         lookahead_ties: which of equally full selections it takes, ``first`` or ``last`` in the queue.
         slack: by how much policy ``slack`` may put the head off, as a multiple of its estimate.
@@ -51,7 +66,12 @@ class PolicyOptions:
         speculation: the share of its estimate that a job must have until the shadow time, to start on the bet
             that it ends by then (policy ``speculative``).
         stops: how often a job may be stopped after a lost bet.
-        advance: the advance reservations beside which policy ``planning`` plans.
+        test_run_s: seconds of the first of a job's test runs; None: policy ``speculative`` bets instead.
+        advance: the fixed-time requests beside which policy ``planning`` plans.
+        release_unused_s: when it releases a reservation that nobody uses, in seconds after its start.
+        start_rule: when it may start which jobs.
+        queue: the queues of policy ``queues``.
+        heads: by what it chooses among their heads, ``priority`` or ``best-fit``.
         replan: ``keep`` its planned starts or ``rebuild`` the plan on every change.
         objective: of the auction: ``priority``, the queue's order, or ``response``.
         promise: of the auction: ``plan``, ``auto``, ``none`` or a duration; None: the objective's own.
@@ -69,16 +89,32 @@ class PolicyOptions:
     adapt_window: int = 200
     speculation: float = 0.5
     stops: int = 1
+    test_run_s: float | None = None
     advance: tuple[Advance, ...] = ()
+    release_unused_s: float | None = None
+    start_rule: tuple[StartRule, ...] = ()
+    queue: tuple[QueueLimits, ...] = ()
+    heads: str = "priority"
     replan: str = "keep"
     objective: str = "priority"
     promise: str | None = None
     multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
+    flexible: FlexiblePriorities = field(default_factory=FlexiblePriorities)
+
+
+def _speculative(requests: Requests, resort: Resort | None, options: PolicyOptions) -> Speculative:
+    if options.test_run_s is not None:
+        return TestRuns(requests, resort, seconds=options.test_run_s, stops=options.stops)
+    return Speculative(requests, resort, share=options.speculation, stops=options.stops)
 
 
 #: Policy name -> factory over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
 POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] = {
     "fcfs": lambda requests, resort, _: Fcfs(requests, resort),
+    "first-fit": lambda requests, resort, _: FirstFit(requests, resort),
+    "best-fit": lambda requests, resort, _: BestFit(requests, resort),
+    "next-fit": lambda requests, resort, _: NextFit(requests, resort),
+    "queues": lambda requests, resort, options: Queues(requests, resort, options.queue, options.heads),
     "easy": lambda requests, resort, _: Easy(requests, resort),
     "conservative": lambda requests, resort, _: Conservative(requests, resort),
     "reservations": lambda requests, resort, options: Reservations(requests, resort, options.reservations),
@@ -91,10 +127,15 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] 
     "adaptive": lambda requests, resort, options: Adaptive(
         requests, resort, _candidates(options), every=options.adapt_every, window=options.adapt_window
     ),
-    "speculative": lambda requests, resort, options: Speculative(
-        requests, resort, share=options.speculation, stops=options.stops
+    "speculative": _speculative,
+    "planning": lambda requests, resort, options: Planning(
+        requests,
+        resort,
+        options.advance,
+        options.replan,
+        release_s=inf if options.release_unused_s is None else options.release_unused_s,
+        rules=options.start_rule,
     ),
-    "planning": lambda requests, resort, options: Planning(requests, resort, options.advance, options.replan),
     "aucsched3": lambda requests, resort, options: Auctioned(
         requests, resort, objective=options.objective, promise=options.promise
     ),
@@ -113,7 +154,7 @@ CANDIDATES = (
 )
 
 #: Names of the orders of the waiting queue.
-ORDERS: tuple[str, ...] = (*STATIC_KEYS, MULTIFACTOR)
+ORDERS: tuple[str, ...] = (*STATIC_KEYS, FLEXIBLE, SLOWDOWN, MULTIFACTOR)
 
 
 def make_policy(
@@ -135,9 +176,11 @@ def make_policy(
     if order == MULTIFACTOR:
         priorities = Multifactor(requests, options.multifactor)
         return _Prioritised(factory(requests, priorities.sort, options), priorities)
+    if order == SLOWDOWN:
+        return factory(requests, slowdown_order(requests), options)
     if order == "fcfs":
         return factory(requests, None, options)
-    job_at = queue_order(requests, order)
+    job_at = queue_order(requests, order, options.flexible)
     return Renumbered(factory(taken(requests, job_at), None, options), job_at)
 
 
@@ -163,9 +206,12 @@ def _candidates(options: PolicyOptions) -> dict[str, Factory]:
     return {name: candidate(name) for name in options.candidates}
 
 
-def queue_order(requests: Requests, order: str) -> list[int]:
+def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | None = None) -> list[int]:
     """Return the jobs sorted by an order that does not change with time; ties go by submission."""
-    keys = STATIC_KEYS[order](requests)
+    if order == FLEXIBLE:
+        keys: Sequence[float] = (flexible or FlexiblePriorities()).keys(requests)
+    else:
+        keys = STATIC_KEYS[order](requests)
     return sorted(range(len(requests)), key=keys.__getitem__)
 
 
@@ -175,7 +221,16 @@ class _Prioritised:
     def __init__(self, policy: Policy, priorities: Multifactor) -> None:
         self._policy = policy
         self._priorities = priorities
-        self.wakes = wakes_of(policy)
+
+    @property
+    def alarm(self) -> float | None:
+        """The next time at which the policy wants a step though nothing happens."""
+        return alarm_of(self._policy)
+
+    @property
+    def refused(self) -> Sequence[str] | None:
+        """The fixed-time requests that were refused."""
+        return refused_by(self._policy)
 
     @property
     def stopped(self) -> Sequence[int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ..requests import Requests
-from ..stepping import Policy, stopped_by, wakes_of
+from ..stepping import Policy, alarm_of, loop_of, refused_by, stopped_by
 
 T = TypeVar("T")
 
@@ -37,22 +37,39 @@ class Renumbered:
         policy: over the jobs as ``taken`` with ``job_at`` numbers them.
         job_at: the job of each place.
 
+    Attributes:
+        job_at: the same.
+
     """
 
     def __init__(self, policy: Policy, job_at: Sequence[int]) -> None:
         self._policy = policy
-        self._job_at = job_at
+        self.job_at = job_at
         self._place = sorted(range(len(job_at)), key=job_at.__getitem__)
-        self.wakes = wakes_of(policy)
+
+    @property
+    def loop(self) -> str | None:
+        """The compiled loop that plays the policy's jobs by their places."""
+        return loop_of(self._policy)
+
+    @property
+    def alarm(self) -> float | None:
+        """The next time at which the policy wants a step though nothing happens."""
+        return alarm_of(self._policy)
+
+    @property
+    def refused(self) -> Sequence[str] | None:
+        """The fixed-time requests that were refused."""
+        return refused_by(self._policy)
 
     @property
     def stopped(self) -> Sequence[int] | None:
         """The jobs that the last step stopped."""
         places = stopped_by(self._policy)
-        return None if places is None else [self._job_at[place] for place in places]
+        return None if places is None else [self.job_at[place] for place in places]
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Translate the events into places and the places that start into jobs."""
-        place, job_at = self._place, self._job_at
+        place, job_at = self._place, self.job_at
         started = self._policy.step(now, [place[job] for job in ended], sorted(place[job] for job in arrived))
         return [job_at[number] for number in started]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from ...runtime.profile import Profile
@@ -55,3 +55,26 @@ class Running:
     def profile(self, now: float) -> Profile:
         """Return the free processors over the time from now on, as estimated ends leave them."""
         return Profile.of_running(now, self.free, self._ends)
+
+
+class WaitingSizes:
+    """The sizes of the waiting jobs: whether any fits is one comparison."""
+
+    def __init__(self, size: Sequence[int]) -> None:
+        self._size = size
+        self._sorted: list[int] = []
+
+    @property
+    def least(self) -> float:
+        """Processors of the smallest waiting job; infinite where none waits."""
+        return self._sorted[0] if self._sorted else inf
+
+    def add(self, jobs: Iterable[int]) -> None:
+        """Let jobs wait."""
+        for job in jobs:
+            insort(self._sorted, self._size[job])
+
+    def remove(self, jobs: Iterable[int]) -> None:
+        """Let jobs wait no more."""
+        for job in jobs:
+            del self._sorted[bisect_left(self._sorted, self._size[job])]

@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 from ...cluster.errors import OptionError
 from ..requests import Requests
@@ -96,16 +97,16 @@ class Speculative:
         while self._queue and self._size[self._queue[0]] <= self._running.free:
             head = self._queue.pop(0)
             if self._size[head] > self._free:
-                self._call_off(self._size[head] - self._free)
+                called = self._call_off(self._size[head] - self._free)
                 self._win()
-                self._wait(now, self.stopped)
+                self._wait(now, called)
             self._running.start(head, now)
             started.append(head)
             if head in self._against:
                 self._win()
         return started
 
-    def _call_off(self, need: int) -> None:
+    def _call_off(self, need: int) -> list[int]:
         """Stop bets until so many processors are free: the latest first, none that is not needed."""
         size = self._size
         called: list[int] = []
@@ -114,14 +115,20 @@ class Speculative:
                 break
             called.append(job)
             need -= size[job]
+        stopped: list[int] = []
         for job in called:
             if need + size[job] <= 0:
                 need += size[job]
                 continue
-            del self._bets[job]
-            self._in_bets -= size[job]
-            self._stopped_before[job] += 1
-            self.stopped.append(job)
+            self._stop(job)
+            stopped.append(job)
+        return stopped
+
+    def _stop(self, job: int) -> None:
+        del self._bets[job]
+        self._in_bets -= self._size[job]
+        self._stopped_before[job] += 1
+        self.stopped.append(job)
 
     def _win(self) -> None:
         """Let the bets that still run be jobs like all others."""
@@ -152,9 +159,68 @@ class Speculative:
         for job in self._queue[1:]:
             if self._size[job] > self._free or job in gone or self._stopped_before[job] >= self._stops:
                 continue
-            if shadow - now >= self._share * self._estimate[job]:
+            if shadow - now >= self._needed(job):
                 self._bets[job] = now
                 self._in_bets += self._size[job]
                 self._against.add(self._queue[0])
                 started.append(job)
         return started
+
+    def _needed(self, job: int) -> float:
+        """Return how long a job must have until the shadow time, to start."""
+        return self._share * self._estimate[job]
+
+
+class TestRuns(Speculative):
+    """Speculative backfilling by short test runs (Chapter 3; Perkovic and Keleher).
+
+    A bet is a test of so many seconds, begun only if it is over by the shadow time. A job that has not ended
+    then is stopped and waits again. What the test taught tightens its estimate from below: it runs longer
+    than that, so its next test is twice as long. While nobody waits tests are jobs like all others.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+        seconds: of a job's first test.
+        stops: how often a job may be stopped, at least 1.
+
+    """
+
+    __test__ = False
+
+    def __init__(self, requests: Requests, resort: Resort | None, *, seconds: float, stops: int) -> None:
+        if not 0 < seconds < inf:
+            raise OptionError(f"--test-run {seconds:g} is no time above 0")
+        super().__init__(requests, resort, share=1, stops=stops)
+        self._seconds = seconds
+        # Tests that are over in this step.
+        self._over: list[int] = []
+
+    @property
+    def alarm(self) -> float:
+        """When the first of the tests is over."""
+        return min((start + self._needed(job) for job, start in self._bets.items()), default=inf)
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Stop the tests that are over, then make the pass."""
+        self._over = [
+            job for job, start in self._bets.items() if job not in ended and start + self._needed(job) <= now
+        ]
+        started = super().step(now, ended, arrived)
+        if not self._queue:
+            # Nobody waits for what they hold.
+            super()._win()
+        return started
+
+    def _wait(self, now: float, jobs: Sequence[int]) -> None:
+        over, self._over = self._over, []
+        for job in over:
+            self._stop(job)
+        super()._wait(now, [*over, *jobs])
+
+    def _win(self) -> None:
+        """Tests stay tests."""
+
+    def _needed(self, job: int) -> float:
+        """Return the length of a job's next test, or of the one that runs."""
+        return self._seconds * float(2 ** self._stopped_before[job])

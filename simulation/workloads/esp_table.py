@@ -39,7 +39,8 @@ def _type(name: str, size: str, count: int, run_time_s: int) -> EspType:
     return EspType(name=name, size=Fraction(size), count=count, run_time_s=run_time_s)
 
 
-#: Table 7.1, in its order. It sums to 11 011 s of the whole machine; the thesis prints 10 984.
+#: Table 7.1, in its order. Its shares sum to 11 011 s of the whole machine; in whole units of 32 to 256,
+#: powers of two, to the 10 984.25 s that the thesis prints.
 ESP_TYPES: tuple[EspType, ...] = (
     _type("A", "0.03125", 75, 257),
     _type("B", "0.06250", 9, 341),

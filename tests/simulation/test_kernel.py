@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -142,7 +143,10 @@ def test_only_running_jobs_can_be_stopped() -> None:
 @pytest.mark.parametrize("simulate", [simulate_counts, simulate_checked])
 def test_a_policy_is_asked_when_it_wanted_to_wake(simulate: object) -> None:
     class Waking(Toy):
-        wakes = (0, 4, 10, 12)
+        @property
+        def alarm(self) -> float:
+            last = self.events[-1][0] if self.events else -1
+            return min((time for time in (4, 10, 12) if time > last), default=math.inf)
 
     toy = Waking([0], [], [1])
     assert simulate(workload_of((0, 10, 2), (1, 1, 2)), toy) == [0, 4]  # type: ignore[operator]

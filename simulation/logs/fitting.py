@@ -1,0 +1,99 @@
+"""Job selection by fit: whoever fits starts, and nobody has a reservation (Chapter 3, scheduling policies).
+
+The queue's order says where the search begins; each selection chooses among the waiting jobs that need at
+most the processors that are free now, again and again until none does:
+
+- ``first-fit``: the first in the queue's order.
+- ``best-fit``: the one that leaves the fewest processors idle; of equal ones the first.
+- ``next-fit``: the first behind the job that was started last, around the end of the queue to its beginning.
+
+*Front*, which waits for the first job, is ``fcfs``. With any of these a job that needs many processors may
+wait for ever: small ones pass it as long as they come.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+
+from ..requests import Requests
+from .orderings import Resort
+
+
+class _Fitting:
+    """A queue sorted by job number, or by ``resort`` before each pass; subclasses say who starts."""
+
+    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
+        self._size = requests.size
+        self._free = requests.processors
+        self._resort = resort
+        self._queue: list[int] = []
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Start who fits, one after another."""
+        for job in ended:
+            self._free += self._size[job]
+        for job in arrived:
+            insort(self._queue, job)
+        if self._resort is not None:
+            self._resort(now, self._queue)
+        started = self._select()
+        if started:
+            gone = set(started)
+            self._queue = [job for job in self._queue if job not in gone]
+        return started
+
+    def _select(self) -> list[int]:
+        raise NotImplementedError
+
+    def _take(self, jobs: Sequence[int]) -> list[int]:
+        """Start the jobs that fit, in the order given: free processors only ever get fewer in a pass."""
+        started = []
+        for job in jobs:
+            if self._size[job] <= self._free:
+                self._free -= self._size[job]
+                started.append(job)
+        return started
+
+
+class FirstFit(_Fitting):
+    """The first job that fits, in the queue's order."""
+
+    def _select(self) -> list[int]:
+        return self._take(self._queue)
+
+
+class BestFit(_Fitting):
+    """The job that leaves the fewest processors idle: the largest that fits, the first of equal ones."""
+
+    def _select(self) -> list[int]:
+        # Sorted once: what is larger than what is free now will not fit later in the pass either.
+        return self._take(sorted(self._queue, key=lambda job: -self._size[job]))
+
+
+class NextFit(_Fitting):
+    """The first job that fits behind the one that was started last."""
+
+    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
+        super().__init__(requests, resort)
+        self._last = -1
+
+    def _select(self) -> list[int]:
+        place = self._place()
+        started = self._take([*self._queue[place:], *self._queue[:place]])
+        if started:
+            self._last = started[-1] if self._resort is None else self._behind(started)
+        return started
+
+    def _place(self) -> int:
+        """Return where the search begins."""
+        if self._resort is None:
+            return bisect_right(self._queue, self._last)
+        # Where orders change with time a job that has left has no place: that of the job behind it counts.
+        return self._queue.index(self._last) if self._last in self._queue else 0
+
+    def _behind(self, started: Sequence[int]) -> int:
+        gone = set(started)
+        place = self._queue.index(started[-1])
+        around = (*self._queue[place:], *self._queue[:place])
+        return next((job for job in around if job not in gone), -1)

@@ -1,0 +1,116 @@
+"""Hours of the week: when queues are active and when jobs of a kind may start (Chapter 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...cluster.errors import OptionError
+
+DAY_S = 86_400
+WEEK_S = 7 * DAY_S
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """Spans of the week; the log's first submission is Monday, 00:00, or as late as ``offset_s`` says.
+
+    Attributes:
+        spans: seconds of the week from Monday, 00:00, on, from the first to before the second.
+        offset_s: when in the week the log begins.
+
+    """
+
+    spans: tuple[tuple[int, int], ...]
+    offset_s: int = 0
+
+    @classmethod
+    def from_text(cls, text: str, offset_s: int = 0) -> Hours:
+        """Return what e.g. ``mon-fri 18:00-08:00,sat,sun`` names; ``always``: the whole week.
+
+        A span of hours that ends before it begins ends on the next day.
+
+        Raises:
+            OptionError: it reads otherwise.
+
+        """
+        if text.strip() == ALWAYS:
+            return WEEK
+        spans: list[tuple[int, int]] = []
+        for part in text.split(","):
+            days, times = _parts(part.strip(), text)
+            begin, end = times
+            end += DAY_S if end <= begin else 0
+            for day in days:
+                spans += _within_week(day * DAY_S + begin, day * DAY_S + end)
+        return cls(tuple(sorted(spans)), offset_s)
+
+    def holds(self, time: float) -> bool:
+        """Return whether a time of the log is within the hours."""
+        second = (time + self.offset_s) % WEEK_S
+        return any(begin <= second < end for begin, end in self.spans)
+
+    def next(self, time: float) -> float:
+        """Return the first time from this one on that is within the hours."""
+        if self.holds(time):
+            return time
+        second = (time + self.offset_s) % WEEK_S
+        return time + min((begin - second) % WEEK_S for begin, _ in self.spans)
+
+
+#: All of it.
+WEEK = Hours(((0, WEEK_S),))
+
+
+def moment_of_week(text: str) -> int:
+    """Return the second of the week that e.g. ``wed 08:30`` names.
+
+    Raises:
+        OptionError: it reads otherwise.
+
+    """
+    day, _, time = text.strip().partition(" ")
+    if day not in DAYS:
+        raise OptionError(f"--log-begins: {text!r} is no DAY HH:MM: days are {', '.join(DAYS)}")
+    return DAYS.index(day) * DAY_S + (_seconds(time, text) if time else 0)
+
+
+def _within_week(begin: int, end: int) -> list[tuple[int, int]]:
+    if end <= WEEK_S:
+        return [(begin, end)]
+    return [(begin, WEEK_S), (0, end - WEEK_S)]
+
+
+def _parts(part: str, text: str) -> tuple[range, tuple[int, int]]:
+    """Return the days and the hours of one part of a list."""
+    days, _, hours = part.partition(" ") if part[:3] in DAYS else ("", "", part)
+    first, _, last = days.partition("-")
+    if days and (first not in DAYS or (last and last not in DAYS)):
+        raise _refusal(text)
+    begin = DAYS.index(first) if first else 0
+    end = DAYS.index(last) if last else (begin if first else len(DAYS) - 1)
+    if end < begin:
+        raise _refusal(text)
+    if not hours:
+        if not days:
+            raise _refusal(text)
+        return range(begin, end + 1), (0, DAY_S)
+    start, dash, stop = hours.partition("-")
+    if not dash:
+        raise _refusal(text)
+    return range(begin, end + 1), (_seconds(start, text), _seconds(stop, text))
+
+
+def _seconds(text: str, whole: str) -> int:
+    hour, _, minute = text.partition(":")
+    if not (hour.isdecimal() and minute.isdecimal() and len(minute) == 2):  # noqa: PLR2004 - digits
+        raise _refusal(whole)
+    seconds = 3600 * int(hour) + 60 * int(minute)
+    if seconds > DAY_S or int(minute) >= 60:  # noqa: PLR2004 - minutes of an hour
+        raise _refusal(whole)
+    return seconds
+
+
+def _refusal(text: str) -> OptionError:
+    return OptionError(f"{text!r} is no hours such as mon-fri 18:00-08:00,sat,sun")

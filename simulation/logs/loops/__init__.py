@@ -1,0 +1,1 @@
+"""Whole simulations of a log as loops over columns that numba compiles; other policies play in Python."""

@@ -1,0 +1,162 @@
+"""A queueing system: queues with limits and hours, and a choice among their heads (Chapter 3, table 3.1).
+
+A job waits in the first queue that takes it: queues limit processors and estimates (the run-time limits that
+came because users need not estimate). A queue is active within its hours; outside of them it takes jobs, but
+starts none. One pass: of the heads of the active queues, those that fit may start, and one of them does, by
+priority or by best fit; then again, until no head fits. Nobody passes the head of its own queue, and nothing
+is reserved: a queueing system plans nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from ...cluster.errors import OptionError
+from ..requests import Requests
+from .hours import WEEK, Hours
+from .orderings import Resort
+
+HEADS = ("priority", "best-fit")
+_LIMITS = ("processors", "estimate", "priority")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLimits:
+    """One queue.
+
+    Attributes:
+        name: of the queue.
+        processors: the most that a job of it may ask for.
+        estimate_s: the longest that a job of it may ask for.
+        priority: among the queues' heads; the highest first.
+        hours: when it is active.
+        text: as given.
+
+    """
+
+    name: str
+    processors: float = inf
+    estimate_s: float = inf
+    priority: float = 0
+    hours: Hours = WEEK
+    text: str = ""
+
+    @classmethod
+    def from_text(cls, text: str, offset_s: int = 0) -> QueueLimits:
+        """Return the queue that e.g. ``short: processors=64 estimate=3600 priority=2 hours=mon-fri`` names.
+
+        Hours come last.
+
+        Raises:
+            OptionError: it reads otherwise.
+
+        """
+        name, _, rest = text.partition(":")
+        limits, _, hours = rest.partition("hours=")
+        if not name.strip():
+            raise OptionError(f"--queue: {text!r} has no name before a colon")
+        values: dict[str, float] = {}
+        for part in limits.split():
+            key, _, value = part.partition("=")
+            if key not in _LIMITS:
+                raise OptionError(f"--queue: {key!r} is none of {', '.join(_LIMITS)}, hours")
+            try:
+                values[key] = float(value)
+            except ValueError:
+                raise OptionError(f"--queue: {part!r} is not {key}=NUMBER") from None
+            if not (values[key] > 0 or key == "priority") or values[key] != values[key]:
+                raise OptionError(f"--queue: {part!r} is not above 0")
+        try:
+            active = Hours.from_text(hours, offset_s) if hours else WEEK
+        except OptionError as error:
+            raise OptionError(f"--queue: {error}") from None
+        return cls(
+            name=name.strip(),
+            processors=values.get("processors", inf),
+            estimate_s=values.get("estimate", inf),
+            priority=values.get("priority", 0),
+            hours=active,
+            text=text.strip(),
+        )
+
+
+class Queues:
+    """Several queues, each sorted by job number, or by ``resort`` before each pass.
+
+    Args:
+        requests: the jobs.
+        resort: sorts each queue before each pass.
+        queues: in the order in which they are offered a job; none: one that takes all.
+        heads: ``priority`` or ``best-fit``.
+
+    """
+
+    def __init__(
+        self, requests: Requests, resort: Resort | None, queues: Sequence[QueueLimits], heads: str
+    ) -> None:
+        if heads not in HEADS:
+            raise OptionError(f"--heads {heads!r} is none of {', '.join(HEADS)}")
+        self._limits = tuple(queues) or (QueueLimits(name="all"),)
+        names = [one.name for one in self._limits]
+        if len(set(names)) < len(names):
+            raise OptionError(f"--queue: one of {', '.join(names)} is named twice")
+        self._size = requests.size
+        self._queue_of = [self._taken_by(requests, job) for job in range(len(requests))]
+        self._resort = resort
+        self._best_fit = heads == "best-fit"
+        self._free = requests.processors
+        self._queues: list[list[int]] = [[] for _ in self._limits]
+        self._now: float = 0
+
+    def _taken_by(self, requests: Requests, job: int) -> int:
+        size, estimate = requests.size[job], requests.estimate[job]
+        for place, one in enumerate(self._limits):
+            if size <= one.processors and estimate <= one.estimate_s:
+                return place
+        raise OptionError(f"--queue: none takes a job of {size} processors for {estimate:g} s")
+
+    @property
+    def alarm(self) -> float:
+        """When the first queue in which somebody waits becomes active."""
+        opens = (
+            one.hours.next(self._now)
+            for one, queue in zip(self._limits, self._queues, strict=True)
+            if queue and not one.hours.holds(self._now)
+        )
+        return min(opens, default=inf)
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Start heads, one after another, until none fits."""
+        self._now = now
+        for job in ended:
+            self._free += self._size[job]
+        for job in arrived:
+            insort(self._queues[self._queue_of[job]], job)
+        if self._resort is not None:
+            for queue in self._queues:
+                self._resort(now, queue)
+        active = [place for place, one in enumerate(self._limits) if one.hours.holds(now)]
+        started: list[int] = []
+        while (place := self._chosen(active)) is not None:
+            job = self._queues[place].pop(0)
+            self._free -= self._size[job]
+            started.append(job)
+        return started
+
+    def _chosen(self, active: Sequence[int]) -> int | None:
+        """Return the queue whose head starts next, None where none fits."""
+        fitting = [
+            place
+            for place in active
+            if self._queues[place] and self._size[self._queues[place][0]] <= self._free
+        ]
+        return min(fitting, key=self._rank, default=None)
+
+    def _rank(self, place: int) -> tuple[float, float, int]:
+        """Return what a head is chosen by, the smallest first; equal ones in the order of the jobs."""
+        job = self._queues[place][0]
+        size = -self._size[job] if self._best_fit else 0
+        return size, -self._limits[place].priority, job

@@ -1,0 +1,144 @@
+"""When jobs may be planned to start, beyond processors: hours, and how many of a kind at once (Chapter 3).
+
+A planning system has no queues to switch on and off; instead its plan has constraints:
+
+- a job of a kind starts only within some hours (``processors>66%: 18:00-08:00,sat,sun``: large jobs at night
+  and on weekends; ``estimate>172800: sat,sun``). A job that runs when its hours end runs on.
+- so many jobs of a kind at once (``processors>=33%: 2``: never three jobs of a third of the machine).
+- a user's jobs together have so many processors (``user=7: 64``): the machine is smaller for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from ...cluster.errors import OptionError
+from ...runtime.profile import Profile
+from ..requests import Requests
+from .hours import Hours
+
+_FORM = re.compile(r"\s*(processors|estimate|user)\s*(>=|>|=)\s*([0-9.]+)(%?)\s*:\s*(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class StartRule:
+    """One constraint of the plan.
+
+    Attributes:
+        member: ``processors``, ``estimate`` or ``user``.
+        sign: ``>``, ``>=``, or for a user ``=``.
+        bound: processors, seconds or a user's number.
+        is_share: the bound is percent of the machine.
+        hours: when such jobs may start, or
+        most: for processors and estimates, how many such jobs at once; for a user, how many processors.
+        text: as given.
+
+    """
+
+    member: str
+    sign: str
+    bound: float
+    is_share: bool
+    hours: Hours | None
+    most: int | None
+    text: str
+
+    @classmethod
+    def from_text(cls, text: str, offset_s: int = 0) -> StartRule:
+        """Return what e.g. ``processors>66%: 18:00-08:00,sat,sun`` or ``user=7: 64`` says.
+
+        Raises:
+            OptionError: it reads otherwise.
+
+        """
+        found = _FORM.fullmatch(text)
+        is_user = found is not None and found[1] == "user"
+        if found is None or is_user != (found[2] == "=") or (found[4] and found[1] != "processors"):
+            kinds = "processors>N[%], estimate>SECONDS or user=N"
+            raise OptionError(f"--start-rule: {text!r} is not {kinds}, a colon and a limit")
+        try:
+            bound = float(found[3])
+        except ValueError:
+            raise OptionError(f"--start-rule: {text!r}: {found[3]} is no number") from None
+        limit = found[5].strip()
+        most = int(limit) if limit.isdecimal() else None
+        if most == 0:
+            raise OptionError(f"--start-rule: {text!r}: such jobs could never start")
+        try:
+            hours = None if most is not None else Hours.from_text(limit, offset_s)
+        except OptionError as error:
+            raise OptionError(f"--start-rule: {error}") from None
+        return cls(found[1], found[2], bound, bool(found[4]), hours, most, text.strip())
+
+    def holds_for(self, requests: Requests, job: int) -> bool:
+        """Return whether the rule is for a job."""
+        if self.member == "user":
+            return requests.user[job] == self.bound
+        value = requests.size[job] if self.member == "processors" else requests.estimate[job]
+        bound = self.bound * requests.processors / 100 if self.is_share else self.bound
+        return value >= bound if self.sign == ">=" else value > bound
+
+
+class StartRules:
+    """The rules over a plan: what each job needs of them, and where it may start.
+
+    Raises:
+        OptionError: a job needs more than a rule ever allows.
+
+    """
+
+    def __init__(self, rules: Sequence[StartRule], requests: Requests) -> None:
+        self._size, self._estimate = requests.size, requests.estimate
+        jobs = range(len(requests))
+        self._hours: list[list[Hours]] = [[] for _ in jobs]
+        # By job: profiles of what its rules have left, with what it takes of each.
+        self._rooms: list[list[tuple[Profile, int]]] = [[] for _ in jobs]
+        self._all: list[Profile] = []
+        for rule in rules:
+            room = None if rule.most is None else Profile(0, rule.most)
+            for job in jobs:
+                if not rule.holds_for(requests, job):
+                    continue
+                if rule.hours is not None:
+                    self._hours[job].append(rule.hours)
+                if room is not None:
+                    need = requests.size[job] if rule.member == "user" else 1
+                    if need > room.free[0]:
+                        raise OptionError(f"--start-rule {rule.text!r}: {need} processors never start")
+                    self._rooms[job].append((room, need))
+            if room is not None:
+                self._all.append(room)
+
+    def advance(self, now: float) -> None:
+        """Forget the time before now."""
+        for room in self._all:
+            room.advance(now)
+
+    def add(self, job: int, start: float, end: float, sign: int) -> None:
+        """Give back (+1) or take (−1) what a job has of its rules over a time."""
+        for room, need in self._rooms[job]:
+            room.add(start, end, sign * need)
+
+    def earliest(
+        self, profile: Profile, job: int, now: float, *, before: float = inf, latest: float = inf
+    ) -> float:
+        """Return a job's earliest start by the profile of processors and by every rule."""
+        size, estimate = self._size[job], self._estimate[job]
+        after = now
+        while True:
+            start = profile.earliest(size, estimate, after=after, before=before, latest=latest)
+            if start >= before:
+                return before
+            allowed = start
+            for room, need in self._rooms[job]:
+                allowed = max(allowed, room.earliest(need, estimate, after=start, before=before))
+            for hours in self._hours[job]:
+                allowed = max(allowed, hours.next(allowed))
+            if allowed == start:
+                return start
+            if allowed >= min(before, latest):
+                return before
+            after = allowed
