@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -124,9 +125,12 @@ def planned(log: SwfLog, workload: Workload, small: int, copies: int) -> None:
     if compiled_loops() is None:
         return
     crowded = crowd(workload, copies, 1.0, workload.requests.submit[-1])
+    merged = crowd(workload, copies, 1.0, 0.0)
+    large = replace(merged.requests, processors=copies * merged.requests.processors)
     for name, jobs in (
         (f"on {small} processors", workload_from_swf(log, processors=small)),
         (f"× {copies} one after another, arrivals × 1", crowded),
+        (f"× {copies} at once on {large.processors} processors", replace(merged, requests=large)),
     ):
         began = time.process_time()
         starts = play_compiled(jobs, make_policy("conservative", jobs.requests)) or []

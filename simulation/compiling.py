@@ -24,7 +24,10 @@ Loop = Callable[..., Any]
 
 
 def compile_loops(
-    modules: Sequence[ModuleType], make_entries: Callable[[Callable[..., Any], int], tuple[Loop, ...]]
+    modules: Sequence[ModuleType],
+    make_entries: Callable[[Callable[..., Any], int], tuple[Loop, ...]],
+    *,
+    allocates: bool = True,
 ) -> tuple[Loop, ...] | None:
     """Return compiled entries, None without a numba that works.
 
@@ -35,6 +38,8 @@ def compile_loops(
         modules: whose functions the entries call, from the lowest up.
         make_entries: returns the entries from numba's decorator and a number that their text makes: they
             must close over it.
+        allocates: whether the loops make arrays; where none does, none has to be counted, which costs as much
+            as all else where tuples of arrays are read at every event.
     """
     if os.environ.get(SWITCH) == "0":
         return None
@@ -51,7 +56,7 @@ def compile_loops(
             for _, function in getmembers(module, isfunction):
                 if function.__module__ == module.__name__:
                     register_jitable(function)
-        return make_entries(numba.njit(cache=True, nogil=True), _version(modules))
+        return make_entries(numba.njit(cache=True, nogil=True, _nrt=allocates), _version(modules))
     except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
         _warn_uncompiled(error)
         return None

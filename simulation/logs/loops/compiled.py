@@ -25,7 +25,7 @@ _MODULES = (heaps, profile, deep, running, easy, conservative)
 @cache
 def compiled_loops() -> dict[str, Loop] | None:
     """Return the compiled loops by policy, None without a numba that works."""
-    loops = compile_loops(_MODULES, _entries)
+    loops = compile_loops(_MODULES, _entries, allocates=False)
     return None if loops is None else dict(zip(MANY, loops, strict=True))
 
 
