@@ -20,6 +20,7 @@ LICENCE = "auction"
 _NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 _SHOW: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
 _LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
+_USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 _HELD = re.compile(r"([^:,@]+)(?:@[^:,]+)?(?::(\d{1,9}))?", re.ASCII)
 
 
@@ -67,7 +68,8 @@ def _gate(entry: Paragraph, licence: str) -> Gate | None:
         for item in entry.text("Licenses").split(",")
         if (match := _HELD.fullmatch(item)) and match[1] == licence
     )
-    if not held or "LICENSE_ONLY" not in entry.text("Flags").split(","):
+    # 22.05 writes ANY_NODES in the place of LICENSE_ONLY: one without nodes is of licences only.
+    if not held or entry.text("Nodes"):
         return None
     name = entry.pairs["ReservationName"]
     return Gate(name=name, start=entry.moment("StartTime"), end=entry.moment("EndTime"), held=held)
@@ -84,3 +86,32 @@ def licence_count(ask: Ask, licence: str) -> int:
         text = f"the cluster has no licence {licence!r}: slurm.conf needs Licenses={licence}:1000000"
         raise InputError(text, file=" ".join(_LICENSES))
     return found.total
+
+
+def gate_name(licence: str, host: str) -> str:
+    """Return what a host calls its gate: whose name a gate bears is the leader."""
+    return f"{licence}_{re.sub(r'[^A-Za-z0-9-]', '-', host.partition('.')[0])[:40] or 'host'}"
+
+
+def create_words(name: str, licence: str, held: int, seconds: int, user: str) -> tuple[str, ...]:
+    """Return scontrol's words that put the gate up; Slurm refuses them while another gate holds the licences.
+
+    Raises:
+        OptionError: the user's name is none that scontrol reads as one word.
+    """
+    if not _USER.fullmatch(user):
+        raise OptionError(f"user {user!r} is no name that scontrol reads as it stands")
+    return (
+        *("create", "reservation", f"ReservationName={name}", "StartTime=now", f"EndTime=now+{seconds}"),
+        *(f"Licenses={licence}:{held}", "Flags=LICENSE_ONLY", f"Users={user}"),
+    )
+
+
+def extend_words(name: str, seconds: int) -> tuple[str, ...]:
+    """Return scontrol's words that move the gate's end on."""
+    return ("update", f"ReservationName={name}", f"EndTime=now+{seconds}")
+
+
+def drop_words(name: str) -> tuple[str, ...]:
+    """Return scontrol's words that put a gate down."""
+    return ("delete", f"ReservationName={name}")

@@ -38,7 +38,7 @@ _HEAD = """\
 """
 
 
-class _CannotPlaceError(Exception):
+class CannotPlaceError(Exception):
     """Why Slurm's commands cannot put a job where the schedule has it."""
 
 
@@ -64,8 +64,8 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
     problems: list[str] = []
     for award in schedule.started:
         try:
-            line = " && ".join(_commands(_Place(snapshot, jobs[award.job], award, nodes, threads)))
-        except _CannotPlaceError as error:
+            line = " && ".join(_commands(Placing(snapshot, jobs[award.job], award, nodes, threads)))
+        except CannotPlaceError as error:
             name = award.job if _SLURM_ID.fullmatch(award.job) else repr(award.job)
             problems.append(one_line(f"job {name} cannot be placed: {error}"))
             line = f"# {problems[-1]}"
@@ -76,8 +76,13 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """One award with what decides its commands."""
+class Placing:
+    """One award with what decides its commands.
+
+    Attributes:
+        nodes: the snapshot's, by name.
+        threads: the snapshot counts threads as cores, which reservations do not.
+    """
 
     snapshot: Snapshot
     job: Job
@@ -87,26 +92,40 @@ class _Place:
 
     @property
     def uses(self) -> list[Resources]:
+        """What the job holds on each of its nodes."""
         return list(self.award.nodes.values())
 
     @property
+    def cores(self) -> list[int]:
+        """The cores on each of its nodes."""
+        return [use.cores for use in self.uses]
+
+    @property
+    def hosts(self) -> str:
+        """Its nodes as Slurm lists them.
+
+        Raises:
+            CannotPlaceError: a name is none of Slurm's.
+        """
+        for node in self.award.nodes:
+            if not _HOST.fullmatch(node):
+                raise CannotPlaceError(f"{node!r} is no node name of Slurm")
+        return join(self.award.nodes)
+
+    @property
     def request(self) -> Request:
+        """What the job asks for."""
         return self.job.request
 
 
-def _commands(place: _Place) -> Iterator[str]:
-    name = place.award.job
-    if not _SLURM_ID.fullmatch(name):
-        raise _CannotPlaceError("its id is no job id of Slurm")
-    for node in place.award.nodes:
-        if not _HOST.fullmatch(node):
-            raise _CannotPlaceError(f"{node!r} is no node name of Slurm")
-    hosts = join(place.award.nodes)
+def _commands(place: Placing) -> Iterator[str]:
+    name = check_id(place.award.job)
+    hosts = place.hosts
     gres = _gres(place)
     # Twice: one number alone leaves the most nodes of a job's own range as they are.
     count = len(place.award.nodes)
     options = [f"NumNodes={count}-{count}", f"ReqNodeList={hosts}", *gres]
-    cores = [use.cores for use in place.uses]
+    cores = place.cores
     # A snapshot does not tell which jobs Slurm holds: one already held stays so.
     yield _scontrol("hold", name)
     if gres:
@@ -118,10 +137,21 @@ def _commands(place: _Place) -> Iterator[str]:
         options.append(f"MinCPUsNode={cores[0]}")
     else:
         reservation = f"aucsched-{name}"
-        yield _reserve(place, reservation, hosts, cores)
+        yield _scontrol(*reservation_words(place, reservation))
         options.append(f"ReservationName={reservation}")
     yield _scontrol("update", f"JobId={name}", *options)
     yield _scontrol("release", name)
+
+
+def check_id(job: str) -> str:
+    """Return a job's id.
+
+    Raises:
+        CannotPlaceError: it is none of Slurm's.
+    """
+    if not _SLURM_ID.fullmatch(job):
+        raise CannotPlaceError("its id is no job id of Slurm")
+    return job
 
 
 def _scontrol(*words: str) -> str:
@@ -131,22 +161,26 @@ def _scontrol(*words: str) -> str:
 def _one_name(text: str, what: str) -> str:
     """Return a name that stands in a list of scontrol's; refuse one that it would read as another."""
     if not _ONE_NAME.fullmatch(text):
-        raise _CannotPlaceError(f"{text!r} is no {what} that scontrol reads as one name")
+        raise CannotPlaceError(f"{text!r} is no {what} that scontrol reads as one name")
     return text
 
 
-def _reserve(place: _Place, name: str, hosts: str, cores: list[int]) -> str:
-    """Return the command for a reservation of so many cores on each node, in the nodes' order."""
+def reservation_words(place: Placing, name: str) -> tuple[str, ...]:
+    """Return scontrol's words for a reservation of the award's cores on each node, in the nodes' order.
+
+    Raises:
+        CannotPlaceError: Slurm cannot reserve these cores, or a name is none that scontrol reads as one.
+    """
     if place.threads:
-        raise _CannotPlaceError(
+        raise CannotPlaceError(
             "it holds different cores on its nodes, which Slurm counts in cores and the snapshot in threads"
         )
     limit = place.job.time_limit_s
     duration = "UNLIMITED" if limit is None else str(-(-limit // _MINUTE_S) + _MARGIN)
     words = [
         f"ReservationName={name}",
-        f"Nodes={hosts}",
-        f"CoreCnt={','.join(map(str, cores))}",
+        f"Nodes={place.hosts}",
+        f"CoreCnt={','.join(map(str, place.cores))}",
         "StartTime=now",
         f"Duration={duration}",
         f"Users={_one_name(place.job.user or 'root', 'user')}",
@@ -154,10 +188,10 @@ def _reserve(place: _Place, name: str, hosts: str, cores: list[int]) -> str:
     ]
     if partition := _partition(place):
         words.append(f"PartitionName={partition}")
-    return _scontrol("create", "reservation", *words)
+    return ("create", "reservation", *words)
 
 
-def _partition(place: _Place) -> str:
+def _partition(place: Placing) -> str:
     """Return the first of the job's partitions that has all its nodes; Slurm would take the default one."""
     listed = {partition.name: partition.nodes for partition in place.snapshot.partitions}
     for name in filter(None, place.job.partition.split(",")):
@@ -167,7 +201,7 @@ def _partition(place: _Place) -> str:
     return ""
 
 
-def _gres(place: _Place) -> list[str]:
+def _gres(place: Placing) -> list[str]:
     """Return the option that fixes gres: none where the job's own request leaves no choice."""
     if place.request.exclusive or not _gres_open(place):
         return []
@@ -176,7 +210,7 @@ def _gres(place: _Place) -> list[str]:
         shown = ", ".join(
             f"{node} {_listed(counts)}" for node, counts in zip(place.award.nodes, held, strict=True)
         )
-        raise _CannotPlaceError(f"Slurm gives the same gres on each node, the award does not ({shown})")
+        raise CannotPlaceError(f"Slurm gives the same gres on each node, the award does not ({shown})")
     for name in held[0]:
         _one_name(name, "gres")
     return [f"Gres={_listed(held[0])}" if held[0] else "TresPerNode="]
@@ -186,7 +220,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ",".join(f"{name}:{count}" for name, count in sorted(counts.items())) or "none"
 
 
-def _gres_open(place: _Place) -> bool:
+def _gres_open(place: Placing) -> bool:
     """Whether the request leaves Slurm a choice: a range, a total over nodes, one of several types."""
     request = place.request
     if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):

@@ -11,7 +11,8 @@ from ..groups import Group
 #: Command name -> (module here, attribute, one line for --help).
 COMMANDS = {
     "shadow": ("shadow", "shadow", "Watch: what the auction would start, while Slurm goes on as ever."),
-    "gate": ("gate", "gate", "Put the gate up or down, or say how it stands."),
+    "run": ("run", "run", "Start the jobs behind the gate where the auction puts them, pass after pass."),
+    "gate": ("gate", "gate", "Put the gate up or down, say how it stands, put waiting jobs behind it."),
 }
 
 

@@ -18,7 +18,8 @@ Command = tuple[str, ...]
 #: Returns what a command prints; raises InputError where it fails.
 Ask = Callable[[Command], bytes]
 
-_JOBS: Command = ("squeue", "--json")
+#: Asks for the queue.
+JOBS: Command = ("squeue", "--json")
 #: The commands for one answer, the newest Slurm's first: 22.05's scontrol writes no JSON, and from 23.02
 #: ``sinfo --json`` groups nodes.
 _NODES: tuple[Command, ...] = (("scontrol", "show", "nodes", "--json"), ("sinfo", "--json"))
@@ -112,7 +113,7 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, N
         return None if name is None and files.jobs is not None else adding(name, commands, otherwise)
 
     sources = SlurmSources(
-        jobs=_answer(_JOBS, ask) if files.jobs is None else _file(files.jobs),
+        jobs=_answer(JOBS, ask) if files.jobs is None else _file(files.jobs),
         nodes=_first(_NODES, ask) if files.nodes is None else _file(files.nodes),
         topology=adding(files.topology, (_TOPOLOGY,), "the topology is taken as linear"),
         job_detail=adding(files.job_detail, (_JOB_DETAIL,), "job detail is not known"),

@@ -1,0 +1,81 @@
+"""What the loop decides on: pinned jobs hold their nodes, jobs outside the gate are Slurm's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ..cluster.jobs import Job, RunningJob
+from ..cluster.nodes import Node, Resources
+from ..cluster.snapshot import Snapshot, free_resources
+from .actions import OWN
+from .queue import LiveJob, names_of
+
+#: Why a job that is not behind the gate does not take part.
+OUTSIDE = "not behind the gate: Slurm starts it"
+
+
+def is_pinned(job: LiveJob, licence: str) -> bool:
+    """Whether a job waits for exactly the nodes that it was pinned to."""
+    return job.is_waiting and job.mark is not None and job.mark.since > 0 and not job.needs(licence)
+
+
+def with_claims(snapshot: Snapshot, queue: Mapping[str, LiveJob], licence: str) -> Snapshot:
+    """Return the snapshot with pinned jobs as running ones, and jobs outside the gate held.
+
+    A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say.
+    """
+    free = {node.name: node.free for node in snapshot.nodes}
+    jobs: list[Job] = []
+    claims: list[RunningJob] = []
+    for job in snapshot.jobs:
+        live = queue.get(job.id)
+        if live is not None and is_pinned(live, licence):
+            claims.extend(_claims(job, live, free, snapshot.time))
+        elif live is not None and live.needs(licence):
+            jobs.append(job)
+        else:
+            jobs.append(replace(job, hold=job.hold or OUTSIDE))
+    return replace(
+        snapshot,
+        nodes=tuple(_left(node, free[node.name]) for node in snapshot.nodes),
+        jobs=tuple(jobs),
+        running=(*snapshot.running, *claims),
+        # Their cores are claimed one by one.
+        reservations=tuple(one for one in snapshot.reservations if not one.name.startswith(OWN)),
+    )
+
+
+def _left(node: Node, free: Resources) -> Node:
+    return node if node.free is free else replace(node, free=free)
+
+
+def _claims(job: Job, live: LiveJob, free: dict[str, Resources], now: float | None) -> Iterator[RunningJob]:
+    held: dict[str, Resources] = {}
+    for name, cores in zip(names_of(live.required), live.mark.cores if live.mark else (), strict=False):
+        if name in free:
+            held[name] = use = _use(job, live, cores, free[name])
+            free[name] = free_resources(free[name], use)
+    if held:
+        end = None if now is None or job.time_limit_s is None else now + job.time_limit_s
+        yield RunningJob(
+            id=job.id,
+            nodes=held,
+            end_time=end,
+            user=job.user,
+            group=job.group,
+            account=job.account,
+            qos=job.qos,
+            partition=job.partition,
+        )
+
+
+def _use(job: Job, live: LiveJob, cores: int, free: Resources) -> Resources:
+    request = job.request
+    memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * cores
+    gres = live.mark.gres if live.mark else {}
+    return Resources(
+        cores=free.cores if request.exclusive else min(cores, free.cores),
+        memory_mib=None if free.memory_mib is None else min(memory, free.memory_mib),
+        gres={name: min(count, free.gres[name]) for name, count in gres.items() if name in free.gres},
+    )

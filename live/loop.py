@@ -1,0 +1,275 @@
+"""The loop behind the gate: look, decide, change little, look again; all that it knows stands in Slurm.
+
+Each pass moves the gate's end on first. A pass that cannot (another leader's gate is up, the log takes no
+line, Slurm does not answer) changes nothing: the gate ends, and Slurm starts the jobs itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..auction.options import StepOptions
+from ..cluster.errors import AucschedError
+from ..cluster.text import one_line
+from ..slurm.answers.live import Ask
+from ..slurm.answers.states import Phase
+from .actions import Action, Kind, line
+from .claims import with_claims
+from .fresh import idle_now, jobs_now
+from .gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
+from .hands import Hand, must
+from .journal import Journal
+from .passes import take_look, take_pass
+from .plan import Rules, came_true, decided, overdue, still_true, unused, within
+from .queue import LiveJob, names_of, read_queue
+
+_MINUTE_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the loop runs.
+
+    Attributes:
+        rules: when jobs are put back.
+        host, user: whose gate it is.
+        gate_s: the gate ends so long after the last pass.
+        age_s: a plan older than this is not carried out.
+        most_changes, most_a_minute: commands of a pass and of a minute.
+        is_dry: commands are shown only, and the gate is not waited for.
+    """
+
+    rules: Rules = field(default_factory=Rules)
+    host: str
+    user: str
+    gate_s: int = 120
+    age_s: float = 30.0
+    most_changes: int = 500
+    most_a_minute: int = 2000
+    is_dry: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What became of a pass.
+
+    Attributes:
+        at: when it began, seconds since the epoch.
+        outcome: ``done``, ``standby`` (another leader's gate is up) or why it failed.
+        leader: whose gate is up.
+        waiting: jobs behind the gate.
+        pinned, put_back, handed_over: jobs.
+        started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
+        dropped: actions that were no longer true; refused: those that Slurm did not carry out.
+        deferred: actions left for the next pass by the limits on changes.
+        read_s, decide_s, check_s, place_s: seconds by phase; total_s of all.
+        gap: the auction's, None where it is not known.
+        gate_end: seconds since the epoch.
+    """
+
+    at: float
+    number: int
+    outcome: str = "done"
+    leader: str = ""
+    waiting: int = 0
+    pinned: int = 0
+    put_back: int = 0
+    handed_over: int = 0
+    started: int = 0
+    misplaced: int = 0
+    dropped: int = 0
+    refused: int = 0
+    deferred: int = 0
+    read_s: float = 0.0
+    decide_s: float = 0.0
+    check_s: float = 0.0
+    place_s: float = 0.0
+    total_s: float = 0.0
+    gap: float | None = None
+    gate_end: float = 0.0
+
+
+class Loop:
+    """Passes over one cluster.
+
+    Args:
+        settings: how it runs.
+        options: the auction's.
+        ask: answers Slurm's commands that change nothing.
+        hand: carries out those that do.
+        journal: takes a line for each action, before and after it.
+        clock: seconds that only go on.
+        now: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        options: StepOptions,
+        *,
+        ask: Ask,
+        hand: Hand,
+        journal: Journal,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.settings = settings
+        self._options = options
+        self._ask = ask
+        self._hand = hand
+        self._journal = journal
+        self._clock = clock
+        self._now = now
+        self._seen: set[str] = set()
+        self._spent: deque[tuple[float, int]] = deque()
+        self._passes = 0
+        self._held = 0
+
+    def one_pass(self) -> Report:
+        """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
+        self._passes += 1
+        report = Report(at=self._now(), number=self._passes)
+        began = self._clock()
+        try:
+            self._pass(report)
+        except AucschedError as error:
+            report.outcome = one_line(str(error))
+        report.total_s = self._clock() - began
+        self._tell(report)
+        return report
+
+    def _tell(self, report: Report) -> None:
+        """Log the pass itself; a log that takes nothing has been the outcome already."""
+        fields = {name: getattr(report, name) for name in Report.__slots__}
+        rounded = {name: round(v, 4) if isinstance(v, float) else v for name, v in fields.items()}
+        try:
+            self._journal.write([{"event": "pass", **rounded}])
+        except AucschedError as error:
+            report.outcome = one_line(str(error))
+
+    def _pass(self, report: Report) -> None:
+        # Whoever cannot log must not keep the gate up either.
+        self._journal.write([{"event": "begin", "at": report.at, "number": report.number}])
+        if not self._keep_gate(report):
+            return
+        rules, began = self.settings.rules, self._clock()
+        look = take_look(gate=rules.licence, ask=self._ask, clock=self._clock, now=self._now)
+        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name)
+        seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence))
+        report.read_s = self._clock() - began
+        report.waiting = sum(job.is_waiting and job.needs(rules.licence) for job in queue.values())
+        self._verify_starts(queue, report)
+        taken = take_pass(seen, self._options, self._clock)
+        report.decide_s, report.gap = taken.decide_s, taken.schedule.objective.gap
+        held = look.sources.reservations
+        actions = [
+            *overdue(look.snapshot, queue, rules, look.at),
+            *unused(None if held is None else held.content, queue),
+            *decided(taken, queue, rules, self._now()),
+        ]
+        self._carry_out(actions, queue, began, report)
+
+    def _keep_gate(self, report: Report) -> bool:
+        """Put the gate up, or move its end on; False where another leader's is up."""
+        settings, licence = self.settings, self.settings.rules.licence
+        name = gate_name(licence, settings.host)
+        report.leader = name
+        up = {one.name: one for one in gates(self._ask, licence)}
+        others = [one for one in up.values() if one.name != name and one.end > report.at]
+        if others and not settings.is_dry:
+            report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
+            return False
+        report.gate_end = report.at + settings.gate_s
+        mine = up.get(name)
+        if mine is not None and mine.start <= report.at < mine.end:
+            must(self._hand, extend_words(name, settings.gate_s))
+            return True
+        if mine is not None:
+            self._hand((drop_words(name),))
+        self._held = licence_count(self._ask, licence)
+        must(self._hand, create_words(name, licence, self._held, settings.gate_s, settings.user))
+        return True
+
+    def _carry_out(
+        self, actions: Sequence[Action], queue: Mapping[str, LiveJob], began: float, report: Report
+    ) -> None:
+        """Carry out what is still true, within the limits; log before, look after."""
+        actions, report.deferred = within(actions, self._allowance())
+        if not actions:
+            return
+        check = self._clock()
+        judged = list(still_true(actions, queue, jobs_now(self._ask), idle_now(self._ask)))
+        age = self._clock() - began
+        if age > self.settings.age_s:
+            judged = [(action, why or f"the plan is {age:.0f} s old") for action, why in judged]
+        kept = [action for action, why in judged if not why]
+        report.dropped = len(judged) - len(kept)
+        report.check_s = self._clock() - check
+        self._journal.write(
+            [{"event": "drop", **_line(action, report), "changed": why} for action, why in judged if why]
+            + [{"event": "intend", **_line(action, report)} for action in kept]
+        )
+        place = self._clock()
+        commands = [words for action in kept for words in action.commands]
+        # The clock of limits counts what may have been done, so before it is.
+        self._spent.append((place, len(commands)))
+        said = self._hand(commands) if commands else ()
+        report.place_s = self._clock() - place
+        if not self.settings.is_dry:
+            self._verify(kept, said, report)
+
+    def _allowance(self) -> int:
+        now = self._clock()
+        while self._spent and now - self._spent[0][0] >= _MINUTE_S:
+            self._spent.popleft()
+        spent = sum(count for _, count in self._spent)
+        return max(0, min(self.settings.most_changes, self.settings.most_a_minute - spent))
+
+    def _verify(self, actions: Sequence[Action], said: Sequence[str], report: Report) -> None:
+        """Look at each job again, and log what came of it."""
+        if not actions:
+            return
+        jobs, licence = jobs_now(self._ask), self.settings.rules.licence
+        lines = []
+        for action in actions:
+            is_true = came_true(action, jobs.get(action.job), licence)
+            lines.append({"event": "done" if is_true else "refused", **_line(action, report)})
+            report.refused += not is_true
+            report.pinned += is_true and action.kind is Kind.PIN
+            report.put_back += is_true and action.kind is Kind.UNPIN
+            report.handed_over += is_true and action.kind is Kind.HAND_OVER
+        self._journal.write(
+            [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
+        )
+
+    def _verify_starts(self, queue: Mapping[str, LiveJob], report: Report) -> None:
+        """Log pinned jobs that run by now, once each, and whether they run on their nodes."""
+        lines = []
+        running = {name: job for name, job in queue.items() if job.phase is Phase.HOLDING}
+        for name, job in running.items():
+            if job.mark is None or not job.mark.since or name in self._seen:
+                continue
+            nodes = names_of(job.nodes)
+            is_right = set(nodes) == set(names_of(job.required))
+            lines.append(
+                {"event": "runs" if is_right else "misplaced", "job": name, "nodes": job.nodes}
+                | ({} if is_right else {"required": job.required})
+            )
+            report.started += 1
+            report.misplaced += not is_right
+        self._journal.write(lines)
+        self._seen = {name for name, job in running.items() if job.mark is not None}
+
+
+def _line(action: Action, report: Report) -> dict[str, object]:
+    return {
+        "number": report.number,
+        "kind": action.kind.value,
+        "job": action.job,
+        "nodes": list(action.nodes),
+        "why": action.why,
+        "commands": [line(words) for words in action.commands],
+    }
