@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from ..cluster.schedule import Award
@@ -142,12 +142,12 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     if job.reservation.startswith(OWN):
         words.append("ReservationName=")
     kept = write_mark(Mark(tries=mark.tries + 1, comment=mark.comment)) if behind else ""
-    words.append(f"AdminComment={kept or mark.comment}")
+    words.append(f"AdminComment={kept or _comment(mark.comment)}")
     after: list[Words] = []
     if job.reservation.startswith(OWN):
         after.append(("delete", f"ReservationName={job.reservation}"))
     kind = Kind.UNPIN if behind else Kind.HAND_OVER
-    return _said(Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why))
+    return checked(Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why))
 
 
 def _given_back(job: LiveJob, mark: Mark) -> list[str]:
@@ -169,8 +169,8 @@ def hand_over(job: LiveJob, licence: str, why: str) -> Action:
     """
     words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
     if job.mark:
-        words.append(f"AdminComment={job.mark.comment}")
-    return _said(Action(kind=Kind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
+        words.append(f"AdminComment={_comment(job.mark.comment)}")
+    return checked(Action(kind=Kind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
 
 
 def clear(reservation: str) -> Action:
@@ -181,15 +181,9 @@ def clear(reservation: str) -> Action:
     )
 
 
-def _said(action: Action) -> Action:
-    """Return the action; a comment of the site's that scontrol cannot read back is left out."""
-    try:
-        return checked(action)
-    except CannotPlaceError:
-        kept = [
-            tuple(word for word in words if not word.startswith("AdminComment=")) for words in action.commands
-        ]
-        return checked(replace(action, commands=tuple(kept)))
+def _comment(text: str) -> str:
+    """Return a site's comment as it was; one that scontrol cannot read back stays in a mark of no pin."""
+    return text if not text or _WORD.fullmatch(text) else write_mark(Mark(comment=text))
 
 
 def own_reservations(jobs: Mapping[str, LiveJob]) -> set[str]:

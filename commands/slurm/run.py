@@ -132,8 +132,7 @@ def _say(report: Report) -> None:
         left = report.gate_end - report.at
         say(f"pass {report.number}: {report.leader} leads, its gate ends in {left:.0f} s")
         return
-    say(
-        f"pass {report.number}: {report.waiting} behind the gate, {report.pinned} pinned, "
-        f"{report.started} run, {report.put_back} put back, {report.handed_over} handed over, {report.dropped} dropped, "
-        f"{report.refused} refused, {report.deferred} deferred; {report.total_s:.2f} s"
-    )
+    done = f"{report.pinned} pinned, {report.started} run, {report.put_back} put back"
+    left = f"{report.handed_over} handed over, {report.dropped} dropped, {report.refused} refused"
+    end = f"{report.deferred} deferred; {report.total_s:.2f} s"
+    say(f"pass {report.number}: {report.waiting} behind the gate, {done}, {left}, {end}")

@@ -1,0 +1,262 @@
+"""What users, administrators and machines do while jobs are behind the gate, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support.gated_slurm import FakeJob, FakeSlurm, loop_on
+
+from aucsched.live.loop import Loop, Report
+
+
+def cluster(nodes: int = 4) -> FakeSlurm:
+    return FakeSlurm(nodes={f"n{number}": "idle" for number in range(nodes)})
+
+
+def between(fake: FakeSlurm, loop: Loop, change: Callable[[], object]) -> Report:
+    """Run a pass in which something changes after the look and before the plan is carried out."""
+    fake.between = change
+    report = loop.one_pass()
+    fake.between = lambda: None
+    return report
+
+
+def pinned(fake: FakeSlurm, **options: int) -> tuple[Loop, FakeJob]:
+    """A loop and a job that it pinned, which has not started yet."""
+    job = fake.submit(4, **options)
+    loop = loop_on(fake)
+    assert loop.one_pass().pinned == 1
+    assert job.required
+    return loop, job
+
+
+def passes(fake: FakeSlurm, loop: Loop, count: int) -> list[Report]:
+    reports = []
+    for _ in range(count):
+        reports.append(loop.one_pass())
+        for _ in range(10):
+            fake.tick()
+    return reports
+
+
+def cancel(job: FakeJob) -> None:
+    job.state = "CANCELLED"
+
+
+def take_licence_off(job: FakeJob) -> None:
+    job.licenses = ""
+
+
+def ask_for_a_node(job: FakeJob) -> None:
+    job.required = ("n3",)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (cancel, "it is cancelled"),
+        (take_licence_off, "its licences were changed"),
+        (ask_for_a_node, "its nodes were changed"),
+    ],
+)
+def test_a_job_changed_since_the_look_is_left_alone(change: Callable[[FakeJob], None], why: str) -> None:
+    fake = cluster()
+    job = fake.submit(4)
+    loop = loop_on(fake)
+    assert between(fake, loop, lambda: change(job)).dropped == 1
+    assert fake.events("drop")[0]["changed"] == why
+    assert not any("JobId" in word for words in fake.sent for word in words)
+
+
+@pytest.mark.parametrize("state", ["drain", "down"])
+def test_a_node_that_goes_since_the_look_gets_no_job(state: str) -> None:
+    fake = cluster(1)
+    job = fake.submit(4)
+    loop = loop_on(fake)
+    report = between(fake, loop, lambda: fake.nodes.update(n0=state))
+    assert (report.pinned, report.dropped) == (0, 1)
+    assert job.required == ()
+
+
+def test_somebody_elses_job_on_the_node_since_the_look_keeps_ours_behind_the_gate() -> None:
+    fake = cluster(1)
+    job = fake.submit(4)
+    loop = loop_on(fake)
+
+    def start_another() -> None:
+        fake.submit(1, licenses="", priority=999)
+        fake.tick()
+
+    assert between(fake, loop, start_another).dropped == 1
+    assert fake.events("drop")[0]["changed"] == "node n0 has 3 idle CPUs, not 4"
+    assert job.licenses == "auction:1"
+
+
+@pytest.mark.parametrize("state", ["drain", "down"])
+def test_a_pinned_job_leaves_a_node_that_goes_at_once_and_runs_elsewhere(state: str) -> None:
+    fake = cluster(2)
+    loop, job = pinned(fake)
+    gone = job.required[0]
+    fake.nodes[gone] = state
+    assert passes(fake, loop, 1)[0].put_back == 1
+    assert f"node {gone} takes no jobs" in fake.events("done")[-1]["why"]
+    passes(fake, loop, 3)
+    assert job.state == "COMPLETED"
+    assert len(job.starts) == 1
+    assert gone not in job.starts[0]
+
+
+def test_a_node_removed_with_a_restart_kills_only_what_was_pinned_to_it_a_moment_ago() -> None:
+    """Slurm kills pending jobs that name a removed node: no job names one for longer than --pin-for."""
+    fake = cluster(4)
+    jobs = [fake.submit(4, priority=100 - number, run_s=300) for number in range(6)]
+    loop = loop_on(fake)
+    passes(fake, loop, 2)
+    naming = {job.number for job in jobs if job.required}
+    assert naming == {job.number for job in jobs if job.state == "RUNNING"}
+    fake.remove("n0")
+    assert [job.state for job in jobs].count("FAILED") == 1
+    waiting = [job for job in jobs if job.state == "PENDING"]
+    passes(fake, loop, 70)
+    assert all(job.state == "COMPLETED" for job in waiting)
+
+
+def test_a_pinned_job_that_is_held_goes_back_behind_the_gate_and_stays_held() -> None:
+    fake = cluster()
+    loop, job = pinned(fake)
+    job.priority = 0
+    passes(fake, loop, 3)
+    assert (job.state, job.licenses, job.required) == ("PENDING", "auction:1", ())
+    job.priority = 5
+    passes(fake, loop, 3)
+    assert job.state == "COMPLETED"
+
+
+def test_a_held_job_and_one_that_waits_for_another_are_not_started() -> None:
+    fake = cluster()
+    held, behind = fake.submit(4, priority=0), fake.submit(4, dependency="afterok:1")
+    passes(fake, loop_on(fake), 2)
+    assert (held.starts, behind.starts) == ([], [])
+    behind.dependency = ""
+    passes(fake, loop_on(fake), 1)
+    assert len(behind.starts) == 1
+
+
+def test_a_requeued_job_is_put_back_and_auctioned_again() -> None:
+    fake = cluster()
+    loop, job = pinned(fake)
+    fake.tick()
+    assert job.state == "RUNNING"
+    taken = fake.submit(4, licenses="", priority=999, run_s=900)
+    fake.requeue(job)
+    taken.held, taken.state, taken.end = {job.required[0]: 4}, "RUNNING", fake.now + 900
+    passes(fake, loop, 10)
+    assert [line["kind"] for line in fake.events("done")] == ["pin", "unpin", "pin"]
+    assert len(job.starts) == 2
+    assert job.starts[0] != job.starts[1]
+
+
+def test_a_user_who_changes_a_pinned_job_keeps_the_change_when_it_goes_back() -> None:
+    fake = cluster()
+    job = fake.submit(8, least=2, most=3)
+    loop = loop_on(fake)
+    loop.one_pass()
+    assert (job.least, job.most, job.cpus, job.min_cpus) == (2, 2, 8, 4)
+    job.cpus, job.most = 6, 4
+    fake.nodes[job.required[0]] = "drain"
+    assert loop.one_pass().put_back == 1
+    assert (job.cpus, job.most) == (6, 4)
+    assert job.required == ()
+
+
+def test_a_closed_partition_starts_nothing_and_its_jobs_wait() -> None:
+    fake = cluster()
+    fake.partition_state = "DOWN"
+    job = fake.submit(4)
+    loop = loop_on(fake)
+    assert passes(fake, loop, 2)[-1].pinned == 0
+    assert (job.licenses, job.required) == ("auction:1", ())
+    fake.partition_state = "UP"
+    passes(fake, loop, 2)
+    assert len(job.starts) == 1
+
+
+def test_a_partition_that_closes_over_a_pinned_job_puts_it_back_in_the_end() -> None:
+    fake = cluster()
+    loop, job = pinned(fake)
+    fake.partition_state = "DOWN"
+    passes(fake, loop, 9)
+    assert (job.licenses, job.required) == ("auction:1", ())
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_clock_that_jumps_costs_a_pin_and_no_job(jump: float) -> None:
+    """Forward, the gate ends at once and Slurm takes what waits; backward, the pin's age is not known."""
+    fake = cluster(1)
+    first = fake.submit(4, priority=200)
+    loop = loop_on(fake)
+    loop.one_pass()
+    second = fake.submit(4)
+    fake.nodes["n0"] = "drain"
+    loop.one_pass()
+    fake.now += jump
+    fake.nodes["n0"] = "idle"
+    passes(fake, loop, 12)
+    assert [len(job.starts) for job in (first, second)] == [1, 1]
+    assert {job.state for job in (first, second)} == {"COMPLETED"}
+
+
+def test_a_full_disk_changes_nothing_and_lets_the_gate_end() -> None:
+    fake = cluster()
+    loop = loop_on(fake)
+    loop.one_pass()
+    fake.disk_is_full = True
+    job, count = fake.submit(4), len(fake.sent)
+    reports = passes(fake, loop, 11)
+    assert "No space left" in reports[0].outcome
+    assert len(fake.sent) == count
+    assert not fake.gate_is_up
+    passes(fake, loop, 2)
+    assert len(job.starts) == 1
+    assert job.required == ()
+    fake.disk_is_full = False
+    assert passes(fake, loop, 1)[0].outcome == "done"
+    assert fake.gate_is_up
+
+
+def test_a_disk_that_fills_between_plan_and_change_changes_nothing() -> None:
+    fake = cluster()
+    job = fake.submit(4)
+
+    def fill() -> None:
+        fake.disk_is_full = True
+
+    report = between(fake, loop_on(fake), fill)
+    assert "No space left" in report.outcome
+    assert (job.licenses, job.required) == ("auction:1", ())
+
+
+def test_a_controller_that_is_gone_and_comes_back_is_waited_for() -> None:
+    fake = cluster()
+    loop, job = pinned(fake)
+    fake.is_up = False
+    assert "Unable to contact" in passes(fake, loop, 2)[1].outcome
+    fake.is_up = True
+    assert passes(fake, loop, 2)[-1].outcome == "done"
+    assert len(job.starts) == 1
+
+
+def test_a_gate_put_down_by_hand_is_put_up_again_and_what_slurm_started_meanwhile_counts() -> None:
+    fake = cluster(1)
+    loop = loop_on(fake)
+    loop.one_pass()
+    fake.reservations.clear()
+    by_slurm = fake.submit(4)
+    fake.tick()
+    assert by_slurm.state == "RUNNING"
+    behind = fake.submit(4)
+    assert passes(fake, loop, 1)[0].pinned == 0
+    assert fake.gate_is_up
+    passes(fake, loop, 4)
+    assert [len(job.starts) for job in (by_slurm, behind)] == [1, 1]

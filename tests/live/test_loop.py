@@ -1,0 +1,217 @@
+"""The loop on a cluster in this process: who starts where, and what a death at any point leaves."""
+
+from __future__ import annotations
+
+import pytest
+from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
+
+from aucsched.formats.hostlist import expand
+from aucsched.live.hands import Shown
+from aucsched.live.loop import Loop
+from aucsched.live.plan import Rules
+
+
+def cluster(nodes: int = 4) -> FakeSlurm:
+    return FakeSlurm(nodes={f"n{number}": "idle" for number in range(nodes)})
+
+
+def queue_of_all_kinds(fake: FakeSlurm) -> list[FakeJob]:
+    """Even and uneven cores, a range, an exclusive one, more than the cluster holds at once."""
+    return [
+        fake.submit(8, priority=90),
+        fake.submit(7, least=2, most=2, priority=80),
+        fake.submit(6, least=2, most=3, priority=70),
+        fake.submit(1, exclusive=True, priority=60),
+        *(fake.submit(2, priority=50 - number, comment=f"site {number}") for number in range(4)),
+    ]
+
+
+def go_on(fake: FakeSlurm, loop: Loop, until: float) -> None:
+    """Run passes each 10 s while the controller works each second, until all jobs have ended."""
+    while fake.now < until and not all_ended(fake):
+        loop.one_pass()
+        for _ in range(10):
+            fake.tick()
+
+
+def all_ended(fake: FakeSlurm) -> bool:
+    return all(job.state == "COMPLETED" for job in fake.jobs.values())
+
+
+def intended(fake: FakeSlurm, job: FakeJob) -> set[tuple[str, ...]]:
+    lines = fake.events("intend")
+    return {tuple(sorted(x["nodes"])) for x in lines if x["job"] == str(job.number) and x["kind"] == "pin"}
+
+
+def test_jobs_start_where_the_log_says_and_wait_behind_the_gate_until_then() -> None:
+    fake = cluster()
+    jobs = queue_of_all_kinds(fake)
+    loop = loop_on(fake)
+    report = loop.one_pass()
+    assert report.outcome == "done"
+    assert report.pinned > 2
+    assert report.waiting == len(jobs)
+    fake.tick()
+    assert {job.state for job in jobs} == {"RUNNING", "PENDING"}
+    assert all("auction" in job.licenses for job in jobs if job.state == "PENDING")
+    go_on(fake, loop, fake.now + 300)
+    assert all_ended(fake)
+    for job in jobs:
+        assert len(job.starts) == 1
+        assert set(job.starts) == intended(fake, job)
+    assert len(fake.events("runs")) == len(jobs)
+    assert not fake.events("misplaced", "refused")
+
+
+def behind_a_gate() -> tuple[FakeSlurm, list[FakeJob]]:
+    """A cluster whose gate is up, and its queue."""
+    fake = cluster()
+    loop_on(fake).one_pass()
+    fake.points = 0
+    return fake, queue_of_all_kinds(fake)
+
+
+def points_of_a_run() -> int:
+    fake, _ = behind_a_gate()
+    go_on(fake, loop_on(fake), fake.now + 30)
+    return fake.points
+
+
+@pytest.mark.parametrize(("others", "step"), [(0, 1), (60, 3)])
+def test_a_death_at_any_point_loses_nothing_and_starts_nothing_twice(others: int, step: int) -> None:
+    """Killed at each point between two actions; the next loop comes ``others`` s later, and goes on."""
+    asked_before = [job.asked() for job in behind_a_gate()[1]]
+    assert points_of_a_run() > 60
+    for point in range(0, points_of_a_run(), step):
+        fake, jobs = behind_a_gate()
+        fake.die_at = point
+        with pytest.raises(Killed):
+            go_on(fake, loop_on(fake), fake.now + 400)
+        fake.die_at = -1
+        for _ in range(others):
+            fake.tick()
+        go_on(fake, loop_on(fake), fake.now + 400)
+        assert all_ended(fake), point
+        for job, asked in zip(jobs, asked_before, strict=True):
+            assert len(job.starts) == 1, (point, job)
+            assert set(job.starts) <= intended(fake, job), (point, job)
+            assert job.cpus == asked[0], (point, job)
+        assert not fake.events("misplaced"), point
+
+
+def test_a_loop_that_dies_for_good_hands_the_queue_back() -> None:
+    """At each point: the gate ends, pinned or not every job runs once, on what it asked for."""
+    for point in range(0, points_of_a_run(), 7):
+        fake, jobs = behind_a_gate()
+        fake.die_at = point
+        with pytest.raises(Killed):
+            go_on(fake, loop_on(fake), fake.now + 400)
+        for _ in range(400):
+            fake.tick()
+        assert all_ended(fake), point
+        assert all(len(job.starts) == 1 for job in jobs), point
+
+
+def test_a_pinned_job_that_does_not_start_goes_back_as_it_was_and_is_handed_over_in_the_end() -> None:
+    fake = cluster()
+    job = fake.submit(6, least=2, most=3, comment="site's, 100 %")
+    before = job.asked()
+    loop = loop_on(fake)
+    seen = []
+    for _ in range(40):
+        loop.one_pass()
+        seen.append((job.required, job.licenses))
+        # Nothing starts: the controller's scheduler does not run.
+        fake.now += 10
+        fake.reservations["auction_one"]["end"] = fake.now + 60
+    assert [bool(nodes) for nodes, _ in seen].count(True) > 6
+    assert job.asked() == before
+    assert job.licenses == ""
+    puts = [line for line in fake.events("done") if line["kind"] != "pin"]
+    assert [line["kind"] for line in puts] == ["unpin", "unpin", "hand over"]
+    assert all("did not start within 60 s" in line["why"] for line in puts)
+    # scontrol reads no comment with blanks back: it stays in the mark.
+    assert "site%27s" in job.comment
+
+
+def test_only_one_leader_and_the_second_takes_over_when_the_first_is_gone() -> None:
+    fake = cluster()
+    job = fake.submit(4)
+    first, second = loop_on(fake), loop_on(fake, host="two")
+    first.one_pass()
+    count = len(fake.sent)
+    report = second.one_pass()
+    assert (report.outcome, report.leader) == ("standby", "auction_one")
+    assert len(fake.sent) == count
+    job.priority = 0  # It does not start meanwhile.
+    for _ in range(130):
+        fake.tick()
+    assert second.one_pass().leader == "auction_two"
+    assert first.one_pass().outcome == "standby"
+
+
+def test_a_dry_run_sends_nothing() -> None:
+    fake = cluster()
+    queue_of_all_kinds(fake)
+    shown: list[str] = []
+    loop_on(fake, is_dry=True, hand=Shown(shown.append)).one_pass()
+    assert len(shown) > 4
+    assert not fake.sent
+    assert not fake.reservations
+
+
+def test_limits_on_changes_of_a_pass_and_of_a_minute() -> None:
+    fake = cluster(8)
+    for number in range(8):
+        fake.submit(4, priority=100 - number)
+    loop = loop_on(fake, most_changes=3, most_a_minute=5)
+    reports = []
+    for _ in range(8):
+        reports.append(loop.one_pass())
+        for _ in range(10):
+            fake.tick()
+    assert [one.pinned for one in reports][:3] == [3, 2, 0]
+    assert reports[0].deferred == 5
+    assert sum(one.pinned for one in reports) == 8
+
+
+def test_a_plan_too_old_is_not_carried_out() -> None:
+    fake = cluster()
+    fake.submit(4)
+    loop = loop_on(fake, age_s=5)
+    fake.answer_s = 3
+    report = loop.one_pass()
+    assert (report.pinned, report.dropped) == (0, 1)
+    assert "s old" in fake.events("drop")[0]["changed"]
+
+
+def test_jobs_outside_the_gate_are_slurms_own() -> None:
+    fake = cluster()
+    own = fake.submit(4, licenses="")
+    loop_on(fake).one_pass()
+    assert own.required == ()
+    assert not fake.events("intend")
+
+
+def test_a_job_that_the_auction_cannot_express_is_handed_over() -> None:
+    fake = cluster()
+    odd = fake.submit(4, features="a|b")
+    report = loop_on(fake).one_pass()
+    assert report.handed_over == 1
+    assert odd.licenses == ""
+    assert odd.required == ()
+
+
+def test_a_restarted_loop_counts_pinned_jobs_as_holding_their_nodes() -> None:
+    fake = cluster()
+    first = fake.submit(16, priority=90)
+    loop_on(fake).one_pass()
+    second = fake.submit(16, priority=99)
+    report = loop_on(fake).one_pass()
+    assert expand(",".join(first.required)) == ("n0", "n1", "n2", "n3")
+    assert report.pinned == 0
+    assert second.required == ()
+
+
+def test_rules_have_the_commands_defaults() -> None:
+    assert (Rules().licence, Rules().pin_s, Rules().tries) == ("auction", 60.0, 3)
