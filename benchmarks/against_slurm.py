@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -153,26 +153,31 @@ def on_slurm(
     folder: Path, cluster: EvenCluster, workload: ClusterWorkload, options: argparse.Namespace
 ) -> str:
     """Run the jobs on a real Slurm; return its log of them."""
-    names = tuple(node.name for node in workload.nodes)
-    site = _SITE.format(
-        names=",".join(names),
-        cores=cluster.cores,
-        gpus=cluster.gpus,
-        depth=options.depth,
-        interval=_INTERVAL_S,
-        ports=f"[{{p0}}-{{p{len(names) - 1}}}]",
-    )
-    host = SlurmHost(
-        nodes=names,
-        site=site,
-        gres=_GRES.format(last=cluster.gpus - 1),
-        topology="\n".join(_switches(workload)),
-    )
+    host = host_of(cluster, workload, options.depth)
     with fast_clock(options.speed) as clock, running_host(folder, host, clock) as environment:
         submit(workload.jobs, environment, options.speed)
         wait_for(len(workload.jobs), folder, environment)
         log = (folder / "log" / "jobcomp.txt").read_text()
         return log + backfill_cycles(environment)
+
+
+def host_of(cluster: EvenCluster, workload: ClusterWorkload, depth: int, more: str = "") -> SlurmHost:
+    """Return the cluster that the jobs run on; ``more`` are further lines of its slurm.conf."""
+    names = tuple(node.name for node in workload.nodes)
+    site = _SITE.format(
+        names=",".join(names),
+        cores=cluster.cores,
+        gpus=cluster.gpus,
+        depth=depth,
+        interval=_INTERVAL_S,
+        ports=f"[{{p0}}-{{p{len(names) - 1}}}]",
+    )
+    return SlurmHost(
+        nodes=names,
+        site=site + more,
+        gres=_GRES.format(last=cluster.gpus - 1),
+        topology="\n".join(_switches(workload)),
+    )
 
 
 def _switches(workload: ClusterWorkload) -> Iterable[str]:
@@ -182,12 +187,14 @@ def _switches(workload: ClusterWorkload) -> Iterable[str]:
     yield ""
 
 
-def submit(jobs: Iterable[ArrivingJob], environment: Mapping[str, str], speed: int) -> None:
-    """Submit each job when it arrives."""
+def submit(
+    jobs: Iterable[ArrivingJob], environment: Mapping[str, str], speed: int, more: Sequence[str] = ()
+) -> None:
+    """Submit each job when it arrives; ``more`` are further options of sbatch."""
     began = time.monotonic()
     for arriving in jobs:
         time.sleep(max(0.0, began + arriving.arrival_s / speed - time.monotonic()))
-        command = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/tmp", *asked(arriving)]  # noqa: S108
+        command = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/tmp", *more, *asked(arriving)]  # noqa: S108
         script = f"#!/bin/sh\nexec sleep {arriving.run_time_s:g}\n"
         subprocess.run(command, input=script, text=True, check=True, capture_output=True, env=environment)
 

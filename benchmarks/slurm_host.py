@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SBIN = Path("/usr/sbin")
@@ -82,12 +82,14 @@ class SlurmHost:
             port, ``{folder}`` for the cluster's folder.
         gres: gres.conf, with ``{folder}``; the GPUs' files are ``{folder}/dev/gpu0`` to ``gpu3``.
         topology: topology.conf.
+        files: further files beside slurm.conf, by name.
     """
 
     nodes: Sequence[str]
     site: str
     gres: str
     topology: str
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def missing() -> str:
@@ -169,6 +171,8 @@ def _prepare(folder: Path, host: SlurmHost) -> None:
     (folder / "slurm.conf").write_text((_CONFIG + host.site).format(**values))
     (folder / "gres.conf").write_text(host.gres.format(folder=folder))
     (folder / "topology.conf").write_text(host.topology)
+    for file, text in host.files.items():
+        (folder / file).write_text(text)
 
 
 def _free_ports(count: int) -> int:

@@ -2,57 +2,41 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from ..cluster.errors import AucschedError
-
-
-class NotLoggedError(AucschedError):
-    """A line could not be written: then nothing is changed either."""
+from .shadow_log import RotatedLog
 
 
 class Journal(Protocol):
     """Takes lines."""
 
     def write(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Keep lines for good before anything else is done.
+        """Keep lines before anything else is done.
 
         Raises:
-            NotLoggedError: they cannot be kept.
+            AucschedError: they cannot be kept: then nothing is changed either.
         """
         ...
 
 
 class FileJournal:
-    """Appends to a file, and returns when the lines are on the disk."""
+    """Appends to a log that is rotated."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, log: RotatedLog) -> None:
+        self._log = log
 
     def write(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Append lines; the file is opened each time, so that it may be rotated.
+        """Append lines.
 
         Raises:
-            NotLoggedError: they cannot be written.
+            InputError: they cannot be written.
         """
         text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-        if not text:
-            return
-        try:
-            with self._path.open("ab", buffering=0) as file:
-                end = file.tell()
-                if file.write(text) != len(text):
-                    # A line that is cut off would spoil the next.
-                    file.truncate(end)
-                    raise NotLoggedError(f"{self._path}: no space left")
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise NotLoggedError(f"{self._path}: {error.strerror or error}") from error
+        if text:
+            self._log.append(text)
 
 
 class NoJournal:

@@ -22,6 +22,7 @@ from .fresh import idle_now, jobs_now
 from .gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
 from .hands import Hand, must
 from .journal import Journal
+from .metrics import Metrics
 from .passes import take_look, take_pass
 from .plan import Rules, came_true, decided, overdue, still_true, unused, within
 from .queue import LiveJob, names_of, read_queue
@@ -65,7 +66,8 @@ class Report:
         started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
         dropped: actions that were no longer true; refused: those that Slurm did not carry out.
         deferred: actions left for the next pass by the limits on changes.
-        read_s, decide_s, check_s, place_s: seconds by phase; total_s of all.
+        changes: commands that were sent, the gate's not counted.
+        read_s, decide_s, check_s, place_s, verify_s: seconds by phase; total_s of all.
         gap: the auction's, None where it is not known.
         gate_end: seconds since the epoch.
     """
@@ -83,10 +85,12 @@ class Report:
     dropped: int = 0
     refused: int = 0
     deferred: int = 0
+    changes: int = 0
     read_s: float = 0.0
     decide_s: float = 0.0
     check_s: float = 0.0
     place_s: float = 0.0
+    verify_s: float = 0.0
     total_s: float = 0.0
     gap: float | None = None
     gate_end: float = 0.0
@@ -217,9 +221,10 @@ class Loop:
         # The clock of limits counts what may have been done, so before it is.
         self._spent.append((place, len(commands)))
         said = self._hand(commands) if commands else ()
-        report.place_s = self._clock() - place
+        report.place_s, report.changes = self._clock() - place, len(commands)
         if not self.settings.is_dry:
             self._verify(kept, said, report)
+            report.verify_s = self._clock() - place - report.place_s
 
     def _allowance(self) -> int:
         now = self._clock()
@@ -273,3 +278,25 @@ def _line(action: Action, report: Report) -> dict[str, object]:
         "why": action.why,
         "commands": [line(words) for words in action.commands],
     }
+
+
+def tell(figures: Metrics, report: Report) -> None:
+    """Keep the figures of a pass."""
+    figures.add("aucsched_passes" if report.outcome in {"done", "standby"} else "aucsched_failures")
+    figures.spend(
+        read=report.read_s,
+        decide=report.decide_s,
+        place=report.place_s,
+        verify=report.verify_s + report.check_s,
+    )
+    figures.set("aucsched_gate_left_seconds", max(0.0, report.gate_end - report.at))
+    figures.set("aucsched_gate_age_seconds", report.total_s)
+    if report.outcome != "done":
+        return
+    figures.set("aucsched_pass_timestamp_seconds", report.at)
+    figures.set("aucsched_gap_ratio", report.gap)
+    figures.set("aucsched_awards", report.pinned)
+    figures.set("aucsched_jobs", report.waiting, state="gated")
+    figures.add("aucsched_starts", report.started, by="auction")
+    figures.add("aucsched_put_back", report.put_back)
+    figures.add("aucsched_changes", report.changes)

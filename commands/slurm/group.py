@@ -12,6 +12,7 @@ from ..groups import Group
 COMMANDS = {
     "shadow": ("shadow", "shadow", "Watch: what the auction would start, while Slurm goes on as ever."),
     "run": ("run", "run", "Start the jobs behind the gate where the auction puts them, pass after pass."),
+    "doctor": ("doctor", "doctor", "Check whether the loop can work beside this Slurm."),
     "gate": ("gate", "gate", "Put the gate up or down, say how it stands, put waiting jobs behind it."),
 }
 

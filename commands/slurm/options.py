@@ -40,3 +40,34 @@ def passes_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_PASSES):
         command = option(command)
     return command
+
+
+_LOG = (
+    click.option(
+        "--rotate-mib",
+        type=click.FloatRange(min=0.001),
+        default=64,
+        show_default=True,
+        help="Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
+    ),
+    click.option(
+        "--keep", type=click.IntRange(0), default=14, show_default=True, help="Logs put aside that are kept."
+    ),
+)
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--rotate-mib`` and ``--keep``."""
+    for option in reversed(_LOG):
+        command = option(command)
+    return command
+
+
+gate_for_option = click.option(
+    "--gate-for",
+    metavar="SECONDS",
+    type=click.IntRange(10),
+    default=120,
+    show_default=True,
+    help="The gate ends so long after the last pass: Slurm starts the jobs itself.",
+)

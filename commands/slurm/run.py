@@ -2,83 +2,69 @@
 
 from __future__ import annotations
 
-import signal
-import time
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..auction_options import auction_options
 from ..outputs import OUTPUT
-from .options import licence_option
+from .options import gate_for_option, licence_option, log_options, metrics_option, passes_options
 
 if TYPE_CHECKING:
-    from ...live.loop import Report
+    from ...live.loop import Report, Settings
 
-_SLICE_S = 0.2
+_MIB = 2**20
 
 
 @click.command()
-@auction_options
 @licence_option
-@click.option("--interval", metavar="S", type=click.FloatRange(0.1), default=10.0, show_default=True,
-              help="Seconds from the beginning of a pass to that of the next.")  # fmt: skip
-@click.option("--gate-for", metavar="S", type=click.IntRange(10), default=120, show_default=True,
-              help="The gate ends so long after the last pass: Slurm starts the jobs itself.")  # fmt: skip
-@click.option("--pin-for", metavar="S", type=click.FloatRange(1), default=60.0, show_default=True,
+@click.option("--interval", metavar="SECONDS", type=click.FloatRange(0.1), default=10.0, show_default=True,
+              help="From the beginning of one pass to that of the next.")  # fmt: skip
+@passes_options
+@gate_for_option
+@click.option("--pin-for", metavar="SECONDS", type=click.FloatRange(1), default=60.0, show_default=True,
               help="A pinned job that has not started by then goes back behind the gate.")  # fmt: skip
 @click.option("--tries", type=click.IntRange(1), default=3, show_default=True,
               help="A job that went back so often is handed over to Slurm.")  # fmt: skip
-@click.option("--plan-age", metavar="S", type=click.FloatRange(0.1), default=30.0, show_default=True,
+@click.option("--plan-age", metavar="SECONDS", type=click.FloatRange(0.1), default=30.0, show_default=True,
               help="A plan that is older is not carried out.")  # fmt: skip
 @click.option("--changes", metavar="N", type=click.IntRange(1), default=500, show_default=True,
               help="Commands of one pass at most.")  # fmt: skip
 @click.option("--changes-a-minute", metavar="N", type=click.IntRange(1), default=2000, show_default=True,
               help="Commands of a minute at most.")  # fmt: skip
-@click.option("--log", type=OUTPUT, default="aucsched-run.jsonl", show_default=True,
+@click.option("-o", "--log", type=OUTPUT, default="aucsched-run.jsonl", show_default=True,
               help="JSON Lines: each action before and after it, each pass.")  # fmt: skip
+@log_options
 @click.option("--lock", type=OUTPUT,
               help="File whose lock keeps a second loop out.  [default: one for the cluster]")  # fmt: skip
-@click.option("--passes", metavar="N", type=click.IntRange(1), help="Stop after so many.")
-@click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
-def run(*, licence: str, log: Path, lock: Path | None, dry_run: bool, **options: Any) -> int:
+@metrics_option
+@click.option("--dry-run", is_flag=True, help="Print the commands of one pass; change nothing.")
+@auction_options
+def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
     Needs the rights of Slurm's operators, not root's. When it ends, however it ends, the gate ends --gate-for
     seconds after its last pass, and Slurm starts the jobs itself. SIGTERM finishes the pass.
     """
     from ...live.gate import check_licence
-    from ...live.hands import Shown, one_scontrol
-    from ...live.journal import FileJournal, NoJournal
-    from ...live.lock import default_lock, only_one
-    from ...live.loop import Loop
-    from ...slurm.answers.live import ask_slurm
     from ..auction_options import step_options
 
     check_licence(licence)
-    loop_options = {name: options.pop(name) for name in _LOOP}
-    every, passes = options.pop("interval"), options.pop("passes")
-    loop = Loop(
-        _settings(licence, is_dry=dry_run, **loop_options),
-        step_options(options),
-        ask=ask_slurm,
-        hand=Shown(click.echo) if dry_run else one_scontrol,
-        journal=NoJournal() if dry_run else FileJournal(log),
-    )
-    if dry_run:
-        report = loop.one_pass()
-        _say(report)
-        return 0 if report.outcome == "done" else 1
-    with only_one(lock or default_lock(licence)):
-        return _until_told(loop, every, passes)
+    own = {name: options.pop(name) for name in _OWN}
+    settings, checked = _settings(licence, own, is_dry=dry_run), step_options(options)
+    return _shown(settings, checked) if dry_run else _until_told(settings, checked, own)
 
 
-_LOOP = ("gate_for", "pin_for", "tries", "plan_age", "changes", "changes_a_minute")
+#: The options that are not the auction's.
+_OWN = (
+    *("interval", "passes", "once", "gate_for", "pin_for", "tries", "plan_age", "changes"),
+    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics"),
+)
 
 
-def _settings(licence: str, *, is_dry: bool, **options: Any) -> Any:
+def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
     import getpass
     import socket
 
@@ -86,38 +72,59 @@ def _settings(licence: str, *, is_dry: bool, **options: Any) -> Any:
     from ...live.plan import Rules
 
     return Settings(
-        rules=Rules(licence=licence, pin_s=options["pin_for"], tries=options["tries"]),
+        rules=Rules(licence=licence, pin_s=own["pin_for"], tries=own["tries"]),
         host=socket.gethostname(),
         user=getpass.getuser(),
-        gate_s=options["gate_for"],
-        age_s=options["plan_age"],
-        most_changes=options["changes"],
-        most_a_minute=options["changes_a_minute"],
+        gate_s=own["gate_for"],
+        age_s=own["plan_age"],
+        most_changes=own["changes"],
+        most_a_minute=own["changes_a_minute"],
         is_dry=is_dry,
     )
 
 
-def _until_told(loop: Any, every: float, passes: int | None) -> int:
+def _shown(settings: Settings, checked: Any) -> int:
+    """Print what a pass would do."""
+    from ...live.hands import Shown
+    from ...live.journal import NoJournal
+    from ...live.loop import Loop
+    from ...slurm.answers.live import ask_slurm
+
+    report = Loop(settings, checked, ask=ask_slurm, hand=Shown(click.echo), journal=NoJournal()).one_pass()
+    _say(report)
+    return 0 if report.outcome == "done" else 1
+
+
+def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
-    told: list[int] = []
+    from ...live.hands import one_scontrol
+    from ...live.journal import FileJournal
+    from ...live.lock import default_lock, only_one
+    from ...live.loop import Loop, tell
+    from ...live.metrics import Metrics, served
+    from ...live.pace import Pace
+    from ...live.shadow_log import RotatedLog
+    from ...slurm.answers.live import ask_slurm
 
-    def hear(number: int, _: FrameType | None) -> None:
-        told.append(number)
-
-    signal.signal(signal.SIGTERM, hear)
-    signal.signal(signal.SIGINT, hear)
-    done = 0
+    figures = Metrics(loop="run")
+    pace = Pace(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
+    pace.stop_on_signals()
     outcome = "done"
-    while not told and (passes is None or done < passes):
-        began = time.monotonic()
-        report = loop.one_pass()
-        _say(report)
-        done, outcome = done + 1, report.outcome
-        while not told and (passes is None or done < passes):
-            left = began + every - time.monotonic()
-            if left <= 0:
-                break
-            time.sleep(min(_SLICE_S, left))
+    with ExitStack() as stack:
+        stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
+        log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
+        journal = FileJournal(stack.enter_context(log))
+        loop = Loop(settings, checked, ask=ask_slurm, hand=one_scontrol, journal=journal)
+        where = stack.enter_context(served(figures, own["metrics"]))
+        if where:
+            from ..outputs import note
+
+            note(f"figures at {where}")
+        for _ in pace:
+            report = loop.one_pass()
+            tell(figures, report)
+            _say(report)
+            outcome = report.outcome
     return 0 if outcome in {"done", "standby"} else 1
 
 
@@ -125,12 +132,12 @@ def _say(report: Report) -> None:
     """Print a pass as a line on stderr."""
     from ..outputs import say
 
-    if report.outcome not in {"done", "standby"}:
-        say(f"pass {report.number}: nothing is changed: {report.outcome}")
-        return
     if report.outcome == "standby":
-        left = report.gate_end - report.at
-        say(f"pass {report.number}: {report.leader} leads, its gate ends in {left:.0f} s")
+        seconds = report.gate_end - report.at
+        say(f"pass {report.number}: {report.leader} leads, its gate ends in {seconds:.0f} s")
+        return
+    if report.outcome != "done":
+        say(f"pass {report.number}: broken off: {report.outcome}")
         return
     done = f"{report.pinned} pinned, {report.started} run, {report.put_back} put back"
     left = f"{report.handed_over} handed over, {report.dropped} dropped, {report.refused} refused"

@@ -11,7 +11,7 @@ import click
 
 from ..auction_options import auction_options
 from ..snapshot import answer_options
-from .options import interval_option, metrics_option, passes_options
+from .options import interval_option, log_options, metrics_option, passes_options
 
 if TYPE_CHECKING:
     from ...cluster.errors import InputError
@@ -32,16 +32,7 @@ _MIB = 2**20
 )
 @interval_option
 @passes_options
-@click.option(
-    "--rotate-mib",
-    type=click.FloatRange(min=0.001),
-    default=64,
-    show_default=True,
-    help="Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
-)
-@click.option(
-    "--keep", type=click.IntRange(0), default=14, show_default=True, help="Logs put aside that are kept."
-)
+@log_options
 @metrics_option
 @answer_options
 @auction_options

@@ -213,7 +213,7 @@ def test_a_full_disk_changes_nothing_and_lets_the_gate_end() -> None:
     loop.one_pass()
     fake.disk_is_full = True
     job, count = fake.submit(4), len(fake.sent)
-    reports = passes(fake, loop, 11)
+    reports = passes(fake, loop, 12)
     assert "No space left" in reports[0].outcome
     assert len(fake.sent) == count
     assert not fake.gate_is_up

@@ -16,7 +16,6 @@ from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand, join
 from aucsched.live.actions import Words
 from aucsched.live.hands import Hand, NotDoneError
-from aucsched.live.journal import NotLoggedError
 from aucsched.live.loop import Loop, Settings
 from aucsched.slurm.answers.live import Command
 
@@ -99,7 +98,7 @@ class FakeSlurm:
         for line in lines:
             self.point()
             if self.disk_is_full:
-                raise NotLoggedError("run.jsonl: No space left on device")
+                raise InputError("No space left on device", file="run.jsonl")
             self.lines.append(line)
 
     def events(self, *names: str) -> list[Mapping[str, Any]]:
@@ -161,11 +160,11 @@ class FakeSlurm:
 
     def _node(self, name: str) -> dict[str, Any]:
         used = CORES - self.free()[name]
-        states = {"idle": "mixed" if used else "idle"}
+        base = "mixed" if used else "idle"
         return {
             "name": name,
-            "state": states.get(self.nodes[name], {"drain": "drained"}.get(self.nodes[name], "down")),
-            "state_flags": [],
+            "state": "down" if self.nodes[name] == "down" else base,
+            "state_flags": ["DRAIN"] if self.nodes[name] == "drain" else [],
             "cpus": CORES,
             "alloc_cpus": used,
             "real_memory": 1000,

@@ -1,0 +1,30 @@
+"""``aucsched slurm doctor``: is this Slurm one that the loop can work beside?"""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from .options import licence_option
+
+
+@click.command()
+@licence_option
+def doctor(*, licence: str) -> int:
+    """Check versions, clock, rights, topology, licence, gate and answers; exit 1 where one fails.
+
+    Only asks: nothing is changed.
+    """
+    import getpass
+
+    from ...cluster.text import one_line
+    from ...live.doctor import Level, examine
+    from ...live.gate import check_licence
+    from ...slurm.answers.live import ask_slurm
+
+    failed = False
+    for finding in examine(ask_slurm, check_licence(licence), getpass.getuser(), time.time):
+        failed |= finding.level is Level.FAIL
+        click.echo(f"{finding.level.value:5}{finding.what:12}{one_line(finding.text)}")
+    return 1 if failed else 0

@@ -1,0 +1,166 @@
+"""The gate's reservation as 22.05 prints it, what doctor says of a Slurm, and who is put behind the gate."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.gated_slurm import FakeSlurm, loop_on
+
+from aucsched.cluster.errors import InputError, OptionError
+from aucsched.live.adding import added, read_waiting
+from aucsched.live.doctor import Level, examine
+from aucsched.live.gate import check_licence, create_words, gate_name, gates, licence_count
+from aucsched.live.lock import only_one
+from aucsched.live.plugin import job_submit_lua
+from aucsched.slurm.answers.live import Command
+
+#: As 22.05.8 wrote it, times in seconds of the epoch.
+PRINTED = (
+    b"ReservationName=auction_vm StartTime=1000 EndTime=1120 Duration=00:02:00 Nodes=(null) NodeCnt=0 "
+    b"CoreCnt=0 Features=(null) PartitionName=(null) Flags=ANY_NODES TRES=(null) Users=root "
+    b"Groups=(null) Accounts=(null) Licenses=auction:1000000 State=ACTIVE "
+    b"BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n"
+    b"ReservationName=maint StartTime=1000 EndTime=1120 Nodes=n[0-3] Licenses=auction:3 Flags=MAINT\n"
+    b"ReservationName=other StartTime=1000 EndTime=1120 Nodes=(null) Licenses=matlab:3 Flags=ANY_NODES\n"
+)
+CONFIG = b"""Configuration data as of 2026-11-20T10:05:32
+JobSubmitPlugins        = lua
+PriorityType            = priority/multifactor
+SelectType              = select/cons_tres
+SlurmUser               = slurm(64030)
+SLURM_VERSION           = 22.05.8
+"""
+
+
+def cluster(nodes: int = 4) -> FakeSlurm:
+    return FakeSlurm(nodes={f"n{number}": "idle" for number in range(nodes)})
+
+
+def test_the_gate_is_found_among_reservations() -> None:
+    found = gates(lambda _: PRINTED, "auction")
+    assert [(gate.name, gate.start, gate.end, gate.held) for gate in found] == [
+        ("auction_vm", 1000, 1120, 10**6)
+    ]
+    assert gates(lambda _: b"No reservations in the system\n", "auction") == ()
+
+
+def test_a_cluster_without_the_licence_is_told_what_it_needs() -> None:
+    with pytest.raises(InputError, match=r"slurm\.conf needs Licenses=auction:1000000"):
+        licence_count(lambda _: b"LicenseName=matlab Total=3 Used=0 Free=3 Reserved=0 Remote=no\n", "auction")
+
+
+def test_names_are_words_of_scontrol() -> None:
+    assert gate_name("auction", "head 1;x.site.org") == "auction_head-1-x"
+    for name in ("a b", "", "a,b", "-x", "a=b"):
+        with pytest.raises(OptionError, match="--license"):
+            check_licence(name)
+    with pytest.raises(OptionError, match="user"):
+        create_words("auction_h", "auction", 5, 60, "a b")
+
+
+def answered(fake: FakeSlurm, said: dict[Command, bytes]) -> dict[str, tuple[Level, str]]:
+    def ask(command: Command) -> bytes:
+        return said[command] if command in said else fake.ask(command)
+
+    return {one.what: (one.level, one.text) for one in examine(ask, "auction", "ann", lambda: fake.now)}
+
+
+def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
+    fake = cluster()
+    loop_on(fake).one_pass()
+    well: dict[Command, bytes] = {
+        ("scontrol", "show", "config"): CONFIG,
+        ("sdiag",): b"sdiag output at Mon Jan 12 13:46:40 1970 (1000000000)\n",
+        ("sacctmgr", "-n", "-P", "show", "user", "ann", "format=AdminLevel"): b"Operator\n",
+        ("scontrol", "show", "topology"): b"SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[0-3]\n",
+    }
+    fake.now = 1_000_000_001.0
+    fake.reservations["auction_one"]["end"] = fake.now + 90
+    found = answered(fake, well)
+    assert {level for level, _ in found.values()} == {Level.OK}
+    assert found["gate"][1] == "auction_one is up, ends in 90 s"
+    fake.reservations.clear()
+    ill = well | {
+        ("scontrol", "show", "config"): CONFIG.replace(b"cons_tres", b"linear").replace(b"lua", b"(null)"),
+        ("sdiag",): b"sdiag output at Mon Jan 12 13:46:40 1970 (1000000900)\n",
+        ("sacctmgr", "-n", "-P", "show", "user", "ann", "format=AdminLevel"): b"None\n",
+    }
+    found = answered(fake, ill)
+    levels = {what: level for what, (level, _) in found.items()}
+    assert {what for what in levels if levels[what] is Level.FAIL} == {"clock", "rights", "placing"}
+    assert {what for what in levels if levels[what] is Level.WARN} == {"gate", "submission"}
+    fake.is_up = False
+    assert list(answered(fake, {})) == ["controller"]
+
+
+def test_waiting_jobs_are_put_behind_the_gate_once() -> None:
+    fake = cluster()
+    fake.submit(1, licenses="")
+    fake.submit(1, licenses="matlab:2", user="eve")
+    fake.submit(1)
+    fake.submit(1, licenses="a|b")
+    fake.submit(1, licenses="bad one")
+    commands, problems = added(read_waiting(fake.ask), "auction", (), ())
+    assert commands == [
+        ("update", "JobId=1", "Licenses=auction:1"),
+        ("update", "JobId=2", "Licenses=matlab:2,auction:1"),
+    ]
+    assert [text.partition(":")[0] for text in problems] == [
+        "job 4 cannot be put behind the gate",
+        "job 5 cannot be put behind the gate",
+    ]
+    assert [words[1] for words in added(read_waiting(fake.ask), "auction", (), ("eve",))[0]] == ["JobId=2"]
+    assert added(read_waiting(fake.ask), "auction", ("other",), ()) == ([], [])
+    fake.hand(commands)
+    assert added(read_waiting(fake.ask), "auction", ("p",), ("ann", "eve"))[0] == []
+
+
+def test_one_loop_on_a_host(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with only_one(lock), pytest.raises(InputError, match="another slurm run"), only_one(lock):
+        pass
+    with only_one(lock):
+        pass
+    (tmp_path / "link").symlink_to(lock)
+    with pytest.raises(InputError, match="cannot be locked"), only_one(tmp_path / "link"):
+        pass
+
+
+#: What slurmctld gives the plugin, and calls of it whose answers are printed.
+LUA = """
+slurm = {SUCCESS = 0, ERROR = -1, log_user = function() end}
+dofile(arg[1])
+local function submitted(licenses, uid)
+    local job = {licenses = licenses, partition = nil, default_partition = "p"}
+    slurm_job_submit(job, {}, uid or 5)
+    return tostring(job.licenses)
+end
+print(submitted(nil)); print(submitted("")); print(submitted("matlab:2")); print(submitted("auction"))
+print(submitted("auction:1,x")); print(submitted("a|b")); print(submitted("auctioneer:1"))
+local behind = {licenses = "auction:1", user_id = 5}
+print(slurm_job_modify({licenses = ""}, behind, {}, 5), slurm_job_modify({licenses = ""}, behind, {}, 0))
+print(slurm_job_modify({}, behind, {}, 5), slurm_job_modify({licenses = "auction:1,x"}, behind, {}, 5))
+"""
+
+
+@pytest.mark.skipif(shutil.which("lua") is None, reason="there is no lua here")
+def test_the_submit_plugin_puts_the_licence_on(tmp_path: Path) -> None:
+    (tmp_path / "plugin.lua").write_text(job_submit_lua())
+    (tmp_path / "call.lua").write_text(LUA)
+    command = ["lua", str(tmp_path / "call.lua"), str(tmp_path / "plugin.lua")]
+    lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert lines[:7] == [
+        *(
+            "auction:1",
+            "auction:1",
+            "matlab:2,auction:1",
+            "auction",
+            "auction:1,x",
+            "a|b",
+            "auctioneer:1,auction:1",
+        ),
+    ]
+    assert lines[7:] == ["-1\t0", "0\t0"]

@@ -1,0 +1,188 @@
+"""The gate and the loop on a real Slurm of 8 nodes: jobs wait there, start where they are pinned, come back.
+
+Runs where Debian's slurm-wlm is installed and AUCSCHED_SLURM=1 says that daemons may be started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slurm_host import SlurmHost, missing, running_host
+
+from aucsched.formats.hostlist import expand
+from aucsched.live.plugin import job_submit_lua
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(
+        os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
+    ),
+    pytest.mark.skipif(bool(missing()), reason=missing() or "nothing is missing"),
+]
+
+Shell = Callable[[str], str]
+
+_SITE = """\
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2,sched_interval=2
+PriorityType=priority/multifactor
+PriorityWeightJobSize=1000
+PriorityWeightAge=1000
+Licenses=auction:1000000,matlab:3
+JobSubmitPlugins=lua
+NodeName=DEFAULT CPUs=4 Sockets=1 CoresPerSocket=4 RealMemory=1000 Gres=gpu:2
+NodeName=n[0-7] {common} Port=[{p0}-{p7}]
+PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=debug Nodes=ALL MaxTime=INFINITE State=UP
+"""
+_PLUGIN = job_submit_lua().replace("local past_partitions = {}", 'local past_partitions = {["debug"] = true}')
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A cluster, and a function that runs a line of shell on it."""
+    host = SlurmHost(
+        nodes=[f"n{number}" for number in range(8)],
+        site=_SITE,
+        gres="AutoDetect=off\nName=gpu File={folder}/dev/gpu[0-1]\n",
+        topology="SwitchName=l0 Nodes=n[0-3]\nSwitchName=l1 Nodes=n[4-7]\nSwitchName=top Switches=l[0-1]\n",
+        files={"job_submit.lua": _PLUGIN},
+    )
+    with running_host(tmp_path_factory.mktemp("slurm") / "c", host) as environment:
+
+        def run(line: str) -> str:
+            done = subprocess.run(
+                ["sh", "-c", line], capture_output=True, check=False, text=True, env=environment
+            )
+            assert done.returncode == 0, (line, done.stderr)
+            return done.stdout
+
+        yield run
+        run(f"{sys.executable} -m aucsched slurm gate down")
+
+
+def submit(shell: Shell, options: str, seconds: int = 300) -> str:
+    line = f"sbatch --parsable -t 10 -o /dev/null --chdir=/ {options} --wrap='sleep {seconds}'"
+    return shell(line).strip()
+
+
+def aucsched(shell: Shell, arguments: str) -> str:
+    return shell(f"{sys.executable} -m aucsched slurm {arguments} 2>&1")
+
+
+def wait_for(condition: Callable[[], bool], shell: Shell, what: str, seconds: float = 45) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f"{what}: not within {seconds} s:\n{shell('squeue -a')}")
+        time.sleep(0.3)
+
+
+def job_of(shell: Shell, job: str) -> dict[str, Any]:
+    jobs = json.loads(shell("squeue --json"))["jobs"]
+    return next(
+        one for one in jobs if job in {str(one["job_id"]), f"{one['array_job_id']}_{one['array_task_id']}"}
+    )
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+#: What a job asks for, which must be the same after it was pinned and put back.
+ASKED = ("cpus", "tasks", "max_nodes", "minimum_cpus_per_node", "required_nodes", "tres_req_str", "licenses")
+
+
+def test_the_gate_from_submission_to_the_end(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    assert "up, ends in 600 s" in aucsched(shell, "gate up")
+    requests = {
+        "even": "-N 2 -n 4",
+        "uneven": "-N 2 -n 3",
+        "range": "-N 2-3 -n 6",
+        "gpu": "-n 2 --gres=gpu:1",
+        "licence": "-L matlab:2 -n 1",
+        "whole": "--exclusive -N 1",
+        "array": "--array=1-2 -n 1",
+    }
+    jobs = {name: submit(shell, options) for name, options in requests.items()}
+    past = submit(shell, "-p debug -n 1")
+    wait_for(
+        lambda: job_of(shell, past)["job_state"] == "RUNNING", shell, "a job that goes past the gate runs"
+    )
+    wait_for(
+        lambda: job_of(shell, jobs["even"])["state_reason"] == "Licenses", shell, "the others wait for it"
+    )
+    assert job_of(shell, jobs["licence"])["licenses"] == "matlab:2,auction:1"
+    assert job_of(shell, jobs["even"])["priority"] > 0
+    doctor = aucsched(shell, "doctor")
+    assert "fail" not in doctor
+    assert "controller's clock differs by" in doctor
+
+    before = shell("scontrol -o show reservations")
+    shown = aucsched(shell, "run --dry-run")
+    assert "scontrol update JobId=" in shown
+    assert shell("scontrol -o show reservations") == before
+    assert "8 pinned" in aucsched(shell, f"run --once --log {log}")
+    names = [job for name, job in jobs.items() if name != "array"] + [
+        f"{jobs['array']}_{task}" for task in (1, 2)
+    ]
+    wait_for(
+        lambda: all(job_of(shell, job)["job_state"] == "RUNNING" for job in names), shell, "pinned jobs run"
+    )
+    assert "8 run" in aucsched(shell, f"run --once --log {log}")
+    pins = {line["job"]: line["nodes"] for line in events(log) if line["event"] == "intend"}
+    assert {job: set(expand(job_of(shell, job)["nodes"])) for job in names} == {
+        job: set(pins[job]) for job in names
+    }
+    assert not [line for line in events(log) if line["event"] in {"drop", "refused", "misplaced", "said"}]
+    shell("scancel -f " + " ".join(jobs.values()) + f" {past}")
+
+
+def test_a_pin_that_cannot_start_is_put_back_as_it_was(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    aucsched(shell, "gate up")
+    wait_for(lambda: not shell("squeue -h"), shell, "the cluster is empty")
+    jobs = [
+        submit(shell, options) for options in ("-n 8", "-N 2 -n 5", "-N 2-3 -n 6", "-L matlab:1 -n 3 -c 1")
+    ]
+    before = {job: {name: job_of(shell, job)[name] for name in ASKED} for job in jobs}
+    shown = aucsched(shell, "run --dry-run").splitlines()
+    commands = [line.removeprefix("scontrol ") for line in shown if "aucsched" in line]
+    # Their users hold them a moment before they are pinned: none starts.
+    shell("scontrol hold " + " ".join(jobs))
+    for command in commands:
+        shell(f"scontrol {' '.join(map(shlex.quote, command.split()))}")
+    assert all("auction" not in job_of(shell, job)["licenses"] for job in jobs)
+    said = aucsched(shell, f"run --once --log {log}")
+    assert "4 put back" in said, said
+    after = {job: {name: job_of(shell, job)[name] for name in ASKED} for job in jobs}
+    for job in jobs:
+        assert set(after[job].pop("licenses").split(",")) == set(before[job].pop("licenses").split(","))
+    assert after == before
+    shell("scontrol release " + " ".join(jobs))
+    aucsched(shell, f"run --passes 2 --interval 3 --log {log}")
+    wait_for(lambda: all(job_of(shell, job)["job_state"] == "RUNNING" for job in jobs), shell, "they run")
+    shell("scancel -f " + " ".join(jobs))
+
+
+def test_a_dead_loop_hands_the_queue_back(shell: Shell, tmp_path: Path) -> None:
+    aucsched(shell, "gate down")
+    wait_for(lambda: not shell("squeue -h"), shell, "the cluster is empty")
+    aucsched(shell, f"run --once --gate-for 10 --log {tmp_path / 'run.jsonl'}")
+    job = submit(shell, "-n 2")
+    time.sleep(2)
+    assert job_of(shell, job)["job_state"] == "PENDING"
+    wait_for(lambda: job_of(shell, job)["job_state"] == "RUNNING", shell, "Slurm starts it itself")
+    assert "no gate is up" in shell(f"{sys.executable} -m aucsched slurm gate status || true")
+    shell(f"scancel -f {job}")
