@@ -53,7 +53,7 @@ MpiDefault=none
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+AccountingStorageType={accounting}
 PropagateResourceLimits=NONE
 SwitchType=switch/none
 MailProg=/bin/true
@@ -83,6 +83,7 @@ class SlurmHost:
         gres: gres.conf, with ``{folder}``; the GPUs' files are ``{folder}/dev/gpu0`` to ``gpu3``.
         topology: topology.conf.
         files: further files beside slurm.conf, by name.
+        accounting: its plugin.
     """
 
     nodes: Sequence[str]
@@ -90,6 +91,7 @@ class SlurmHost:
     gres: str
     topology: str
     files: Mapping[str, str] = field(default_factory=dict)
+    accounting: str = "accounting_storage/none"
 
 
 def missing() -> str:
@@ -157,7 +159,7 @@ def _prepare(folder: Path, host: SlurmHost) -> None:
         (folder / "sbin" / name).symlink_to(SBIN / f"{name}-wlm")
     for number in range(_DEVICES):
         (folder / "dev" / f"gpu{number}").touch()
-    name, port = socket.gethostname().split(".")[0], _free_ports(len(host.nodes) + 1)
+    name, port = socket.gethostname().split(".")[0], free_ports(len(host.nodes) + 1)
     ports = {f"p{number}": str(port + 1 + number) for number in range(len(host.nodes))}
     values = {
         "host": name,
@@ -165,6 +167,7 @@ def _prepare(folder: Path, host: SlurmHost) -> None:
         "user": getpass.getuser(),
         "plugins": str(next(_PLUGINS.glob("*/slurm-wlm"))),
         "folder": str(folder),
+        "accounting": host.accounting,
         "common": _COMMON.format(host=name),
         **ports,
     }
@@ -175,7 +178,7 @@ def _prepare(folder: Path, host: SlurmHost) -> None:
         (folder / file).write_text(text)
 
 
-def _free_ports(count: int) -> int:
+def free_ports(count: int) -> int:
     """Return the first of ``count`` free ports in a row."""
     for first in range(21000 + os.getpid() % 97 * 97, 60000, count):
         with contextlib.ExitStack() as stack:

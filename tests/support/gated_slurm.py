@@ -138,9 +138,9 @@ class FakeSlurm:
         if command[0] == "squeue":
             return "".join(map(self._line, self.jobs.values()))
         if command[0] == "sinfo":
-            free = self.free()
+            idle = self.free()
             rows = (
-                f"{name}|{state}|{CORES - free[name]}/{free[name]}/0/{CORES}\n"
+                f"{name}|{state}|{CORES - idle[name]}/{idle[name]}/0/{CORES}\n"
                 for name, state in self.nodes.items()
             )
             return "".join(rows)
