@@ -17,6 +17,7 @@ from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
 from ..slurm.answers.nodes import THREADS_NOTE
 from ..slurm.answers.request import without_gate
+from ..slurm.answers.states import Phase
 from ..slurm.place import CannotPlaceError, Placing, check_id, reservation_words
 from .marks import Mark, write_mark
 from .queue import LiveJob, names_of
@@ -187,5 +188,6 @@ def _comment(text: str) -> str:
 
 
 def own_reservations(jobs: Mapping[str, LiveJob]) -> set[str]:
-    """Return the loop's reservations that a job asks for."""
-    return {job.reservation for job in jobs.values() if job.reservation.startswith(OWN)}
+    """Return the loop's reservations that a job asks for which has not ended."""
+    alive = (job for job in jobs.values() if job.phase is not Phase.ENDED)
+    return {job.reservation for job in alive if job.reservation.startswith(OWN)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..cluster.jobs import Job, RunningJob
-from ..cluster.nodes import Node, Resources
+from ..cluster.nodes import Node, NodeState, Resources
 from ..cluster.snapshot import Snapshot, free_resources
+from ..slurm.answers.reservations import ReservationFigures
 from .actions import OWN
 from .queue import LiveJob, names_of
 
@@ -20,11 +21,18 @@ def is_pinned(job: LiveJob, licence: str) -> bool:
     return job.is_waiting and job.mark is not None and job.mark.since > 0 and not job.needs(licence)
 
 
-def with_claims(snapshot: Snapshot, queue: Mapping[str, LiveJob], licence: str) -> Snapshot:
+def with_claims(
+    snapshot: Snapshot,
+    queue: Mapping[str, LiveJob],
+    licence: str,
+    reserved: Iterable[ReservationFigures] = (),
+) -> Snapshot:
     """Return the snapshot with pinned jobs as running ones, and jobs outside the gate held.
 
-    A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say.
+    A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say. Nodes
+    that only the loop's own reservations reserve take other jobs on the cores that are left.
     """
+    ours = _reserved_by_us(reserved)
     free = {node.name: node.free for node in snapshot.nodes}
     jobs: list[Job] = []
     claims: list[RunningJob] = []
@@ -38,7 +46,7 @@ def with_claims(snapshot: Snapshot, queue: Mapping[str, LiveJob], licence: str) 
             jobs.append(replace(job, hold=job.hold or OUTSIDE))
     return replace(
         snapshot,
-        nodes=tuple(_left(node, free[node.name]) for node in snapshot.nodes),
+        nodes=tuple(_left(node, free[node.name], is_ours=node.name in ours) for node in snapshot.nodes),
         jobs=tuple(jobs),
         running=(*snapshot.running, *claims),
         # Their cores are claimed one by one.
@@ -46,8 +54,18 @@ def with_claims(snapshot: Snapshot, queue: Mapping[str, LiveJob], licence: str) 
     )
 
 
-def _left(node: Node, free: Resources) -> Node:
-    return node if node.free is free else replace(node, free=free)
+def _reserved_by_us(reserved: Iterable[ReservationFigures]) -> set[str]:
+    """Return the nodes of the loop's reservations that are in no other."""
+    entries = list(reserved)
+    ours = {name for entry in entries if entry.name.startswith(OWN) for name in entry.nodes}
+    return ours - {name for entry in entries if not entry.name.startswith(OWN) for name in entry.nodes}
+
+
+def _left(node: Node, free: Resources, *, is_ours: bool) -> Node:
+    state = node.state
+    if is_ours and state is NodeState.RESERVED:
+        state = NodeState.IDLE if free == node.total else NodeState.MIXED
+    return node if node.free is free and node.state is state else replace(node, free=free, state=state)
 
 
 def _claims(job: Job, live: LiveJob, free: dict[str, Resources], now: float | None) -> Iterator[RunningJob]:

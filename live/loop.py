@@ -15,6 +15,7 @@ from ..auction.options import StepOptions
 from ..cluster.errors import AucschedError
 from ..cluster.text import one_line
 from ..slurm.answers.live import Ask
+from ..slurm.answers.reservations import read_reservations
 from ..slurm.answers.states import Phase
 from .actions import Action, Kind, line
 from .claims import with_claims
@@ -162,16 +163,17 @@ class Loop:
         rules, began = self.settings.rules, self._clock()
         look = take_look(gate=rules.licence, ask=self._ask, clock=self._clock, now=self._now)
         queue = read_queue(look.sources.jobs.content, look.sources.jobs.name)
-        seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence))
+        held = look.sources.reservations
+        reserved = () if held is None else read_reservations(held.content)
+        seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence, reserved))
         report.read_s = self._clock() - began
         report.waiting = sum(job.is_waiting and job.needs(rules.licence) for job in queue.values())
         self._verify_starts(queue, report)
         taken = take_pass(seen, self._options, self._clock)
         report.decide_s, report.gap = taken.decide_s, taken.schedule.objective.gap
-        held = look.sources.reservations
         actions = [
             *overdue(look.snapshot, queue, rules, look.at),
-            *unused(None if held is None else held.content, queue),
+            *unused(reserved, queue),
             *decided(taken, queue, rules, self._now()),
         ]
         self._carry_out(actions, queue, began, report)

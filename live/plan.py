@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..cluster.nodes import NodeState
 from ..cluster.schedule import Reason
 from ..cluster.snapshot import Snapshot
-from ..slurm.answers.reservations import read_reservations
+from ..slurm.answers.reservations import ReservationFigures
 from ..slurm.place import CannotPlaceError
 from .actions import OWN, Action, Kind, clear, hand_over, own_reservations, pin, unpin
 from .claims import is_pinned
@@ -15,6 +16,8 @@ from .fresh import Now
 from .passes import Pass
 from .queue import LiveJob, names_of
 
+#: States of nodes on which no job starts until somebody does something about it.
+_GONE = {NodeState.DRAINED, NodeState.DRAINING, NodeState.DOWN, NodeState.FAIL, NodeState.UNKNOWN}
 #: Refusals of jobs that the auction can never start: they are Slurm's.
 _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 
@@ -36,7 +39,7 @@ class Rules:
 
 def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: Rules, now: float) -> list[Action]:
     """Return what puts back the pinned jobs that do not start, as their nodes or their users changed."""
-    usable = {node.name for node in snapshot.nodes if node.state.takes_jobs or _is_busy(node.state.value)}
+    usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
     found: list[Action] = []
     for job in queue.values():
         if job.mark is not None and is_pinned(job, rules.licence):
@@ -44,10 +47,6 @@ def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: Rules, now:
             if why:
                 found += _put_back(job, rules, why)
     return found
-
-
-def _is_busy(state: str) -> bool:
-    return state in {"allocated", "completing"}
 
 
 def _why_back(job: LiveJob, usable: set[str], rules: Rules, now: float) -> str:
@@ -73,12 +72,10 @@ def _put_back(job: LiveJob, rules: Rules, why: str) -> Iterator[Action]:
         return
 
 
-def unused(content: bytes | None, queue: Mapping[str, LiveJob]) -> list[Action]:
+def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob]) -> list[Action]:
     """Return what removes the loop's reservations that no job asks for: a loop died between two commands."""
-    if content is None:
-        return []
     used = own_reservations(queue)
-    names = [entry.name for entry in read_reservations(content) if entry.name.startswith(OWN)]
+    names = [entry.name for entry in reserved if entry.name.startswith(OWN)]
     return [clear(name) for name in names if name not in used]
 
 

@@ -215,3 +215,16 @@ def test_a_restarted_loop_counts_pinned_jobs_as_holding_their_nodes() -> None:
 
 def test_rules_have_the_commands_defaults() -> None:
     assert (Rules().licence, Rules().pin_s, Rules().tries) == ("auction", 60.0, 3)
+
+
+def test_cores_beside_a_reservation_of_ours_take_other_jobs() -> None:
+    fake = cluster(2)
+    fake.submit(5, least=2, most=2, run_s=300)
+    loop = loop_on(fake)
+    loop.one_pass()
+    assert list(fake.reservations) == ["auction_one", "aucsched-1"]
+    fake.tick()
+    small = [fake.submit(1) for _ in range(3)]
+    assert loop.one_pass().pinned == 3
+    fake.tick()
+    assert [job.state for job in small] == ["RUNNING"] * 3

@@ -164,7 +164,7 @@ class FakeSlurm:
         return {
             "name": name,
             "state": "down" if self.nodes[name] == "down" else base,
-            "state_flags": ["DRAIN"] if self.nodes[name] == "drain" else [],
+            "state_flags": self._flags(name),
             "cpus": CORES,
             "alloc_cpus": used,
             "real_memory": 1000,
@@ -178,6 +178,10 @@ class FakeSlurm:
             "active_features": "",
             "partitions": ["p"],
         }
+
+    def _flags(self, name: str) -> list[str]:
+        reserved = any(name in one["cores"] for one in self.reservations.values())
+        return ["DRAIN"] * (self.nodes[name] == "drain") + ["RESERVED"] * reserved
 
     def _job(self, job: FakeJob) -> dict[str, Any]:
         record: dict[str, Any] = {
