@@ -11,6 +11,22 @@ from types import FrameType
 
 #: What service managers and terminals send to make a process stop.
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
+#: A signal is heard after so long at most.
+_SLICE_S = 0.2
+
+
+class Stopping(threading.Event):
+    """Whether to stop; waiting for it sleeps in slices, as an event's own wait hangs on a scaled clock."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set, or for so many seconds."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            left = _SLICE_S if end is None else end - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(_SLICE_S, left))
+        return self.is_set()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,7 +43,7 @@ class Pace:
     interval_s: float
     passes: int | None = None
     clock: Callable[[], float] = time.monotonic
-    stopping: threading.Event = field(default_factory=threading.Event)
+    stopping: threading.Event = field(default_factory=Stopping)
 
     def stop_on_signals(self) -> None:
         """Let SIGTERM and SIGINT end the passes, the one at work being finished; a second one kills."""

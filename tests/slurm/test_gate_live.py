@@ -179,7 +179,7 @@ def test_a_pin_that_cannot_start_is_put_back_as_it_was(shell: Shell, tmp_path: P
 def test_a_dead_loop_hands_the_queue_back(shell: Shell, tmp_path: Path) -> None:
     aucsched(shell, "gate down")
     wait_for(lambda: not shell("squeue -h"), shell, "the cluster is empty")
-    aucsched(shell, f"run --once --gate-for 10 --log {tmp_path / 'run.jsonl'}")
+    aucsched(shell, f"run --once --gate-for 20 --log {tmp_path / 'run.jsonl'}")
     job = submit(shell, "-n 2")
     time.sleep(2)
     assert job_of(shell, job)["job_state"] == "PENDING"
