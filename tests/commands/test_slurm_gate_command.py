@@ -1,0 +1,130 @@
+"""``aucsched slurm run``, ``gate`` and ``doctor`` as a user calls them, on a cluster in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.gated_slurm import FakeSlurm
+
+from aucsched.cli import run
+from aucsched.live.actions import Words
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
+    """A cluster of two nodes that answers in the place of Slurm's commands, on the host's clock."""
+    cluster = FakeSlurm(nodes={"n0": "idle", "n1": "idle"}, now=time.time())
+    monkeypatch.setattr("aucsched.slurm.answers.live.ask_slurm", cluster.ask)
+    monkeypatch.setattr("aucsched.live.hands.one_scontrol", cluster.hand)
+    return cluster
+
+
+def test_run_places_jobs_logs_them_and_says_so(
+    fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = fake.submit(8)
+    log, lock = tmp_path / "run.jsonl", tmp_path / "lock"
+    command = ["slurm", "run", "--once", "--log", str(log), "--lock", str(lock), "--work-limit", "0"]
+    assert run(command) == 0
+    assert "pass 1: 1 behind the gate, 1 pinned, 0 run" in capsys.readouterr().err
+    assert job.required == ("n0", "n1")
+    events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+    assert events == ["begin", "intend", "done", "pass"]
+
+
+def test_a_dry_run_prints_what_would_be_sent(fake: FakeSlurm, capsys: pytest.CaptureFixture[str]) -> None:
+    job = fake.submit(8)
+    assert run(["slurm", "run", "--dry-run", "--work-limit", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        r"scontrol create reservation ReservationName=auction_\S+ .*Flags=LICENSE_ONLY.*", lines[0]
+    )
+    assert re.fullmatch(r"scontrol update JobId=1 Licenses= ReqNodeList=n\[0-1\] MinCPUsNode=4 .*", lines[1])
+    assert not fake.sent
+    assert job.required == ()
+
+
+def test_a_run_that_can_do_nothing_fails_and_says_why(
+    fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.is_up = False
+    command = ["slurm", "run", "--once", "--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]
+    assert run(command) == 1
+    assert "Unable to contact slurm controller" in capsys.readouterr().err
+
+
+def test_sigterm_finishes_the_pass(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = fake.submit(8)
+    signals: list[int] = []
+
+    def told(commands: Sequence[Words]) -> tuple[str, ...]:
+        if not signals:
+            # With the first command of the pass, the gate's; a second signal would end the process.
+            signals.append(signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return fake.hand(commands)
+
+    monkeypatch.setattr("aucsched.live.hands.one_scontrol", told)
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        command = ["slurm", "run", "--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]
+        assert run([*command, "--work-limit", "0"]) == 0
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    assert "pass 1: 1 behind the gate, 1 pinned" in capsys.readouterr().err
+    assert fake.gate_is_up
+    assert job.required == ("n0", "n1")
+
+
+def test_the_gate_goes_up_and_down(fake: FakeSlurm, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["slurm", "gate", "status"]) == 1
+    assert run(["slurm", "gate", "up", "--for", "90"]) == 0
+    assert run(["slurm", "gate", "status"]) == 0
+    assert run(["slurm", "gate", "up", "--for", "300"]) == 0
+    assert len(fake.reservations) == 1
+    assert run(["slurm", "gate", "down"]) == 0
+    assert not fake.reservations
+    assert run(["slurm", "gate", "down"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "no gate is up: Slurm starts jobs with the licence auction itself"
+    assert re.fullmatch(r"auction_\S+: up, ends in \d+ s, holds 1000 of 1000 licences auction", said[2])
+    assert said[-1] == "no gate is up"
+
+
+def test_waiting_jobs_are_put_behind_the_gate(fake: FakeSlurm, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [fake.submit(1, licenses=""), fake.submit(1, licenses="a|b"), fake.submit(1)]
+    assert run(["slurm", "gate", "add", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "scontrol update JobId=1 Licenses=auction:1\n"
+    assert run(["slurm", "gate", "add"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "1 jobs were put behind the gate\n"
+    assert "job 2 cannot be put behind the gate" in told.err
+    assert [job.licenses for job in jobs] == ["auction:1", "a|b", "auction:1"]
+
+
+def test_the_plugin_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["slurm", "gate", "lua"]) == 0
+    assert "function slurm_job_submit(" in capsys.readouterr().out
+
+
+def test_a_licence_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["slurm", "run", "--license", "a b"]) == 2
+    assert "'a b' is no plain name of a licence" in capsys.readouterr().err
+
+
+def test_doctor_fails_where_the_controller_does_not_answer(
+    fake: FakeSlurm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.is_up = False
+    assert run(["slurm", "doctor"]) == 1
+    assert capsys.readouterr().out.startswith("fail controller")
