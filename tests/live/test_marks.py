@@ -13,7 +13,7 @@ from aucsched.slurm.place import CannotPlaceError
 COUNTS = st.integers(0, 10**6)
 MARKS = st.builds(
     Mark,
-    since=st.integers(0, 2**40),
+    since=st.integers(0, 10**11),
     tries=COUNTS,
     cores=st.lists(st.integers(0, 300), max_size=30).map(tuple),
     gres=st.dictionaries(st.text(min_size=1, max_size=8), st.integers(1, 9), max_size=2),
