@@ -160,7 +160,7 @@ def _driven(loop: LoopProcess, options: argparse.Namespace) -> Iterator[None]:
     def kill_and_start() -> None:
         moments = random.Random(options.seed)  # noqa: S311 - the same moments each time
         for _ in range(options.kills):
-            if over.wait(moments.uniform(0.1, 2.0)):
+            if over.wait(moments.uniform(0.3, 5.0)):
                 return
             loop.kill()
             loop.start()
@@ -195,7 +195,7 @@ def _restarted(folder: Path, environment: Mapping[str, str], options: argparse.N
 
     def restart() -> None:
         for _ in range(options.restarts):
-            if over.wait(8):
+            if over.wait(20):
                 return
             os.kill(control.latest.pid if control.latest else _pid(command), signal.SIGKILL)
             if control.latest:
