@@ -54,6 +54,16 @@ LogFile={folder}/slurmdbd.log
 PidFile={folder}/slurmdbd.pid
 PluginDir={plugins}
 """
+_CLIENT = """\
+ClusterName=aucsched
+SlurmctldHost=localhost
+AuthType=auth/none
+CredType=cred/none
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={dbd}
+PluginDir={plugins}
+"""
 _USERS = """\
 CREATE DATABASE slurm;
 CREATE USER 'slurm'@'127.0.0.1' IDENTIFIED BY 'slurm';
@@ -121,6 +131,14 @@ def accounting(folder: Path, port: int, clock: Mapping[str, str]) -> Iterator[No
         subprocess.run(command, input=_USERS.encode(), check=True)
         environment = {**_environment(clock), "SLURM_CONF": str(folder / "slurmdbd.conf")}
         stack.enter_context(_daemon([str(SBIN / "slurmdbd"), "-D"], log, environment))
+        # slurmctld ends where the database does not know its cluster.
+        (folder / "client.conf").write_text(_CLIENT.format(dbd=port, plugins=plugins))
+        client = {**environment, "SLURM_CONF": str(folder / "client.conf")}
+        add = ["sacctmgr", "-i", "add", "cluster", "aucsched"]
+        _until(
+            lambda: not subprocess.run(add, capture_output=True, check=False, env=client).returncode,
+            "slurmdbd answers",
+        )
         yield
 
 

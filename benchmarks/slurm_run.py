@@ -293,10 +293,16 @@ def beside(
         print(f"{name:24}" + "".join(f"{format(values[name], form):>22}" for values in columns.values()))
 
 
+def _reserve(options: argparse.Namespace) -> int:
+    """Return how many reservations the loop keeps: its default, or what it was told."""
+    words = options.more
+    return int(words[words.index("reserve") + 1]) if "reserve" in words else 1
+
+
 def simulated(workload: ClusterWorkload, name: str, options: argparse.Namespace) -> dict[str, Ran]:
     """Play the jobs: under Slurm's backfill as we have it, or the auction at the loop's interval."""
     asked = (
-        NodeOptions(policy="aucsched3", interval_s=options.interval)
+        NodeOptions(policy="aucsched3", interval_s=options.interval, reserve=_reserve(options))
         if name == "run"
         else NodeOptions(policy="backfill-slurm", window=options.depth, backfill_interval_s=10)
     )

@@ -16,6 +16,8 @@ from .promises import check_promise
 #: negotiations, for each Map, and winner determination over any bids.
 STEP, SIMULATE, SWEEP, NEGOTIATE = "schedule, explain, compare", "simulate", "sweep", "negotiate, ibsched"
 WINNERS = "winners"
+#: Those beside a live Slurm take a step's options, pass after pass.
+LIVE = "slurm run, slurm shadow"
 _ALL = (STEP, SIMULATE, SWEEP)
 
 #: The largest window, cap or count of steps; larger values are taken for typing errors.
@@ -218,7 +220,7 @@ OPTIONS: tuple[Option, ...] = (
         "Reserve for this many of the first blocked jobs: nothing that delays them starts.",
         low=0,
         default=0,
-        other_defaults={SIMULATE: 1},
+        other_defaults={SIMULATE: 1, LIVE: 1},
     ),
     Option(
         name="preference_table",

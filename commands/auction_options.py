@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.option_table import STEP, read_by
+from ..cluster.option_table import LIVE, OPTIONS_BY_NAME, STEP, read_by
 from .built_options import click_option
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PAT
 
 
 _AUCTION = tuple(click_option(option, STEP) for option in read_by(STEP))
+_LIVE = tuple(click_option(option, LIVE) for option in read_by(STEP))
 _OUTPUT = (
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
     click.option(
@@ -37,6 +38,13 @@ _OUTPUT = (
 def auction_options(command: _Decorated) -> _Decorated:
     """Add the options of the auction; those not given are None."""
     for option in reversed(_AUCTION):
+        command = option(command)
+    return command
+
+
+def live_options(command: _Decorated) -> _Decorated:
+    """Add the options of the auction as the loops beside a live Slurm take them; those not given are None."""
+    for option in reversed(_LIVE):
         command = option(command)
     return command
 
@@ -63,6 +71,20 @@ def step_options(given: Mapping[str, Any]) -> StepOptions:
 
     explicit = {name: value for name, value in given.items() if name != "preset" and value is not None}
     return options_with_preset(given.get("preset"), explicit)
+
+
+def live_step_options(given: Mapping[str, Any]) -> StepOptions:
+    """Return the auction's options of a loop beside a live Slurm: some defaults are its own.
+
+    Raises:
+        OptionError: a value cannot be used.
+    """
+    own = {
+        name: option.other_defaults[LIVE]
+        for name, option in OPTIONS_BY_NAME.items()
+        if LIVE in option.other_defaults and given.get(name) is None
+    }
+    return step_options({**given, **own})
 
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:

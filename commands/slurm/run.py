@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..auction_options import auction_options
+from ..auction_options import live_options
 from ..outputs import OUTPUT
 from .options import gate_for_option, licence_option, log_options, metrics_option, passes_options
 
@@ -41,7 +41,7 @@ _MIB = 2**20
               help="File whose lock keeps a second loop out.  [default: one for the cluster]")  # fmt: skip
 @metrics_option
 @click.option("--dry-run", is_flag=True, help="Print the commands of one pass; change nothing.")
-@auction_options
+@live_options
 def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
@@ -49,11 +49,11 @@ def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     seconds after its last pass, and Slurm starts the jobs itself. SIGTERM finishes the pass.
     """
     from ...live.gate import check_licence
-    from ..auction_options import step_options
+    from ..auction_options import live_step_options
 
     check_licence(licence)
     own = {name: options.pop(name) for name in _OWN}
-    settings, checked = _settings(licence, own, is_dry=dry_run), step_options(options)
+    settings, checked = _settings(licence, own, is_dry=dry_run), live_step_options(options)
     return _shown(settings, checked) if dry_run else _until_told(settings, checked, own)
 
 

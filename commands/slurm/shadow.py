@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..auction_options import auction_options
+from ..auction_options import live_options
 from ..snapshot import answer_options
 from .options import interval_option, log_options, metrics_option, passes_options
 
@@ -35,7 +35,7 @@ _MIB = 2**20
 @log_options
 @metrics_option
 @answer_options
-@auction_options
+@live_options
 def shadow(
     *,
     log: str,
@@ -89,9 +89,9 @@ def telling(error: InputError) -> None:
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
     from ...live.passes import take_look, take_pass
-    from ..auction_options import step_options
+    from ..auction_options import live_step_options
 
-    checked = step_options(options)
+    checked = live_step_options(options)
     return lambda: take_pass(take_look(files), checked)
 
 
