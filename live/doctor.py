@@ -140,7 +140,7 @@ def _licence(patient: Patient) -> tuple[Level, str]:
 
 def _gate(patient: Patient) -> tuple[Level, str]:
     now = patient.now()
-    found = [one for one in gates(patient.ask, patient.licence) if one.end > now]
+    found = [one for one in gates(patient.ask, patient.licence) if one.is_up(now)]
     if not found:
         return Level.WARN, "it is down: slurm run puts it up"
     return Level.OK, f"{found[0].name} is up, ends in {found[0].end - now:.0f} s"

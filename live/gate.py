@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 _SHOW: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
 _LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
 _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
+_AHEAD_S = 60
 _HELD = re.compile(r"([^:,@]+)(?:@[^:,]+)?(?::(\d{1,9}))?", re.ASCII)
 
 
@@ -38,6 +39,10 @@ class Gate:
     start: float
     end: float
     held: int
+
+    def is_up(self, now: float) -> bool:
+        """Whether it keeps jobs; the controller's clock may be a little ahead of this host's."""
+        return self.start - _AHEAD_S <= now < self.end
 
 
 def check_licence(name: str) -> str:

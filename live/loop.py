@@ -184,13 +184,13 @@ class Loop:
         name = gate_name(licence, settings.host)
         report.leader = name
         up = {one.name: one for one in gates(self._ask, licence)}
-        others = [one for one in up.values() if one.name != name and one.end > report.at]
+        others = [one for one in up.values() if one.name != name and one.is_up(report.at)]
         if others and not settings.is_dry:
             report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
             return False
         report.gate_end = report.at + settings.gate_s
         mine = up.get(name)
-        if mine is not None and mine.start <= report.at < mine.end:
+        if mine is not None and mine.is_up(report.at):
             must(self._hand, extend_words(name, settings.gate_s))
             return True
         if mine is not None:

@@ -71,7 +71,7 @@ def status(*, licence: str) -> int:
 
     total = licence_count(ask_slurm, check_licence(licence))
     now = time.time()
-    found = [one for one in gates(ask_slurm, licence) if one.start <= now < one.end]
+    found = [one for one in gates(ask_slurm, licence) if one.is_up(now)]
     for one in found:
         click.echo(
             f"{one.name}: up, ends in {one.end - now:.0f} s, holds {one.held} of {total} licences {licence}"
