@@ -28,8 +28,8 @@ FIGURE = [J(0, 10, 5, 10), J(0, 6, 3, 6), J(1, 8, 10, 8), J(2, 5, 2, 5)]
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_figure_of_backfilling(policy: str) -> None:
-    """All but FCFS let job 4 pass job 3, which starts at the shadow time 10 all the same."""
-    expected = [0, 0, 10, 18] if policy == "fcfs" else [0, 0, 10, 2]
+    """All but FCFS and one queue for all let job 4 pass job 3, which starts at the shadow time 10 as well."""
+    expected = [0, 0, 10, 18] if policy in {"fcfs", "queues"} else [0, 0, 10, 2]
     assert starts_of(FIGURE, 10, policy) == expected
 
 
@@ -37,10 +37,12 @@ def test_the_figure_of_backfilling(policy: str) -> None:
 def test_a_job_that_would_delay_the_reservation_waits(policy: str) -> None:
     """Job 4's estimate passes the shadow time by 1, and job 3 needs all processors.
 
-    Slack and selective let job 3 wait that second; speculative bets, loses and starts job 4 again.
+    Slack and selective let job 3 wait that second, and so do selections by fit, which reserve nothing;
+    speculative bets, loses and starts job 4 again.
     """
     delaying = [*FIGURE[:3], J(2, 9, 2, 9)]
-    expected = [0, 0, 11, 2] if policy in {"slack", "selective"} else [0, 0, 10, 18]
+    fits = {"first-fit", "best-fit", "next-fit"}
+    expected = [0, 0, 11, 2] if policy in {"slack", "selective"} | fits else [0, 0, 10, 18]
     assert starts_of(delaying, 10, policy) == expected
 
 

@@ -71,7 +71,7 @@ class Reservations(FrontFirst):
         size, estimate, running, profile = self._size, self._estimate, self._running, self._profile
         started: list[int] = []
         for job in jobs:
-            if not running.free and not self._left:
+            if not self._left and self._sizes.least > running.free:
                 break
             if size[job] <= running.free and profile.holds(size[job], estimate[job]):
                 running.start(job, now)
