@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, nextafter
 
 from ...cluster.errors import OptionError
 
@@ -56,7 +57,11 @@ class Hours:
         if self.holds(time):
             return time
         second = (time + self.offset_s) % WEEK_S
-        return time + min((begin - second) % WEEK_S for begin, _ in self.spans)
+        moment = time + min((begin - second) % WEEK_S for begin, _ in self.spans)
+        while not self.holds(moment):
+            # Fractions of seconds may be rounded to just before the hours begin.
+            moment = nextafter(moment, inf)
+        return moment
 
 
 #: All of it.

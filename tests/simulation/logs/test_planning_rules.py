@@ -92,6 +92,14 @@ def test_hours_of_the_week() -> None:
     assert Hours.from_text("always").next(5.5) == 5.5
 
 
+@given(st.floats(0, 10**9))
+def test_the_next_moment_of_hours_is_within_them(time: float) -> None:
+    nights = Hours.from_text("mon-fri 18:00-08:00,sat")
+    moment = nights.next(time)
+    assert nights.holds(moment)
+    assert time <= moment < time + 2 * DAY_S
+
+
 @pytest.mark.parametrize(
     "wrong", ["", "today", "mon 25:00-26:00", "fri-mon", "08:00", "8:5-9:0", "mon,", "mon-xx"]
 )
