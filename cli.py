@@ -84,6 +84,11 @@ COMMANDS = {
         "slurm",
         "Drive a live Slurm from beside it: watch, run behind a gate, hand back.",
     ),
+    "topology": (
+        "commands.topology",
+        "topology",
+        "Check a network as a graph; describe it and draw it.",
+    ),
     "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
     "sweep": (
         "sweeps.command",

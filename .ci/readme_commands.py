@@ -23,6 +23,7 @@ PAGES = (
     "docs/solver-users.md",
     "docs/extending.md",
     "docs/worked.md",
+    "docs/topologies.md",
 )
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from .checks import known, plain
 from .errors import InputError
-from .given import Names, settle_names, settle_rows
+from .given import Names, settle, settle_names, settle_rows
 from .jobs import Job, RunningJob
 from .limits import Limit
+from .network import Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
 from .switches import check_switches
 
@@ -29,6 +30,7 @@ class Snapshot:
         nodes: in the order by which *contiguous* is defined.
         jobs: the pending jobs, in file order (which breaks the last ties of priority).
         switches: the tree above the nodes, leaves to root; None is the linear topology.
+        network: a torus, dragonfly, fat tree or graph: it settles the nodes' order and the switches.
         running: the jobs that hold resources now.
         licenses, partitions, reservations: cluster-wide limits.
         limits: over sets of jobs, running ones counted.
@@ -50,6 +52,7 @@ class Snapshot:
     jobs: tuple[Job, ...] = ()
     time: float | None = None
     switches: tuple[Switch, ...] | None = None
+    network: Network | None = None
     running: tuple[RunningJob, ...] = ()
     licenses: Mapping[str, License] = field(default_factory=dict)
     partitions: tuple[Partition, ...] = ()
@@ -67,6 +70,7 @@ class Snapshot:
             jobs: Collection[Job] = ...,
             time: float | None = None,
             switches: Collection[Switch] | None = None,
+            network: Network | None = None,
             running: Collection[RunningJob] = ...,
             licenses: Mapping[str, License] = ...,
             partitions: Collection[Partition] = ...,
@@ -85,8 +89,10 @@ class Snapshot:
             raise InputError("a snapshot needs at least one node", path="nodes")
         for name in self.licenses:
             plain(name, "licenses")
-        names = {node.name: index for index, node in enumerate(self.nodes)}
         _unique((node.name for node in self.nodes), "nodes", "name")
+        if self.network is not None:
+            self._settle(self.network)
+        names = {node.name: index for index, node in enumerate(self.nodes)}
         _unique((job.id for job in self.jobs), "jobs", "id")
         _unique((job.id for job in self.running), "running", "id")
         _unique((partition.name for partition in self.partitions), "partitions", "name")
@@ -97,6 +103,11 @@ class Snapshot:
             check_switches(self.switches, names)
         self._check_names(names)
         self._check_running(names)
+
+    def _settle(self, network: Network) -> None:
+        if self.switches not in (None, network.switches):
+            raise InputError(f"the {network.kind} has groups of its own", path="topology.switches")
+        settle(self, nodes=network.in_order(self.nodes), switches=network.switches)
 
     def _check_ids_are_either_pending_or_running(self) -> None:
         running = {job.id for job in self.running}

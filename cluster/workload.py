@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from .checks import LARGEST_COUNT, plain
 from .errors import InputError
-from .given import Names, settle_names, settle_rows
+from .given import Names, settle, settle_names, settle_rows
 from .jobs import Job
 from .limits import Limit
+from .network import Network
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 
@@ -38,6 +39,10 @@ class ArrivingJob:
         gres_run_time_factor: N of Soner's equation (7.1), drawn once for each job: with more gres than
             the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
             ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.
+        not_before_s, deadline_s: start time and deadline (Nagendra, 4.3), seconds after the beginning.
+        budget_core_h: the core-hours that it may use at most. Negotiations read these three.
+        name: jobs of one name are runs of the same, which negotiations learn from; empty: like no other.
+        credits_per_core_h: what its user pays, which preemption compares (Soner, section 9.1).
 
     Examples:
         >>> one = Job(id="1", priority=2, request=Request(cores=4), time_limit_s=60)
@@ -49,6 +54,11 @@ class ArrivingJob:
     arrival_s: float
     run_time_s: float
     gres_run_time_factor: float | None = None
+    not_before_s: float | None = None
+    deadline_s: float | None = None
+    budget_core_h: float | None = None
+    credits_per_core_h: float = 1.0
+    name: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.arrival_s <= LARGEST_COUNT:
@@ -60,10 +70,27 @@ class ArrivingJob:
         factor = self.gres_run_time_factor
         if factor is not None and not (isfinite(factor) and factor > 0):
             raise InputError(f"{factor:g} is not above 0", path="gres_run_time_factor")
+        self._check_wishes()
         if self.job.submit_time is not None:
             raise InputError("given, but arrival_s says when the job comes", path="submit_time")
         if self.job.promised_start is not None:
             raise InputError("given, but promises are made as jobs come", path="promised_start")
+
+    def _check_wishes(self) -> None:
+        """Refuse a start time, a deadline or a budget that cannot be one."""
+        for name in ("not_before_s", "deadline_s", "budget_core_h"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= LARGEST_COUNT:
+                raise InputError(f"{value:g} is not above 0 and at most {LARGEST_COUNT}", path=name)
+        plain(self.name, "name")
+        if not 0 <= self.credits_per_core_h <= LARGEST_COUNT:
+            message = f"{self.credits_per_core_h:g} is not from 0 to {LARGEST_COUNT}"
+            raise InputError(message, path="credits_per_core_h")
+        first = max(self.arrival_s, self.not_before_s or 0.0)
+        if self.deadline_s is not None and self.deadline_s <= first:
+            raise InputError(
+                f"{self.deadline_s:g} is not after {first:g}, its first start", path="deadline_s"
+            )
 
     def run_time_with(self, fewest: int, allocated: int) -> float:
         """Return the run time in seconds with this many gres allocated (Soner, 7.1).
@@ -82,7 +109,7 @@ class ClusterWorkload:
 
     Attributes:
         name: for people: ``table-8.6/3``.
-        nodes, switches, partitions, licenses, limits: as in a snapshot; nothing runs at the beginning.
+        nodes, switches, network, partitions, licenses, limits: as in a snapshot; nothing runs at first.
         jobs: by rising ``arrival_s``; ids are unique.
         notes: how it was made: generator, parameters, seed.
 
@@ -101,6 +128,7 @@ class ClusterWorkload:
     nodes: tuple[Node, ...]
     jobs: tuple[ArrivingJob, ...] = ()
     switches: tuple[Switch, ...] | None = None
+    network: Network | None = None
     partitions: tuple[Partition, ...] = ()
     licenses: Mapping[str, License] = field(default_factory=dict)
     limits: tuple[Limit, ...] = ()
@@ -108,13 +136,14 @@ class ClusterWorkload:
 
     if TYPE_CHECKING:
 
-        def __init__(
+        def __init__(  # noqa: PLR0913 - one for each member
             self,
             *,
             name: str,
             nodes: Collection[Node],
             jobs: Collection[ArrivingJob] = ...,
             switches: Collection[Switch] | None = None,
+            network: Network | None = None,
             partitions: Collection[Partition] = ...,
             licenses: Mapping[str, License] = ...,
             limits: Collection[Limit] = ...,
@@ -137,13 +166,15 @@ class ClusterWorkload:
         for name, entry in self.licenses.items():
             if entry.free != entry.total:
                 raise InputError("a workload begins with everything free", path=f"licenses.{name}")
-        self.snapshot()
+        settled = self.snapshot()
+        settle(self, nodes=settled.nodes, switches=settled.switches)
 
     def snapshot(self) -> Snapshot:
         """Return the empty cluster with every job in its queue; checks names and counts."""
         return Snapshot(
             nodes=self.nodes,
             switches=self.switches,
+            network=self.network,
             partitions=self.partitions,
             licenses=self.licenses,
             limits=self.limits,

@@ -13,6 +13,8 @@ from .negotiate_options import (
     batch_options,
     batch_settings,
     check_result_options,
+    keep_runs,
+    known_runs,
     play_from,
     play_options,
     result_options,
@@ -87,4 +89,6 @@ def _run(workload: str, options: dict[str, Any]) -> Negotiated:
         runtime_settings(options), max_attempts=options["attempts"], interval_s=options["interval"]
     )
     with progress_over(len(play.arrivals)) as progress:
-        return run(play, batch, runtime, progress=progress)
+        result = run(play, batch, runtime, progress=progress, known=known_runs(options))
+    keep_runs(play, result.done, options)
+    return result

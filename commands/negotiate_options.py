@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from .outputs import OUTPUT, format_option, output_option, shown
 if TYPE_CHECKING:
     from ..negotiation.mappers.mapping import Engine
     from ..negotiation.parties.batch_state import BatchSettings
+    from ..runtime.records import JobReport
     from ..runtime.settings import RuntimeSettings
     from ..simulation.negotiated.esp import Mix
     from ..simulation.negotiated.plays import Play
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 #: The machine of the thesis's experiment.
 _ESP_NODES = 16
 #: Options that a result's settings name where they were given.
-_NAMED = ("malleable", "moldable", "order", "speedup", "arrivals")
+_NAMED = ("preset", "malleable", "moldable", "order", "speedup", "arrivals")
 #: What ``result_options`` sets.
 RESULT_OPTIONS = ("form", "output", "trace", "mermaid", "mermaid_messages", "jobs_out", "gantt")
 
@@ -66,7 +68,35 @@ class Model(click.ParamType[str]):
         return str(value)
 
 
+#: DN-DBES as in chapter 5 of the thesis: what ``--preset thesis`` stands for.
+THESIS: dict[str, Any] = {
+    "mapper": "greedy",
+    "decision": "paper",
+    "third_of": "queue",
+    "attempts": 5,
+    "shrink": "priority",
+    "dependencies": "one",
+    "no_last_backfill": True,
+    "equipartition": "running",
+    "reject_idle": "any",
+}
+
+
+def _preset(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """Let a preset's values be the defaults of the other options, which are read after it."""
+    if value is not None:
+        context.default_map = {**(context.default_map or {}), **THESIS}
+    return value
+
+
 _PLAY = (
+    click.option(
+        "--preset",
+        type=click.Choice(["thesis"]),
+        is_eager=True,
+        callback=_preset,
+        help="DN-DBES as the thesis's chapter 5 has it; options given beside it stand (docs/negotiation.md).",
+    ),
     click.option(
         "--nodes",
         type=click.IntRange(1, 100_000),
@@ -146,6 +176,12 @@ _BATCH = (
         click_option(option, NEGOTIATE, before="Mapper auction, of each Map. ", ranges=True)
         for option in read_by(NEGOTIATE)
     ),
+    click.option(
+        "--history",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="SQLite file of what runs of each job's name took, by node count: expected ends follow it, and "
+        "this run's are added.",
+    ),
     click.option("--atomic", is_flag=True, help="Start each Map as a whole or not at all."),
 )
 
@@ -166,6 +202,20 @@ _RUNTIME = (
     ),
     click.option(
         "--no-last-backfill", is_flag=True, help="Leave out the last backfilling of DBES, as the thesis does."
+    ),
+    click.option(
+        "--equipartition",
+        type=click.Choice(["all", "running"]),
+        default="all",
+        show_default=True,
+        help="Who shares idle nodes after a transformation: also jobs that start, or not (the thesis).",
+    ),
+    click.option(
+        "--reject-idle",
+        type=click.Choice(["useful", "any"]),
+        default="useful",
+        show_default=True,
+        help="Reject a Map while nodes stay idle that a job could use, or while any do (the thesis).",
     ),
     click.option(
         "--start-at-minimum", is_flag=True, help="Account new jobs at their minimum until a periodic step."
@@ -309,6 +359,8 @@ def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:
     return RuntimeSettings(
         dependencies=options["dependencies"],
         last_backfill=not options["no_last_backfill"],
+        equipartition=options["equipartition"],
+        reject_idle=options["reject_idle"],
         start_at_minimum=options["start_at_minimum"],
         transaction_s=options["transaction_seconds"],
         shrink=options["shrink"],
@@ -344,3 +396,24 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
     text = to_json(to_document(result, settings)) if options["form"] == "json" else negotiated_text(result)
     write_text(options["output"], text)
+
+
+def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:
+    """Return what the history file knows, nothing without one."""
+    from ..formats.history import load_history
+
+    return {} if options["history"] is None else load_history(options["history"])
+
+
+def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]) -> None:
+    """Add a run's jobs to the history file; say where none of them has a name."""
+    from ..formats.history import add_to_history
+    from ..simulation.negotiated.run import runs_of
+    from .outputs import note
+
+    if options["history"] is None:
+        return
+    runs = runs_of(play, done)
+    if not runs:
+        note("no job of the workload has a name: the history learns nothing")
+    add_to_history(options["history"], runs)

@@ -14,6 +14,7 @@ from ..cluster.errors import InputError, OptionError
 from ..cluster.option_table import SIMULATE, read_by
 from .built_options import click_option
 from .outputs import file_name, progress_over, shown
+from .relaid import note_unread, relaid, topology_option
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -54,6 +55,19 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
         metavar="SECONDS",
         help="On nodes, for Slurm's backfills: bf_interval; default 30; 0: in every pass.",
     ),
+    "preempt": click.option(
+        "--preempt",
+        is_flag=True,
+        default=None,
+        help="On nodes: blocked jobs may stop running ones that pay less (credits_per_core_h), where that "
+        "earns more than it loses; their work is paid for.",
+    ),
+    "credits": click.option(
+        "--credits",
+        type=click.FloatRange(0, 10**15),
+        help="On nodes, with --preempt: each user's at first; default: no end of them.",
+    ),
+    "topology": topology_option,
     "failures": click.option(
         "--failures",
         type=click.Path(allow_dash=True),
@@ -165,7 +179,8 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
         raise OptionError("--failures - and the workload would both read standard input")
     check_drawing("--gantt", options["gantt"])
     check_drawing("--plot", options["plot"])
-    workload = load_workload(path)
+    workload = relaid(load_workload(path), options["topology"])
+    note_unread(workload)
     chosen = with_failures(chosen, workload, options["failures"])
     with progress_over(len(workload.jobs)) as progress:
         result = play(workload, chosen, progress)
@@ -177,7 +192,8 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
         run = Simulation(result=result, settings=chosen.settings(), name=workload.name)
         write_text(options["html"], simulation_page([run], workload.name or file_name(path)))
     if options["form"] == "json":
-        named = {} if options["failures"] is None else {"failures": shown(options["failures"])}
+        files = ("failures", "topology")
+        named = {name: shown(options[name]) for name in files if options[name] is not None}
         write_text(options["output"], to_json(to_node_document(result, {**chosen.settings(), **named})))
     else:
         write_text(options["output"], to_node_text(result, workload.name or shown(path)))
@@ -192,7 +208,7 @@ def chosen_options(options: dict[str, Any]) -> NodeOptions:
     for name, absent in _LOG_OPTIONS.items():
         if options[name] != absent:
             raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
-    given = {name: options[name] for name in _NODE_OPTIONS}
+    given = {name: options[name] for name in _NODE_OPTIONS if name != "topology"}
     if given["failures"] is not None:
         # They are read when the machine is known.
         given["failures"] = ()

@@ -18,6 +18,8 @@ from .negotiate_options import (
     batch_settings,
     check_result_options,
     in_order,
+    keep_runs,
+    known_runs,
     play_from,
     play_options,
     result_options,
@@ -105,11 +107,16 @@ def ibsched(workload: str, **options: Any) -> None:
     play = play_from(workload, options)
     settings = batch_settings(play, options)
     identity = _identity("ibsched", play, options, batch_notes(settings))
-    with journal_in(identity, settings_text(settings), options) as journal:
-        party = Party(batch_of(play, settings), machine.step, journal)
+    known = known_runs(options)
+    told = settings_text(settings) + (f" and {known!r}" if known else "")
+    with journal_in(identity, told, options) as journal:
+        party = Party(batch_of(play, settings, known), machine.step, journal)
+        is_new = not party.has_ended
         with link_of(identity, options) as link:
             serve_batch(party, link, tell)
     done = party.state.done
+    if is_new:
+        keep_runs(play, done, options)
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], jobs_csv(play, done))
     write_text("-", f"{one_line(play.name)}: {len(done)} of {len(play.arrivals)} jobs are done\n")

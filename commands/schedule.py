@@ -11,6 +11,7 @@ import click
 
 from .auction_options import auction_options, snapshot_argument, top_option
 from .outputs import html_option
+from .relaid import relaid, topology_option
 
 if TYPE_CHECKING:
     from ..cluster.schedule import Schedule
@@ -32,6 +33,7 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 
 @click.command()
 @snapshot_argument
+@topology_option
 @auction_options
 @click.option("--export", help="Write the window's integer program, all bids, to a file: .mps or .lp.")
 @click.option(
@@ -57,6 +59,7 @@ def schedule(
     plot: Path | None,
     html: Path | None,
     top: int | None,
+    topology: str | None,
     **options: Any,
 ) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
@@ -74,7 +77,7 @@ def schedule(
     checked = step_options(options)
     # The limit is for all that the step takes; how long another program writes is not its time.
     checked = checked if snapshot == "-" else replace(checked, began=perf_counter())
-    loaded = load_snapshot(snapshot)
+    loaded = relaid(load_snapshot(snapshot), topology)
     try:
         result = run_step(loaded, checked)
     except InputError as error:

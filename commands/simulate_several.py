@@ -11,6 +11,7 @@ from .evolving_options import EVOLVING
 from .malleable_options import MALLEABLE_POLICIES, refuse_malleable
 from .node_options import check_log_options, chosen_options, is_native, read_by_nodes, with_failures
 from .outputs import progress_over, read_jobs, read_log, shown
+from .relaid import note_unread, relaid
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
@@ -87,7 +88,8 @@ def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -
         options, policies, {name: [one for one in policies if one in read] for name, read in readers.items()}
     )
     chosen = [chosen_options(one) for one in narrowed]
-    loaded = load_workload(workload)
+    loaded = relaid(load_workload(workload), options["topology"])
+    note_unread(loaded)
     chosen = [with_failures(one, loaded, options["failures"]) for one in chosen]
     runs = []
     for one in chosen:

@@ -10,6 +10,7 @@ import click
 
 from ..cluster.errors import OptionError
 from .outputs import output_option
+from .relaid import relaid
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -37,7 +38,14 @@ _spread = click.option(
 def _cluster(command: F) -> F:
     """Add the options that size a cluster of equal nodes."""
     for option in (
-        click.option("--topology", type=click.Choice(["tree", "linear"]), default="tree", show_default=True),
+        click.option(
+            "--topology",
+            metavar="TOPOLOGY",
+            default="tree",
+            show_default=True,
+            help="16 nodes a leaf switch, 8 leaves a switch; linear; or what aucsched topology reads "
+            "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
+        ),
         click.option(
             "--gpus", type=click.IntRange(0, 1000), default=3, show_default=True, help="Number on each node."
         ),
@@ -99,7 +107,7 @@ def _write_esp(output: Path, options: dict[str, Any], *, gpus: bool) -> None:
         arrival_mean_s=options["arrival_mean_s"],
         arrival_sd_s=options["arrival_sd_s"],
     )
-    _write(output, made)
+    _write(output, _on_network(made, options))
 
 
 @click.command("soner")
@@ -133,7 +141,8 @@ def soner(mix: str, output: Path, **options: Any) -> None:
         for_ipsched=options["for_ipsched"],
         arrival_share=options["arrival_share"],
     )
-    _write(output, soner_workload(mix, _taken_cluster(options), seed=options["seed"], options=chosen))
+    made = soner_workload(mix, _taken_cluster(options), seed=options["seed"], options=chosen)
+    _write(output, _on_network(made, options))
 
 
 def _table_options(command: F) -> F:
@@ -223,6 +232,12 @@ def _taken_cluster(options: dict[str, Any]) -> EvenCluster:
         gpus=options["gpus"],
         tree=options["topology"] == "tree",
     )
+
+
+def _on_network(made: ClusterWorkload, options: dict[str, Any]) -> ClusterWorkload:
+    """Return a workload on the network of ``--topology``, where that is not the papers' tree."""
+    source = options["topology"]
+    return made if source == "tree" else relaid(made, source)
 
 
 def _write(output: Path, made: ClusterWorkload) -> None:

@@ -17,6 +17,7 @@ def accepts(
     attempt: int,
     attempts: int,
     rejected_with: int | None,
+    any_idle: bool = False,
 ) -> tuple[bool, str]:
     """Return the decision about a Map that the transformation would serve, and why.
 
@@ -27,6 +28,7 @@ def accepts(
         attempt: from 1 to ``attempts``; the last one accepts.
         attempts: the limit.
         rejected_with: how many jobs would have started when this party last rejected in the transaction.
+        any_idle: reject while nodes stay idle, whether or not a job could use them (the thesis).
     """
     starting = len(draft.starts)
     if attempt >= attempts:
@@ -35,6 +37,8 @@ def accepts(
         return False, f"{starting} jobs would start, no more than before"
     if starting == 1 and forwarded > 1 and 2 * attempt <= attempts:
         return False, "only one of the jobs would start"
+    if any_idle and draft.idle:
+        return False, "nodes would stay idle"
     if _idle_is_useful(draft, reserved):
         return False, "nodes would stay idle that a job could use"
     return True, f"{starting} jobs start"
@@ -43,7 +47,7 @@ def accepts(
 def _idle_is_useful(draft: Draft, reserved: Sequence[Planned]) -> bool:
     """Say whether idle nodes remain that a forwarded job or a growing one could use.
 
-    The paper rejects whenever nodes stay idle: that drags every rigid load to the last attempt.
+    The thesis rejects whenever nodes stay idle (``any_idle``): that drags rigid loads to the last attempt.
     """
     for partition in draft.machine.partitions:
         idle = draft.idle_in(partition).bit_count()

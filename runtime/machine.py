@@ -35,6 +35,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
         grown_for: the waiting job it was expanded for, or empty.
         is_urgent: it came as an urgent job: nobody takes nodes from it.
         harvests: how often it shrank.
+        paces: of a job with a name, the node counts that its progress was accounted at.
     """
 
     entry: MapEntry
@@ -51,6 +52,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     grown_for: str = ""
     is_urgent: bool = False
     harvests: int = 0
+    paces: tuple[int, ...] = ()
 
     @property
     def is_malleable(self) -> bool:
@@ -60,6 +62,12 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rate(self) -> float:
         """Work done in a second, as seconds at ``min_nodes``."""
+        model = self.entry.true_speedup or self.entry.speedup
+        return relative_speed(model, self.pace, self.entry.min_nodes)
+
+    @property
+    def planned_rate(self) -> float:
+        """Work done in a second by the model that is expected."""
         return relative_speed(self.entry.speedup, self.pace, self.entry.min_nodes)
 
     @property
@@ -69,7 +77,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
     def planned_end_s(self, count: int, now_s: float) -> float:
         """Return when it is expected to end on so many nodes from now on; never before now."""
-        left = self.planned_left_s - (now_s - self.since_s) * self.rate
+        left = self.planned_left_s - (now_s - self.since_s) * self.planned_rate
         rate = relative_speed(self.entry.speedup, count, self.entry.min_nodes)
         return round(now_s + max(left, 0.0) / rate, DIGITS)
 
@@ -78,14 +86,16 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
         passed = now_s - self.since_s
         if passed <= 0:
             return self
-        done = passed * self.rate
+        done, planned = passed * self.rate, passed * self.planned_rate
+        is_new = bool(self.entry.name) and self.pace not in self.paces
         return msgspec.structs.replace(
             self,
             since_s=now_s,
             left_s=max(0.0, self.left_s - done),
-            planned_left_s=max(0.0, self.planned_left_s - done),
+            planned_left_s=max(0.0, self.planned_left_s - planned),
             held_s=self.held_s + passed,
             node_s=self.node_s + passed * self.count,
+            paces=(*self.paces, self.pace) if is_new else self.paces,
         )
 
     def on(self, nodes: int, now_s: float, *, pace: int | None = None) -> Running:
@@ -261,6 +271,18 @@ def report(machine: Machine, job: Running, state: JobState, now_s: float) -> Job
         run_time_s=at.held_s,
         end_s=now_s if state is JobState.DONE else at.planned_end_s(max(at.count, 1), now_s),
         node_s=at.node_s,
+        measured=_measured(at) if state is JobState.DONE else (),
+    )
+
+
+def _measured(job: Running) -> tuple[tuple[int, float], ...]:
+    """Return the seconds that the whole job takes on each count that it ran on: its work over its speed."""
+    entry = job.entry
+    true_s = entry.time_at_min_s if entry.true_time_at_min_s is None else entry.true_time_at_min_s
+    model = entry.true_speedup or entry.speedup
+    return tuple(
+        (count, round(true_s / relative_speed(model, count, entry.min_nodes), DIGITS))
+        for count in sorted(job.paces)
     )
 
 

@@ -51,6 +51,8 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         time_at_min_s: run time at ``min_nodes`` by the estimate, in seconds.
         true_time_at_min_s: the run time that a simulation plays; None: as estimated.
         speedup: the model's text (runtime/speedup.py).
+        true_speedup: the model that a simulation plays; None: as expected.
+        name: jobs of one name are runs of the same; empty: it is like no other.
         partition: where it may run; empty: anywhere.
         start_s: the start that it was promised last, None without one.
         deadline_s: when it should have ended.
@@ -80,6 +82,8 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     eligible: tuple[tuple[str, ...], ...] = ()
     contiguous: bool = False
     max_switches: int | None = None
+    name: str = ""
+    true_speedup: str | None = None
 
 
 class OfferReservation(
@@ -108,6 +112,8 @@ class JobReport(
         run_time_s: time it has held nodes; ``node_s``: how many nodes for how long, together.
         end_s: its end, expected or past.
         lost_node_s: node-seconds of work that its death lost.
+        measured: of a job with a name that ended: the node counts that it ran on, and the seconds that the
+            whole job takes on each (its performance model).
     """
 
     job: str
@@ -119,3 +125,4 @@ class JobReport(
     nodes: tuple[str, ...] = ()
     node_s: float = 0.0
     lost_node_s: float = 0.0
+    measured: tuple[tuple[int, float], ...] = ()

@@ -10,6 +10,10 @@ from ..cluster.errors import OptionError
 from .dependencies import Dependencies
 from .shrink import ShrinkOrder
 
+#: Among whom algorithm 5 shares idle nodes at its end: jobs that run, or also those that start.
+Equipartition = Literal["all", "running"]
+#: Which idle nodes let the runtime scheduler reject: those that a job could use, or any (the thesis).
+RejectIdle = Literal["useful", "any"]
 #: How far an urgent job may go: shrink others; suspend them too; kill them instead of suspending.
 Urgency = Literal["shrink", "suspend", "kill"]
 
@@ -26,6 +30,9 @@ class RuntimeSettings:
         dependencies: whether all running jobs that end when a waiting one could start count as its
             dependencies, or one of them (the thesis).
         last_backfill: plan once more after holders were expanded (DBES; the thesis leaves it out).
+        equipartition: who shares idle nodes at the end: jobs that run and those that start, or the former
+            alone (the thesis: among other remaining running malleable jobs).
+        reject_idle: reject while nodes stay idle that a job could use, or while any stay idle (the thesis).
         start_at_minimum: account a new job at its minimum until its first periodic step (the thesis's
             simulation).
         transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
@@ -37,6 +44,8 @@ class RuntimeSettings:
     interval_s: float = 60.0
     dependencies: Dependencies = "all"
     last_backfill: bool = True
+    equipartition: Equipartition = "all"
+    reject_idle: RejectIdle = "useful"
     start_at_minimum: bool = False
     transaction_s: float = 0.0
     shrink: ShrinkOrder = "priority"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .deadlines import least_count, rescue_count
 from .draft import Draft, waiting_first
 from .machine import Machine, Running
 from .shrink import step_size
@@ -13,19 +14,22 @@ from .speedup import speed
 _CLEARLY = 1.05
 
 
-def equipartition(draft: Draft) -> None:
-    """Give idle nodes to running malleable jobs and to those that start, one by one to the smallest share."""
+def equipartition(draft: Draft, *, with_starts: bool = True) -> None:
+    """Give idle nodes to running malleable jobs, one by one to the smallest share.
+
+    ``with_starts``: also to malleable jobs that start; else they begin at what their Map gave (the thesis).
+    """
     for partition in draft.machine.partitions:
-        _share_out(draft, partition)
+        _share_out(draft, partition, with_starts=with_starts)
 
 
-def _share_out(draft: Draft, partition: str) -> None:
+def _share_out(draft: Draft, partition: str, *, with_starts: bool) -> None:
     idle = draft.idle_in(partition).bit_count()
     if not idle:
         return
     room = {job.entry.job: draft.reach(job.entry.job) for job in draft.elastic(partition)}
     held = {name: draft.count[name] for name in room}
-    for name, (entry, nodes) in draft.starts.items():
+    for name, (entry, nodes) in draft.starts.items() if with_starts else ():
         if entry.partition == partition and entry.type == "malleable":
             room[name], held[name] = draft.reach(name), nodes.bit_count()
     before = dict(held)
@@ -48,12 +52,14 @@ def _share_out(draft: Draft, partition: str) -> None:
 def full_transformation(machine: Machine) -> Machine:
     """Return the machine after a full transformation: idle nodes go to who makes most of them.
 
-    Holders of dependencies come first, at the expense of jobs without; else nodes go by speedup: idle ones to
-    the job that gains most by one more, and from the job that loses least while another gains more.
+    Jobs that need not miss their deadline take idle nodes first. Then come holders of dependencies, at the
+    expense of jobs without; else nodes go by speedup: idle ones to the job that gains most by one more, and
+    from the job that loses least while another gains more.
     """
     draft = Draft(machine)
     for partition in machine.partitions:
         jobs = draft.elastic(partition)
+        _rescue(draft, jobs)
         holders = [job for job in jobs if job.entry.job in draft.holds_for]
         others = [job for job in jobs if job.entry.job not in draft.holds_for]
         for holder in holders:
@@ -62,13 +68,22 @@ def full_transformation(machine: Machine) -> Machine:
     return draft.committed()
 
 
+def _rescue(draft: Draft, jobs: list[Running]) -> None:
+    """Let idle nodes go to jobs that keep their deadline with them, the earliest first."""
+    late = [job for job in jobs if rescue_count(job, draft.now_s) > job.count]
+    for job in sorted(late, key=lambda job: job.entry.deadline_s or 0.0):
+        name, wanted = job.entry.job, rescue_count(job, draft.now_s)
+        if wanted - job.count <= draft.idle_in(draft.partition(name)).bit_count():
+            draft.resize(name, wanted)
+
+
 def _expand_first(draft: Draft, holder: Running, others: list[Running]) -> None:
     """Expand a holder to its maximum; jobs without dependencies shrink for it, at worst to their minimum."""
     name, most = holder.entry.job, holder.entry.max_nodes
     idle = draft.idle_in(draft.partition(name)).bit_count()
     missing = most - draft.count[name] - idle
     for job in waiting_first(others):
-        give = min(missing, draft.count[job.entry.job] - job.entry.min_nodes)
+        give = min(missing, draft.count[job.entry.job] - least_count(job, draft.now_s))
         if give > 0:
             draft.resize(job.entry.job, draft.count[job.entry.job] - give)
             missing -= give
@@ -122,7 +137,8 @@ class _Shares:
 
     def move_one(self, movable: list[Running]) -> bool:
         """Move a node from the smallest loss to the largest gain, where that is clearly larger."""
-        names = [job.entry.job for job in movable if self._count[job.entry.job] > job.entry.min_nodes]
+        now_s = self._draft.now_s
+        names = [job.entry.job for job in movable if self._count[job.entry.job] > least_count(job, now_s)]
         takers = self._open()
         if not names or not takers:
             return False
@@ -151,7 +167,7 @@ def partial_transformation(machine: Machine, attempts: int) -> Machine:
         nodes = sum(job.count for job in jobs) + draft.idle_in(partition).bit_count()
         share = nodes // len(jobs)
         for job in jobs:
-            least = max(share, job.entry.min_nodes)
+            least = max(share, least_count(job, machine.now_s))
             if job.count > least:
                 step = step_size(job.count - job.entry.min_nodes, attempts)
                 draft.resize(job.entry.job, max(least, job.count - step))

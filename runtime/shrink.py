@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from .deadlines import least_count
 from .draft import Draft, waiting_first
 from .ischeduler.giving import Giver, gifts
 from .machine import Running
@@ -39,7 +40,7 @@ class Shrinking:
             jobs = waiting_first(elastic) if order == "priority" else elastic
             self._jobs[partition] = jobs
             for job in jobs:
-                least = shrunk_count(job.count, job.entry.min_nodes, attempt, attempts)
+                least = shrunk_count(job.count, least_count(job, draft.now_s), attempt, attempts)
                 self._floor[job.entry.job] = least
 
     def can_give(self, partition: str) -> int:

@@ -70,9 +70,10 @@ def transform(
         attempt=attempt,
         attempts=settings.max_attempts,
         rejected_with=rejected_with,
+        any_idle=settings.reject_idle == "any",
     )
     reservations, idle = _reservations(draft, fresh, reserved), draft.idle
-    equipartition(draft)
+    equipartition(draft, with_starts=settings.equipartition == "all")
     return Transformation(
         machine=draft.committed(at_minimum=settings.start_at_minimum),
         started=tuple(draft.starts),

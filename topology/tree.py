@@ -1,5 +1,7 @@
 """A cluster's topology as arrays: the switch of every node at every depth, levels, distances.
 
+Torus, dragonfly and any graph come here as groups of neighbours (``networks``), which stand as switches.
+
 Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above others one more than the
 highest of them. The linear topology is one switch above all nodes.
 """
@@ -7,13 +9,14 @@ highest of them. The linear topology is one switch above all nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ..cluster.nodes import Switch
 from ..cluster.snapshot import Snapshot
+from .hops import Hops, hops_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -36,6 +39,7 @@ class Topology:
         rank: place of each node in depth-first order, shape (n,); nodes of a leaf in snapshot order.
         order: node indices in depth-first order, shape (n,).
         low, high: the half-open range of ranks below each switch, shape (switches,).
+        distances: links between nodes of a network whose switches are groups alone; None: the tree's.
     """
 
     is_linear: bool
@@ -47,6 +51,7 @@ class Topology:
     order: IntArray
     low: IntArray
     high: IntArray
+    distances: Hops | None = None
 
     @property
     def max_level(self) -> int:
@@ -99,8 +104,11 @@ class Topology:
     def hops(self, first: IntArray, last: IntArray) -> IntArray:
         """Return the links between node pairs, elementwise: up to the common switch and down again.
 
-        In the linear topology it is the distance in the order.
+        In the linear topology it is the distance in the order, in a torus, a dragonfly or a graph the fewest
+        links of any way.
         """
+        if self.distances is not None:
+            return self.distances(first, last)
         if self.is_linear:
             apart: IntArray = np.abs(first - last)
             return apart
@@ -119,7 +127,9 @@ def topology_of(snapshot: Snapshot) -> Topology:
     """Return a snapshot's topology; its switches were checked when it was built."""
     if snapshot.switches is None:
         return linear(len(snapshot.nodes))
-    return tree(snapshot.switches, [node.name for node in snapshot.nodes])
+    names = [node.name for node in snapshot.nodes]
+    made = tree(snapshot.switches, names)
+    return made if snapshot.network is None else replace(made, distances=hops_of(snapshot.network, names))
 
 
 def linear(count: int) -> Topology:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, JobKind, Request, Span, exact_priority
 from ...cluster.limits import JOB_MEMBERS, JobSet, Limit
-from ...cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources, Switch
+from ...cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources
 from ...cluster.snapshot import check_free, free_resources
 from ..hostlist import charge, expand
 from . import wire
@@ -170,25 +170,6 @@ def _renamed(member: str, name: str) -> Iterator[None]:
         if head != member:
             raise
         raise InputError(error.message, path=f"{name}{dot}{rest}") from error
-
-
-def build_switches(topology: wire.TopologyWire | None) -> tuple[Switch, ...] | None:
-    """Return the switches of a tree, None for the linear topology."""
-    if topology is None or topology.kind == "linear":
-        if topology is not None and topology.switches:
-            raise InputError("a linear topology has no switches", path="topology.switches")
-        return None
-    if not topology.switches:
-        raise InputError("a tree needs switches", path="topology.switches")
-    return each(topology.switches, "topology.switches", _switch)
-
-
-def _switch(entry: wire.SwitchWire) -> Switch:
-    return Switch(
-        name=entry.name,
-        nodes=expand(entry.nodes, "nodes") if entry.nodes is not None else (),
-        switches=expand(entry.switches, "switches") if entry.switches is not None else (),
-    )
 
 
 def _span(value: wire.SpanWire, path: str, minimum: int) -> Span:

@@ -21,11 +21,11 @@ from .from_wire import (
     build_limit,
     build_nodes,
     build_partition,
-    build_switches,
     each,
     needed_seconds,
     seconds,
 )
+from .topology import build_topology
 
 
 def load_snapshot(path: str | Path) -> Snapshot:
@@ -69,11 +69,14 @@ def snapshot_from_wire(document: wire.SnapshotWire) -> Snapshot:
     running = each(document.running, "running", _running_job)
     with below("running"):
         held = held_resources(running)
+    nodes = build_nodes(document.nodes, held)
+    laid = build_topology(document.topology, [node.name for node in nodes])
     return Snapshot(
         time=seconds(document.time, "time"),
-        nodes=build_nodes(document.nodes, held),
+        nodes=nodes,
         jobs=each(document.jobs, "jobs", build_job),
-        switches=build_switches(document.topology),
+        switches=laid.switches,
+        network=laid.network,
         running=running,
         licenses={
             name: build_license(entry, f"licenses.{name}") for name, entry in document.licenses.items()

@@ -19,6 +19,7 @@ from ...cluster.nodes import NodeState, PartitionState
 from ...cluster.workload import SHORTEST_RUN_S
 from . import wire, workload_wire
 from .schedule_wire import PlanWire, ScheduleWire
+from .topology import MEMBERS, OPTIONAL
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SUFFIX = "Wire"
@@ -57,6 +58,14 @@ _LEAST: Mapping[str, Mapping[str, int]] = {
     "License": {"total": 0, "free": 0},
     "Partition": {"max_nodes": 1, "max_time_limit_s": 1},
     "Limit": {"max": 0},
+    "Topology": {
+        "groups": 1,
+        "routers": 1,
+        "nodes_per_router": 1,
+        "global_links": 1,
+        "levels": 1,
+        "radix": 2,
+    },
 }
 #: Least first number of a range; a bare number and the second are at least 1.
 _RANGES = {"nodes": 1, "gres_per_node": 0, "gres_total": 0}
@@ -76,6 +85,7 @@ _HOSTS: Mapping[str, Iterable[str]] = {
     "Switch": ["nodes", "switches"],
     "Partition": ["nodes"],
     "Reservation": ["nodes"],
+    "Topology": ["nodes"],
 }
 _TIMES: Mapping[str, Iterable[str]] = {
     "Snapshot": ["time"],
@@ -93,6 +103,10 @@ _WORKLOAD_SECONDS: Mapping[str, Json] = {
     "arrival_s": {"minimum": 0, "maximum": LARGEST_COUNT},
     "run_time_s": {"minimum": SHORTEST_RUN_S, "maximum": LARGEST_COUNT},
     "gres_run_time_factor": {"exclusiveMinimum": 0},
+    "not_before_s": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
+    "deadline_s": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
+    "budget_core_h": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
+    "credits_per_core_h": {"minimum": 0, "maximum": LARGEST_COUNT},
 }
 
 
@@ -265,10 +279,30 @@ def _rules(types: Json) -> None:
     memory = [_given(f"memory_mib_per_{name}", ["integer"]) for name in ("node", "core")]
     job["not"] = {"allOf": memory}
     types["Switch"]["oneOf"] = [_given(name, ["string"]) for name in ("nodes", "switches")]
-    tree = _given("switches", ["array"])
-    tree["properties"]["switches"]["minItems"] = 1
-    types["Topology"] |= {
-        "if": {"properties": {"kind": {"const": "tree"}}},
-        "then": tree,
-        "else": {"properties": {"switches": {"type": ["array", "null"], "maxItems": 0}}},
+    _kinds_of_topology(types["Topology"])
+
+
+def _kinds_of_topology(topology: Json) -> None:
+    """Say which members a topology of each kind has: a list of none stands for none."""
+    members = topology["properties"]
+    absent = {
+        name: {"type": ["array", "null"], "maxItems": 0}
+        if name in ("switches", "links", "shape")
+        else {"type": "null"}
+        for name in members
+        if name != "kind"
+    }
+    topology["allOf"] = [
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": _members_of(wanted, absent)}
+        for kind, wanted in MEMBERS.items()
+    ]
+
+
+def _members_of(wanted: Iterable[str], absent: Mapping[str, Json]) -> Json:
+    needed = [name for name in wanted if name not in OPTIONAL]
+    lists = {name: {"minItems": 1} for name in needed if absent[name]["type"] != "null"}
+    return {
+        "required": needed,
+        "properties": {name: rule for name, rule in absent.items() if name not in wanted}
+        | {name: {"not": {"type": "null"}} | lists.get(name, {}) for name in needed},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -13,7 +13,7 @@ import msgspec
 
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.limits import JOB_MEMBERS, Limit
-from ...cluster.nodes import License, Node, Partition, Resources, Switch
+from ...cluster.nodes import License, Node, Partition, Resources
 from ...cluster.snapshot import free_resources
 from ..hostlist import fold, join
 from . import wire
@@ -85,23 +85,6 @@ def _node(node: Node, left: Resources) -> wire.NodeWire:
         state=node.state.value,
         features=sorted(node.features),
         partitions=list(node.partitions),
-    )
-
-
-def written_topology(switches: Sequence[Switch] | None) -> wire.TopologyWire | None:
-    """Return the topology, None for the linear one."""
-    if switches is None:
-        return None
-    return wire.TopologyWire(
-        kind="tree",
-        switches=[
-            wire.SwitchWire(
-                name=switch.name,
-                nodes=join(switch.nodes) if switch.nodes else None,
-                switches=join(switch.switches) if switch.switches else None,
-            )
-            for switch in switches
-        ],
     )
 
 

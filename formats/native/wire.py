@@ -45,10 +45,20 @@ class SwitchWire(_Wire):
 
 
 class TopologyWire(_Wire):
-    """The linear topology, or a tree of switches."""
+    """The linear topology, a tree of switches, a torus, dragonfly or fat tree by its sizes, or any graph."""
 
-    kind: Literal["linear", "tree"]
+    kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph"]
     switches: list[SwitchWire] | None = None
+    nodes: str | None = None
+    shape: list[int] | None = None
+    order: Literal["hilbert", "members"] | None = None
+    groups: int | None = None
+    routers: int | None = None
+    nodes_per_router: int | None = None
+    global_links: int | None = None
+    levels: int | None = None
+    radix: int | None = None
+    links: list[tuple[str, str]] | None = None
 
 
 class JobWire(_Wire):

@@ -19,7 +19,6 @@ from .from_wire import (
     build_limit,
     build_nodes,
     build_partition,
-    build_switches,
     each,
 )
 from .to_wire import (
@@ -29,8 +28,8 @@ from .to_wire import (
     written_limit,
     written_nodes,
     written_partition,
-    written_topology,
 )
+from .topology import build_topology, written_topology
 from .write import write_text
 
 
@@ -69,11 +68,14 @@ def parse_workload(text: bytes) -> ClusterWorkload:
             raise InputError(f"{document.format!r} is not {workload_wire.FORMAT!r}", path="format")  # noqa: TRY301
     except InputError as error:
         raise instead(text, WORKLOAD, error) from error
+    nodes = build_nodes(_all_free(document.nodes), {})
+    laid = build_topology(document.topology, [node.name for node in nodes])
     return ClusterWorkload(
         name=document.name,
-        nodes=build_nodes(_all_free(document.nodes), {}),
+        nodes=nodes,
         jobs=each(document.jobs, "jobs", _job),
-        switches=build_switches(document.topology),
+        switches=laid.switches,
+        network=laid.network,
         partitions=each(document.partitions, "partitions", build_partition),
         licenses=_licenses(document.licenses),
         limits=each(document.limits, "limits", build_limit),
@@ -106,6 +108,11 @@ def _job(entry: workload_wire.JobWire) -> ArrivingJob:
         arrival_s=entry.arrival_s,
         run_time_s=entry.run_time_s,
         gres_run_time_factor=entry.gres_run_time_factor,
+        not_before_s=entry.not_before_s,
+        deadline_s=entry.deadline_s,
+        budget_core_h=entry.budget_core_h,
+        credits_per_core_h=entry.credits_per_core_h,
+        name=entry.name,
     )
 
 
@@ -130,7 +137,7 @@ def workload_to_json(workload: ClusterWorkload) -> str:
         name=workload.name,
         nodes=written_nodes(workload.nodes, {}),
         jobs=[_written(job) for job in workload.jobs],
-        topology=written_topology(workload.switches),
+        topology=written_topology(workload.switches, workload.network),
         licenses={name: _without_free(entry) for name, entry in workload.licenses.items()},
         limits=[written_limit(entry) for entry in workload.limits],
         partitions=[written_partition(entry) for entry in workload.partitions],
@@ -145,6 +152,11 @@ def _written(arriving: ArrivingJob) -> workload_wire.JobWire:
         arrival_s=_short(arriving.arrival_s),
         run_time_s=_short(arriving.run_time_s),
         gres_run_time_factor=arriving.gres_run_time_factor,
+        not_before_s=arriving.not_before_s,
+        deadline_s=arriving.deadline_s,
+        budget_core_h=arriving.budget_core_h,
+        credits_per_core_h=_short(arriving.credits_per_core_h),
+        name=arriving.name,
     )
 
 

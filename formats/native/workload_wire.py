@@ -15,6 +15,11 @@ class JobWire(wire.JobWire, kw_only=True):
     arrival_s: float
     run_time_s: float
     gres_run_time_factor: float | None = None
+    not_before_s: float | None = None
+    deadline_s: float | None = None
+    budget_core_h: float | None = None
+    credits_per_core_h: float = 1.0
+    name: str = ""
 
 
 class WorkloadWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

@@ -25,8 +25,8 @@ from .to_wire import (
     written_nodes,
     written_partition,
     written_time,
-    written_topology,
 )
+from .topology import written_topology
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -75,7 +75,7 @@ def snapshot_to_wire(snapshot: Snapshot) -> wire.SnapshotWire:
         format=wire.FORMAT,
         time=written_time(snapshot.time),
         nodes=written_nodes(snapshot.nodes, held),
-        topology=written_topology(snapshot.switches),
+        topology=written_topology(snapshot.switches, snapshot.network),
         jobs=[wire.JobWire(**job_members(job)) for job in snapshot.jobs],
         running=[_running(job) for job in snapshot.running],
         licenses={name: written_license(entry) for name, entry in snapshot.licenses.items()},

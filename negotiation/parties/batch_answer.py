@@ -6,6 +6,7 @@ from typing import TypedDict
 
 import msgspec
 
+from ...runtime.deadlines import is_pressing, needed_count
 from ...runtime.records import MapEntry, NodeCount
 from ..events import Send
 from ..mappers.auction_map import auction_map
@@ -48,7 +49,21 @@ def candidates(state: BatchState, session: Session, peer: str) -> list[MapEntry]
     there = [
         (entry, _size_for(entry, session, sizes)) for job, entry in state.queue.items() if job not in taken
     ]
-    return [_within(entry, size) for entry, size in there if size >= entry.min_nodes]
+    return _pressing_first([_within(entry, size) for entry, size in there if size >= entry.min_nodes], state)
+
+
+def _pressing_first(entries: list[MapEntry], state: BatchState) -> list[MapEntry]:
+    """Put jobs first that are about to miss their deadline, above all priorities, the earliest first."""
+    pressing = [entry for entry in entries if is_pressing(entry, state.now_s)]
+    if not pressing:
+        return entries
+    above = max(entry.priority for entry in entries) + 1
+    first = sorted(pressing, key=lambda entry: entry.deadline_s or 0.0)
+    names = {entry.job for entry in first}
+    return [
+        *(_replace(entry, priority=above) for entry in first),
+        *(entry for entry in entries if entry.job not in names),
+    ]
 
 
 def _size_for(entry: MapEntry, session: Session, sizes: dict[str, int]) -> int:
@@ -72,13 +87,15 @@ def first_entries(state: BatchState, peer: str) -> tuple[MapEntry, ...]:
     """Return the jobs of a request: the first of the queue, unmapped."""
     entries = candidates(state, state.sessions[peer], peer)[: max(1, state.settings.depth)]
     attempts = state.settings.max_attempts
-    return tuple(_replace(entry, node_count=_range(entry, attempts, {})) for entry in entries)
+    return tuple(_replace(entry, node_count=_range(entry, attempts, {}, state.now_s)) for entry in entries)
 
 
-def _range(entry: MapEntry, attempts: int, relaxed: dict[str, int]) -> NodeCount:
+def _range(entry: MapEntry, attempts: int, relaxed: dict[str, int], now_s: float) -> NodeCount:
+    """Return the range that a job stands at: no counts on which it would miss its deadline."""
     if entry.type not in CHOOSES_SIZE:
         return entry.node_count
-    return relaxed_range(entry, attempts, relaxed.get(entry.job, 0))
+    span = relaxed_range(entry, attempts, relaxed.get(entry.job, 0))
+    return NodeCount(min=max(span.min, needed_count(entry, now_s)), max=span.max)
 
 
 def _as_offered(
@@ -116,7 +133,7 @@ def answered(
         for job in later:
             relaxed[job] = relaxed.get(job, 0) + 1
     request = Request(
-        queue=[(entry, _range(entry, settings.max_attempts, relaxed)) for entry in entries],
+        queue=[(entry, _range(entry, settings.max_attempts, relaxed, message.time_s)) for entry in entries],
         offered=_as_offered(state, message, session, peer, later),
         depth=settings.depth,
         switches=settings.switches,

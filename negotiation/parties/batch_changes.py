@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from ...runtime.performance import Measured, informed, learned
 from ...runtime.records import JobReport, JobState, MapEntry
 from ..mappers.decision import Memory
 from ..mappers.mapping import Away
@@ -31,7 +32,11 @@ def with_queue(state: BatchState, queue: dict[str, MapEntry]) -> BatchState:
 
 
 def with_jobs(state: BatchState, jobs: Sequence[MapEntry], *, urgent: bool) -> BatchState:
-    """Return the state with jobs that have come; urgent ones wait to be sent."""
+    """Return the state with jobs that have come; urgent ones wait to be sent.
+
+    What runs of their names took is used from then on.
+    """
+    jobs = [informed(job, state.known) for job in jobs]
     if urgent:
         return _replace(state, urgent={**state.urgent, **{job.job: (None, job) for job in jobs}})
     return with_queue(state, {**state.queue, **{job.job: job for job in jobs}})
@@ -56,6 +61,7 @@ def told(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchSta
     queue, urgent = dict(state.queue), dict(state.urgent)
     waited = len(queue) + len(urgent)
     away, done, lost = dict(state.away), dict(state.done), state.lost_node_s
+    measured: list[Measured] = []
     for report in reports:
         job = report.job
         if job in done:
@@ -72,9 +78,17 @@ def told(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchSta
             lost += report.lost_node_s
         elif report.state is JobState.DONE:
             done[job] = report
+            measured += [(known.name, count, seconds) for count, seconds in report.measured]
         else:
             away[job] = Away(peer=peer, entry=known, report=report)
     state = _replace(state, urgent=urgent, away=away, done=done, lost_node_s=lost)
+    if measured:
+        state = _replace(state, known=learned(state.known, measured))
+        names = {name for name, _, _ in measured}
+        queue = {
+            job: informed(entry, state.known) if entry.name in names else entry
+            for job, entry in queue.items()
+        }
     state = believing(state, peer, len(queue) + len(urgent) - waited)
     return with_queue(state, queue) if len(queue) > len(state.queue) else _replace(state, queue=queue)
 

@@ -10,6 +10,7 @@ import msgspec
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ...cluster.nodes import Switch
+from ...runtime.performance import Known
 from ...runtime.records import JobReport, JobState, MapEntry
 from ...runtime.settings import MAX_ATTEMPTS
 from ..mappers.auction_map import step_options
@@ -107,6 +108,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
         arrivals: jobs to come, by time; ``arrived`` of them have come.
         now_s: the latest time that a runtime scheduler has told.
         lost_node_s: work that kills have lost.
+        known: what runs of each name took, by node count (runtime/performance.py).
     """
 
     settings: BatchSettings
@@ -120,6 +122,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
     arrived: int = 0
     now_s: float = 0.0
     lost_node_s: float = 0.0
+    known: Known = {}
 
     def next_arrival_s(self) -> float | None:
         """Return when the next job comes, None when none is known."""

@@ -50,6 +50,7 @@ def entry_of(  # noqa: PLR0913 - a job's figures
     true_run_time_s: float | None = None,
     partition: str = "",
     can_suspend: bool = True,
+    name: str = "",
 ) -> MapEntry:
     """Return a job whose run time is known at its nominal size; the model converts it to the minimum."""
     least, most = bounds if bounds is not None and kind is not JobKind.RIGID else (size, size)
@@ -67,6 +68,7 @@ def entry_of(  # noqa: PLR0913 - a job's figures
         speedup=speedup,
         partition=partition,
         can_suspend=can_suspend,
+        name=name,
     )
 
 
@@ -101,6 +103,7 @@ def esp_arrivals(
             kind=mix.kind if rank in elastic else JobKind.RIGID,
             bounds=(-(-size // 2), min(nodes, 2 * size)),
             speedup=mix.speedup,
+            name=kind.name,
         )
         late = 0.0 if arrivals == "at-once" else max(0, rank - _AT_ONCE + 1) * _EACH_S
         found.append(Arrival(time_s=late, job=job))

@@ -13,17 +13,23 @@ from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 
+import msgspec
+
 from ...cluster.errors import InputError, OptionError
 from ...cluster.jobs import Job, JobKind
 from ...cluster.nodes import Node, Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...negotiation.parties.batch_state import Arrival
+from ...runtime.backfill import run_time_s
 from ...runtime.machine import Machine, empty_machine
-from ...runtime.records import MapEntry
+from ...runtime.records import MapEntry, NodeCount
 from ...runtime.speedup import model_text
 from .esp import Arrivals, Mix, entry_of, esp_arrivals, node_names
 from .wishes import PartitionNodes
 
+_HOUR_S = 3600
+#: A budget that is met to the last digit is met.
+_ROUNDING = 1e-9
 #: Jobs of this quality of service are urgent.
 URGENT_QOS = "urgent"
 #: The largest priority that a message carries.
@@ -111,7 +117,10 @@ def play_of(workload: ClusterWorkload, mix: Mix | None, *, nodes: int | None = N
         except InputError as error:
             raise error.under(f"jobs[{index}]") from error
         urgent = arriving.job.qos == URGENT_QOS
-        arrivals.append(Arrival(time_s=arriving.arrival_s, job=entry, urgent=urgent))
+        # Before its start time a job is in nobody's queue.
+        comes_s = max(arriving.arrival_s, arriving.not_before_s or 0.0)
+        arrivals.append(Arrival(time_s=comes_s, job=entry, urgent=urgent))
+    arrivals.sort(key=lambda arrival: arrival.time_s)
     return Play(
         name=workload.name,
         nodes=machine.names,
@@ -217,8 +226,37 @@ def _entry(
         speedup=mix.speedup if mix is not None and job.speedup is None else own,
         true_run_time_s=min(arriving.run_time_s, float(limit)) if limit else None,
         partition=job.partition,
+        name=arriving.name,
     )
+    entry = msgspec.structs.replace(entry, deadline_s=arriving.deadline_s)
+    if arriving.budget_core_h is not None:
+        entry = _within_budget(
+            entry, arriving.budget_core_h, max(node.total.cores for node in wishes.members)
+        )
     return wishes.on(entry)
+
+
+def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntry:
+    """Return a job on such counts only whose estimated core-hours keep its budget, each and all below them.
+
+    As no count up to the greatest costs more for a part of the work, growing and shrinking keep it too.
+
+    Raises:
+        InputError: it would exceed it on its least nodes.
+    """
+    most_node_s = budget_core_h * _HOUR_S / cores
+    affordable = 0
+    for count in range(entry.min_nodes, entry.max_nodes + 1):
+        if count * run_time_s(entry, count) > most_node_s * (1 + _ROUNDING):
+            break
+        affordable = count
+    if not affordable:
+        needed = entry.min_nodes * run_time_s(entry, entry.min_nodes) * cores / _HOUR_S
+        raise InputError(
+            f"{budget_core_h:g} is below the {needed:g} of its least nodes", path="budget_core_h"
+        )
+    span = NodeCount(min=entry.node_count.min, max=affordable)
+    return msgspec.structs.replace(entry, max_nodes=affordable, node_count=span)
 
 
 def _refuse_held(job: Job) -> None:

@@ -26,7 +26,8 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     ``makespan_s``: first submission to last end; ``utilization``: node-seconds held over nodes × makespan;
     ``work_bound_s``: node-seconds of the jobs at their smallest sizes over the nodes, which no schedule
     beats under linear speedup; ``loss_of_capacity``: the share idle while a job waited; ``transactions``:
-    those committed; ``attempts_mean``: of them; ``engine_calls``: awards of the auction's engine, one a Map.
+    those committed; ``attempts_mean``: of them; ``deadlines``, ``deadlines_met``: jobs that had one, kept it;
+    ``engine_calls``: awards of the auction's engine, one a Map.
     """
     jobs, arrival = list(result.done.values()), result.arrival_s
     first = min(arrival.values(), default=0.0)
@@ -37,6 +38,8 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     held = fsum(job.node_s for job in jobs)
     sizes = _changes(result)
     urgent = [arriving.job.job for arriving in result.play.arrivals if arriving.urgent]
+    asked = ((arriving.job.job, arriving.job.deadline_s) for arriving in result.play.arrivals)
+    deadlines = {job: end for job, end in asked if end is not None}
     return {
         "makespan_s": makespan if jobs else None,
         "wait_mean_s": _mean(waits),
@@ -53,6 +56,8 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "engine_calls": result.engine_calls,
         "expansions": sizes[0],
         "shrinks": sizes[1],
+        "deadlines": len(deadlines),
+        "deadlines_met": sum(result.done[job].end_s <= end for job, end in deadlines.items()),
         "urgent_started": sum(answer.code == "accept" for answer in result.urgent),
         "urgent_wait_max_s": max((result.done[job].start_s - arrival[job] for job in urgent), default=None),
         "suspended": sum(len(answer.suspended) for answer in result.urgent),
@@ -126,6 +131,7 @@ _SHOWN = (
     ("expansions", "expansions", "{:.0f}", 1),
     ("shrinks", "shrinks", "{:.0f}", 1),
 )
+_SHOWN_DEADLINES = (("deadlines", "deadlines", "{:.0f}", 1), ("of these met", "deadlines_met", "{:.0f}", 1))
 _SHOWN_URGENT = (
     ("urgent started", "urgent_started", "{:.0f}", 1),
     ("suspended", "suspended", "{:.0f}", 1),
@@ -139,7 +145,11 @@ def negotiated_text(result: Negotiated) -> str:
     play = result.play
     machine = f"{len(play.arrivals)} jobs, {len(play.nodes)} nodes, mapper {result.batch.mapper}"
     title = f"{one_line(play.name)}: {machine}"
-    rows = [*_SHOWN, *(_SHOWN_URGENT if result.urgent else ())]
+    rows = [
+        *_SHOWN,
+        *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
+        *(_SHOWN_URGENT if result.urgent else ()),
+    ]
     lines = [f"  {label:<16}{_shown(metrics[name], form, unit)}" for label, name, form, unit in rows]
     return "\n".join([title, *lines]) + "\n"
 

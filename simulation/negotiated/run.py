@@ -12,6 +12,7 @@ from ...negotiation.parties.batch_state import Arrival, BatchSettings, BatchStat
 from ...negotiation.parties.irtsched import RuntimeState
 from ...negotiation.parties.pair import Pair, Sent, StuckError
 from ...runtime.machine import Machine
+from ...runtime.performance import Known
 from ...runtime.records import JobReport
 from ...runtime.settings import RuntimeSettings
 from .plays import Play
@@ -114,8 +115,9 @@ def negotiate(
     *,
     progress: Callable[[int], None] | None = None,
     until_s: float = inf,
+    known: Known | None = None,
 ) -> Negotiated:
-    """Run the schedulers on a workload until every job has ended.
+    """Run the schedulers on a workload until every job has ended; ``known`` are runs of before.
 
     Raises:
         StuckError: a job would never start, or the clock came to ``until_s`` seconds.
@@ -132,7 +134,7 @@ def negotiate(
             progress(len(pair.batch.done))
 
     runtimes = {peer: RuntimeState(settings=runtime, machine=machine) for peer, machine in machines.items()}
-    pair = Pair(batch_of(play, batch), runtimes, sent.append, watch)
+    pair = Pair(batch_of(play, batch, known), runtimes, sent.append, watch)
     pair.run()
     return Negotiated(
         play=play,
@@ -145,7 +147,17 @@ def negotiate(
     )
 
 
-def batch_of(play: Play, settings: BatchSettings) -> BatchState:
-    """Return the batch scheduler that a workload's jobs will come to."""
+def batch_of(play: Play, settings: BatchSettings, known: Known | None = None) -> BatchState:
+    """Return the batch scheduler that a workload's jobs will come to, with what it knows of their names."""
     arrivals: tuple[Arrival, ...] = play.arrivals
-    return BatchState(settings=settings, arrivals=arrivals)
+    return BatchState(settings=settings, arrivals=arrivals, known=known or {})
+
+
+def runs_of(play: Play, done: Mapping[str, JobReport]) -> list[tuple[str, str, int, float]]:
+    """Return what a history keeps of jobs that ended: name, job, nodes, seconds of the whole job on them."""
+    names = {arrival.job.job: arrival.job.name for arrival in play.arrivals}
+    return [
+        (names[job], job, count, seconds)
+        for job, report in done.items()
+        for count, seconds in report.measured
+    ]

@@ -25,8 +25,9 @@ from ..events import Event, EventKind, EventQueue, run_events
 from ..turns import turn_of
 from .failures import Failures
 from .machine import Machine
+from .preemption import Preemption, Preemptor
 from .queue import NodeQueue
-from .record import NodeOutage, NodeRun, Played, StoppedAttempt
+from .record import NodeOutage, NodeRun, Played, Preempted, StoppedAttempt
 from .startable import Remaining, why_never
 
 #: Ends between two reports of progress.
@@ -61,7 +62,7 @@ class BlamingPolicy(NodePolicy, Protocol):
         ...
 
 
-def simulate_nodes(
+def simulate_nodes(  # noqa: PLR0913 - what may happen beside the policy
     workload: ClusterWorkload,
     machine: Machine,
     policy: NodePolicy,
@@ -71,6 +72,7 @@ def simulate_nodes(
     progress: Callable[[int], None] | None = None,
     refused: Callable[[Job], str] | None = None,
     failures: Failures | None = None,
+    preemptor: Preemptor | None = None,
 ) -> NodeRun:
     """Play a workload under a policy.
 
@@ -83,6 +85,7 @@ def simulate_nodes(
         progress: called now and then with the number of jobs that are done.
         refused: why the policy can never start a job, empty where it could; such a job does not wait.
         failures: of the nodes; None: they never fail.
+        preemptor: who may stop running jobs after each pass; None: nobody.
 
     Raises:
         AwardError: the policy broke a rule, or a job was lost or ran to its end twice.
@@ -94,6 +97,7 @@ def simulate_nodes(
     never = why_never(workload, machine, refused)
     system = _NodeSystem(workload, machine, policy, queue, interval_s, never)
     system.progress = progress
+    system.preemptor = preemptor
     system.fail(failures or Failures(), events)
     run_events(events, system)
     system.close()
@@ -124,6 +128,7 @@ class _NodeSystem:
         self._done = 0
         self._is_due = interval_s is None
         self._is_planned = False
+        self.preemptor: Preemptor | None = None
         self.progress: Callable[[int], None] | None = None
         self.run = NodeRun()
         #: Sequence of the event that ends each running job, and the jobs that ended.
@@ -199,11 +204,7 @@ class _NodeSystem:
 
     def _stop(self, number: int, node: int, now: float) -> None:
         """Take a job off the machine; it waits again or is lost."""
-        self._events.cancel(self._ends.pop(number))
-        holding = self._machine.running[number]
-        self._machine.end(number, now)
-        del self.run.played[number]
-        self.run.stopped.append(StoppedAttempt(number, holding.spot, holding.start_s, now))
+        self._take_off(number, now)
         name, demand = self._machine.columns.names[node], self._never[number]
         self._stops[number] += 1
         if self._failures.requeues and self._stops[number] <= self._failures.max_requeues:
@@ -214,6 +215,28 @@ class _NodeSystem:
         after = f", after {self._failures.max_requeues} requeues" if self._failures.requeues else ""
         self.run.lost[number] = f"{name} went down at {now:g} s while it ran{after}"
         self._report()
+
+    def _take_off(self, number: int, now: float) -> StoppedAttempt:
+        """Stop a running job: what it did is lost."""
+        self._events.cancel(self._ends.pop(number))
+        holding = self._machine.running[number]
+        self._machine.end(number, now)
+        del self.run.played[number]
+        stopped = StoppedAttempt(number, holding.spot, holding.start_s, now)
+        self.run.stopped.append(stopped)
+        return stopped
+
+    def _preempt(self, found: Preemption, now: float, queue: EventQueue) -> None:
+        """Let a job start in the place of others, which wait again."""
+        for number in found.victims:
+            demand = self._machine.running[number].demand
+            stopped = self._take_off(number, now)
+            lost = float(stopped.spot.held.cores.sum()) * (now - stopped.start_s)
+            paid = found.paid.get(number, 0.0)
+            self.run.preempted.append(Preempted(number, found.start.demand.index, now, lost, paid))
+            self._queue.add(demand)
+        self._check(found.start)
+        self._start(found.start, now, queue)
 
     def close(self) -> None:
         """Bring all nodes up again, and check that no job is lost without being listed.
@@ -300,6 +323,9 @@ class _NodeSystem:
         self._queue.refresh(now)
         for start in self._decided(now):
             self._start(start, now, queue)
+        if self.preemptor is not None and len(self._queue):
+            for found in self.preemptor.preempt(now, self._queue):
+                self._preempt(found, now, queue)
 
     def _decided(self, now: float) -> Sequence[Start]:
         """Return the policy's starts, each checked; a job that makes its pass fail is given up."""

@@ -24,6 +24,7 @@ def node_metrics(result: NodeResult) -> dict[str, Any]:
     - ``gpu_utilization``: GPU-seconds held over GPUs × makespan; null without GPUs.
     - ``level``: of the lowest common switch, leaf = 0; ``level_job_shares`` and ``level_time_shares`` by
       level, of the jobs and of their run times; null where there are no switches.
+    - ``hops``: on a torus, dragonfly or graph: mean links between two nodes of a job, of jobs with several.
     - ``span``: last node less first, plus one; ``spread``: span over nodes.
     - ``fragmentation``: runs of consecutive nodes.
     - ``packing_factor``: nodes over the fewest nodes of the empty cluster that hold the request.
@@ -45,6 +46,9 @@ def node_metrics(result: NodeResult) -> dict[str, Any]:
         columns["level"] = result.level
         values["level_job_shares"] = _shares(result, np.ones(len(result.level)))
         values["level_time_shares"] = _shares(result, result.run)
+    several = result.node_count > 1
+    if result.topology.distances is not None and several.any():
+        columns["hops"] = result.hops[several]
     for name, column in columns.items():
         values[f"{name}_mean"], values[f"{name}_std"] = _mean_and_std(column)
     return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from ...auction.model import MODELS_BY_NAME
@@ -24,6 +24,7 @@ from .kernel import NodePolicy, simulate_nodes
 from .machine import Machine
 from .own import OwnOnNodes
 from .planned import PlannedBackfill
+from .preemption import Preemptor
 from .promises import default_promise
 from .queue import MultifactorQueue, NodeQueue, ResponseQueue
 from .result import NodeResult, node_result
@@ -61,6 +62,8 @@ class NodeOptions:
             ``plan`` where blocked jobs get reservations and no balance is kept.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
+        preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
+        credits: that each user has at first to pay for what is lost; None: no end of them.
         failures: outages of nodes that are known beforehand; or
         mtbf_s, mttr_s: mean seconds that a node is up, and down; exponential, drawn for each node.
         failure_seed: of those draws; default 0.
@@ -85,6 +88,8 @@ class NodeOptions:
     backfill_interval_s: float | None = None
     balance: bool | None = None
     strategy: str | None = None
+    preempt: bool | None = None
+    credits: float | None = None
     failures: tuple[Outage, ...] | None = None
     mtbf_s: float | None = None
     mttr_s: float | None = None
@@ -102,6 +107,7 @@ class NodeOptions:
                 raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
         self._check_values()
         self._check_failures()
+        self._check_preemption()
 
     def _check_values(self) -> None:
         """Refuse numbers that mean nothing here; a step checks its own."""
@@ -127,6 +133,16 @@ class NodeOptions:
             check_promise(self.promise)
         if self.on_timeout is not None and step_options(self).is_greedy:
             raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
+
+    def _check_preemption(self) -> None:
+        """Refuse credits that nobody could spend, and promises that a stop would break."""
+        if self.credits is not None:
+            if not self.preempt:
+                raise OptionError("--credits needs --preempt")
+            if not (isfinite(self.credits) and self.credits >= 0):
+                raise OptionError(f"--credits: {self.credits!r} is no number from 0 on")
+        if self.preempt and self.promise not in (None, NONE):
+            raise OptionError("--preempt stops jobs that were promised to run: it needs --promise none")
 
     def _check_failures(self) -> None:
         """Refuse what says nothing clear about failures, or nothing at all."""
@@ -169,6 +185,8 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "window": (*_SLURM, *MODELS),
     "reserve": ("reservations", *MODELS),
     "backfill_interval_s": _SLURM,
+    "preempt": MODELS,
+    "credits": MODELS,
 }
 
 
@@ -210,7 +228,9 @@ def step_options(options: NodeOptions) -> StepOptions:
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     asked = step_options(options)
-    promise = default_promise(asked) if options.promise is None else options.promise
+    # Who may be stopped was promised nothing.
+    unsaid = NONE if options.preempt else default_promise(asked)
+    promise = unsaid if options.promise is None else options.promise
     return Auction(machine, asked, None if promise == NONE else promise)
 
 
@@ -261,6 +281,8 @@ def play(
     machine = Machine(workload)
     queue = _queue(workload, options)
     policy = NODE_POLICIES.get(options.policy, _own)(options, machine)
+    first = inf if options.credits is None else options.credits
+    preemptor = Preemptor(workload, machine, first) if options.preempt else None
     record = simulate_nodes(
         workload,
         machine,
@@ -270,6 +292,7 @@ def play(
         progress=progress,
         refused=MODELS_BY_NAME[options.policy].cannot_express if options.policy in MODELS_BY_NAME else None,
         failures=_failures(options, machine),
+        preemptor=preemptor,
     )
     return node_result(
         workload,
@@ -280,4 +303,5 @@ def play(
         seconds=time.perf_counter() - began,
         nodes_fail=options.nodes_fail,
         promises=policy.promises.made if isinstance(policy, Auction) and policy.promises else None,
+        balance=None if preemptor is None else dict(preemptor.balance),
     )

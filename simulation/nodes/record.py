@@ -37,6 +37,16 @@ class NodeOutage(NamedTuple):
     up_s: float
 
 
+class Preempted(NamedTuple):
+    """A run that a job which paid more ended: both numbers, when, core-seconds lost, credits paid."""
+
+    job: int
+    by: int
+    time_s: float
+    lost_core_s: float
+    credits: float
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class NodeRun:
     """A finished simulation.
@@ -45,7 +55,8 @@ class NodeRun:
         played: the runs that came to their ends, by job number, ascending.
         never: why a job can never start, or never again, by job number.
         lost: why a job that a failure stopped is lost, by job number; every job stands in one of the three.
-        stopped: runs that failures stopped, in that order; a job may have several beside its last.
+        preempted: runs that other jobs stopped, in that order; they stand in ``stopped`` too.
+        stopped: runs that failures or other jobs stopped, in that order; a job may have several.
         outages: nodes that went down while there was something to do, in that order.
         requeues: how often a job that a failure stopped waited again.
         passes: how often the policy was asked.
@@ -55,6 +66,7 @@ class NodeRun:
     never: dict[int, str] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
     stopped: list[StoppedAttempt] = field(default_factory=list)
+    preempted: list[Preempted] = field(default_factory=list)
     outages: list[NodeOutage] = field(default_factory=list)
     requeues: int = 0
     passes: int = 0

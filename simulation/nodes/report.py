@@ -39,6 +39,7 @@ def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[st
         "never_started": _named(result, result.record.never),
         **_failures(result),
         **_promises(result),
+        **_preemptions(result),
         "metrics": metrics,
     }
 
@@ -62,6 +63,13 @@ def _promises(result: NodeResult) -> dict[str, Any]:
     return {"promises": len(result.promises), "broken_promises": _named(result, result.broken_promises())}
 
 
+def _preemptions(result: NodeResult) -> dict[str, Any]:
+    """Return what preemption did, nothing where nobody might stop a job."""
+    if result.balance is None:
+        return {}
+    return {**result.preemption_counts(), "balances": dict(sorted(result.balance.items()))}
+
+
 def to_node_text(result: NodeResult, name: str) -> str:
     """Return the outcome as a table for people."""
     values = node_metrics(result)
@@ -75,6 +83,9 @@ def to_node_text(result: NodeResult, name: str) -> str:
     if result.nodes_fail:
         counts = result.failure_counts().items()
         lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in counts]
+    if result.balance is not None:
+        stops = result.preemption_counts().items()
+        lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in stops]
     if result.promises is not None:
         broken = result.broken_promises()
         lines.append(f"{'promises':<22}{len(result.promises):>16}")

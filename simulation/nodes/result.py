@@ -37,6 +37,7 @@ class NodeResult(Result):
         record: the kernel's, with the jobs that can never start and what failures did.
         nodes_fail: failures were asked for, whether or not any came.
         promises: by job number, the start that was promised; None: no promises were asked for.
+        balance: credits that users paid (below 0) or were paid for stopped work; None: nobody might stop.
     """
 
     cluster: ClusterWorkload
@@ -46,6 +47,7 @@ class NodeResult(Result):
     record: NodeRun
     nodes_fail: bool = False
     promises: Mapping[int, float] | None = None
+    balance: Mapping[str, float] | None = None
 
     @property
     def first_s(self) -> float:
@@ -80,6 +82,16 @@ class NodeResult(Result):
             "requeues": self.record.requeues,
             "lost_jobs": len(self.record.lost),
             "lost_core_s": fsum((cut.size * (cut.end - cut.start)).tolist()),
+        }
+
+    def preemption_counts(self) -> dict[str, float]:
+        """Return how often jobs were stopped for others, how many, and what that cost."""
+        stops = self.record.preempted
+        return {
+            "preemptions": len(stops),
+            "preempted_jobs": len({stop.job for stop in stops}),
+            "preempted_core_s": fsum(stop.lost_core_s for stop in stops),
+            "credits_paid": fsum(stop.credits for stop in stops),
         }
 
     def broken_promises(self) -> dict[int, str]:
@@ -139,13 +151,19 @@ class NodeResult(Result):
         counts: Counts = np.add.reduceat(begins, self.indptr[:-1], dtype=np.int64)
         return counts
 
+    @cached_property
+    def hops(self) -> Column:
+        """Mean links between two nodes of each job, shape (jobs,); 0 where it has one node."""
+        means = [mean_hops(self.topology, spot.nodes) for spot in self.spots]
+        return np.array(means, np.float64)
+
     def gres_held(self, kind: str) -> Column:
         """Return how many of a gres each job held, over all its nodes, shape (jobs,)."""
         held = [int(spot.held.gres[kind].sum()) if kind in spot.held.gres else 0 for spot in self.spots]
         return np.array(held, np.float64)
 
 
-def node_result(
+def node_result(  # noqa: PLR0913 - one for each of a result's own members
     cluster: ClusterWorkload,
     machine: Machine,
     record: NodeRun,
@@ -155,6 +173,7 @@ def node_result(
     seconds: float,
     nodes_fail: bool = False,
     promises: Mapping[int, float] | None = None,
+    balance: Mapping[str, float] | None = None,
 ) -> NodeResult:
     """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
     played = tuple(record.played.values())
@@ -191,4 +210,13 @@ def node_result(
         record=record,
         nodes_fail=nodes_fail,
         promises=promises,
+        balance=balance,
     )
+
+
+def mean_hops(topology: Topology, nodes: Counts) -> float:
+    """Return the mean links between two of some nodes, 0 of fewer than two."""
+    if len(nodes) < 2:  # noqa: PLR2004 - a pair
+        return 0.0
+    first, last = np.triu_indices(len(nodes), 1)
+    return float(topology.hops(nodes[first], nodes[last]).mean())

@@ -13,6 +13,7 @@ from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
 from ...formats.reading import read_document, shown_name
 from .snapshot import SlurmSources, SlurmText
+from .topology_any import is_sizes
 
 Command = tuple[str, ...]
 #: Returns what a command prints; raises InputError where it fails.
@@ -115,7 +116,9 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, N
     sources = SlurmSources(
         jobs=_answer(JOBS, ask) if files.jobs is None else _file(files.jobs),
         nodes=_first(_NODES, ask) if files.nodes is None else _file(files.nodes),
-        topology=adding(files.topology, (_TOPOLOGY,), "the topology is taken as linear"),
+        topology=SlurmText(name=files.topology, content=files.topology.encode())
+        if files.topology is not None and is_sizes(files.topology)
+        else adding(files.topology, (_TOPOLOGY,), "the topology is taken as linear"),
         job_detail=adding(files.job_detail, (_JOB_DETAIL,), "job detail is not known"),
         licenses=with_jobs(files.licenses, _LICENSES, "licences are not known"),
         partitions=with_jobs(files.partitions, _PARTITIONS, "limits of partitions are not known"),

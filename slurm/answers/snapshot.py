@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
-from ...cluster.nodes import License, Node, Resources, Switch
+from ...cluster.nodes import License, Node, Resources
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.hostlist import one_file
+from ...formats.native.topology import Laid
 from ...formats.notes import Notes
 from ...formats.reading import text_of
 from .associations import Associations, read_limits
@@ -28,7 +29,7 @@ from .record import Record, is_json, read_document
 from .request import Site
 from .reservations import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .running import read_running
-from .topology_conf import parse_topology
+from .topology_any import parse_any_topology
 
 T = TypeVar("T")
 
@@ -52,7 +53,8 @@ class SlurmSources:
     Attributes:
         jobs: ``squeue --json``, or slurmrestd's jobs.
         nodes: ``sinfo --json`` of 22.05, ``scontrol show nodes --json``, or slurmrestd's nodes.
-        topology: topology.conf, topology.yaml or ``scontrol show topology``; None: the nodes' order.
+        topology: topology.conf, topology.yaml, ``scontrol show topology``, or what ``topology_any`` reads;
+            None: the nodes' order.
         job_detail: ``scontrol -d show job``; None: 22.05 does not tell who asks for ``--switches``.
         licenses: ``scontrol show licenses``; a job that asks for one not known is not expressible.
         partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
@@ -104,7 +106,7 @@ def import_slurm(
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     cluster = _Cluster(
         nodes=nodes,
-        switches=_topology(sources.topology, nodes, notes),
+        laid=_topology(sources.topology, nodes, notes),
         details=_details(sources.job_detail),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
@@ -123,7 +125,7 @@ class _Cluster:
     """What all answers but the jobs' say."""
 
     nodes: Mapping[str, NodeFigures]
-    switches: tuple[Switch, ...] | None
+    laid: Laid
     details: Mapping[int, JobDetail] | None
     licenses: Mapping[str, License]
     partitions: tuple[PartitionFigures, ...]
@@ -186,7 +188,8 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         time=now,
         nodes=nodes,
         jobs=jobs,
-        switches=cluster.switches,
+        switches=cluster.laid.switches,
+        network=cluster.laid.network,
         running=running,
         licenses=cluster.licenses,
         partitions=tuple(figures.partition for figures in cluster.partitions),
@@ -275,12 +278,10 @@ def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures
     return by_name
 
 
-def _topology(
-    source: SlurmText | None, nodes: Mapping[str, NodeFigures], notes: Notes
-) -> tuple[Switch, ...] | None:
+def _topology(source: SlurmText | None, nodes: Mapping[str, NodeFigures], notes: Notes) -> Laid:
     if source is None:
-        return None
-    return _read(source, lambda content: parse_topology(text_of(content), nodes, notes))
+        return Laid()
+    return _read(source, lambda content: parse_any_topology(content, tuple(nodes), notes).laid)
 
 
 def _details(source: SlurmText | None) -> Mapping[int, JobDetail] | None:

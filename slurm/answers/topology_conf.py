@@ -32,7 +32,7 @@ def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Swi
         InputError: a line is no switch, a hostlist is wrong, or a switch or a node stands twice.
     """
     nodes = dict.fromkeys(nodes)
-    lines = yaml_lines(text, notes) if is_yaml(text) else list(_lines(text, notes))
+    lines = switch_lines(text, notes)
     if not lines:
         notes.add("topology", "the topology names no switches: taken as linear")
         return None
@@ -49,6 +49,11 @@ def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Swi
     names = ",".join(missing[:5]) + (",..." if len(missing) > 5 else "")  # noqa: PLR2004 - a note is one line
     notes.add("topology", f"nodes on no leaf switch, put on {spare!r}: {len(missing)} ({names})")
     return (*kept, Switch(name=spare, nodes=missing))
+
+
+def switch_lines(text: str, notes: Notes) -> list[SwitchLine]:
+    """Return the switches as the file has them, before they are checked."""
+    return yaml_lines(text, notes) if is_yaml(text) else list(_lines(text, notes))
 
 
 def _free_name(lines: list[SwitchLine]) -> str:

@@ -61,6 +61,7 @@ PRINTING = {
     "explain": "explain snapshot.json",
     "check": "check snapshot.json",
     "compare": "compare snapshot.json",
+    "topology": "topology torus:2x2",
     "plan": "plan snapshot.json",
     "negotiate": "negotiate workload.json",
     "schema": "schema snapshot",

@@ -160,7 +160,7 @@ MALFORMED: list[tuple[Spoil, str, str]] = [
     (put("nodes/1/free_gres", {"gpu:a100": 3}), "nodes[1].free_gres.gpu:a100", "3 is above the node's 2"),
     (put("nodes/1/free_gres", {"gpu:v100": 1}), "nodes[1].free_gres.gpu:v100", "no such gres"),
     (put("nodes/1/free_memory_mib", 5), "nodes[1].free_memory_mib", "without memory_mib"),
-    (put("topology/kind", "torus"), "topology.kind", "torus"),
+    (put("topology/kind", "hypercube"), "topology.kind", "hypercube"),
     (put("topology/switches/0/nodes", "n[01-15]"), "topology.switches", "'n16' stands on no leaf"),
     (
         put("topology/switches/1/nodes", "n[16-17]"),

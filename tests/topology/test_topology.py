@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import OptionError, Switch
-from aucsched.topology.fattree import fat_tree, fat_tree_graph, tree_graph
+from aucsched.topology.fattree import fat_tree
+from aucsched.topology.graphs import fat_tree_graph, tree_graph
 from aucsched.topology.tree import NO_COMMON_SWITCH, Topology, linear, tree
 
 
@@ -47,9 +48,10 @@ def test_common_switches_and_hops_equal_networkx(seed: int) -> None:
     graph = tree_graph(tuple(switches))
     by_name = {switch.name: switch for switch in switches}
     for first, last in itertools.combinations_with_replacement(range(len(nodes)), 2):
-        expected = nx.lowest_common_ancestor(graph, nodes[first], nodes[last])
+        ancestor = nx.lowest_common_ancestor(graph, nodes[first], nodes[last])
         if first == last:
-            expected = next(graph.predecessors(nodes[first]))
+            ancestor = next(graph.predecessors(nodes[first]))
+        expected = ancestor[1]
         pair = np.array([first]), np.array([last])
         found = int(topology.common_switch(*pair)[0])
         assert topology.names[found] == expected
@@ -71,7 +73,8 @@ def test_sets_of_nodes_meet_at_the_switch_their_ancestors_share(seed: int) -> No
     for chosen, switch, leaf_count in zip(sets, found, leaves, strict=True):
         shared = set.intersection(*(nx.ancestors(graph, nodes[node]) for node in chosen))
         lowest = min(shared, key=lambda name: len(nx.descendants(graph, name)))
-        assert len(nx.descendants(graph, topology.names[switch])) == len(nx.descendants(graph, lowest))
+        named = ("switch", topology.names[switch])
+        assert len(nx.descendants(graph, named)) == len(nx.descendants(graph, lowest))
         assert leaf_count == len({next(graph.predecessors(nodes[node])) for node in chosen})
 
 

@@ -1,0 +1,189 @@
+"""What a topology is: its graph, its levels, how far apart its nodes are, in groups and in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from rich.table import Table
+
+from ...bidgen.columns import IntArray
+from ...cluster.network import SIZES, Network, NetworkKind
+from ...cluster.nodes import Node, Switch
+from ...cluster.snapshot import Snapshot
+from ...cluster.text import counted
+from ...formats.native.topology import written_topology
+from ...topology.graphs import MOST_MEASURED, check_graph, graph_of, tree_graph
+from ...topology.tree import Topology, topology_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMAT = "aucsched-topology/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """The groups of a level: how many, the fewest and most nodes of one, links between two nodes of one."""
+
+    level: int
+    groups: int
+    fewest: int
+    most: int
+    mean_hops: float | None
+    most_hops: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkReport:
+    """A topology described.
+
+    Attributes:
+        kind: ``linear``, ``tree``, or the network's.
+        sizes: the network's, in words.
+        nodes, switches, links: of its graph; a linear topology has neither switches nor links.
+        levels: from the leaves up.
+        step_hops: mean links between neighbours in the order; None where nothing is measured.
+        snapshot: its nodes (of one core), switches and network.
+    """
+
+    kind: str
+    sizes: str
+    nodes: int
+    switches: int
+    links: int
+    levels: tuple[Level, ...]
+    step_hops: float | None
+    snapshot: Snapshot
+
+
+def network_report(
+    names: Sequence[str], switches: tuple[Switch, ...] | None, network: Network | None
+) -> NetworkReport:
+    """Check a topology as a graph and describe it; distances where it has at most ``MOST_MEASURED`` nodes.
+
+    Raises:
+        InputError: it is no topology of these nodes.
+    """
+    snapshot = Snapshot(
+        nodes=tuple(Node(name=name, cores=1) for name in names), switches=switches, network=network
+    )
+    topology = topology_of(snapshot)
+    graph = None if snapshot.switches is None else graph_of_snapshot(snapshot)
+    place = np.arange(len(names))
+    measured = len(names) <= MOST_MEASURED
+    hops = topology.hops(place[:-1], place[1:]) if measured and len(names) > 1 else None
+    return NetworkReport(
+        kind=network.kind.value if network else "linear" if switches is None else "tree",
+        sizes=_sizes(network),
+        nodes=len(names),
+        switches=0 if graph is None else len(graph) - len(names),
+        links=0 if graph is None else graph.number_of_edges(),
+        levels=tuple(_levels(topology, measured=measured)),
+        step_hops=None if hops is None else float(hops.mean()),
+        snapshot=snapshot,
+    )
+
+
+def graph_of_snapshot(snapshot: Snapshot) -> Any:
+    """Return the checked graph of a snapshot's network or tree; roots of a forest stand apart.
+
+    Raises:
+        InputError: it is not connected, or a vertex is linked to itself.
+    """
+    names = [node.name for node in snapshot.nodes]
+    if snapshot.network is None:
+        return tree_graph(snapshot.switches or ())
+    graph = graph_of(snapshot.network)
+    check_graph(graph, names, "topology")
+    return graph
+
+
+def _sizes(network: Network | None) -> str:
+    if network is None or not network.sizes:
+        return ""
+    if network.kind is NetworkKind.TORUS:
+        return f"{'x'.join(map(str, network.sizes))}, order {network.order}"
+    named = zip(network.sizes, SIZES[network.kind], strict=True)
+    return ", ".join(f"{size} {name.replace('_', ' ')}" for size, name in named)
+
+
+def _levels(topology: Topology, *, measured: bool) -> list[Level]:
+    found: list[Level] = []
+    sizes = topology.high - topology.low
+    for level in range(topology.max_level + 1):
+        here = np.flatnonzero(topology.level == level)
+        mean, most = _within(topology, here) if measured else (None, None)
+        found.append(
+            Level(
+                level=level,
+                groups=len(here),
+                fewest=int(sizes[here].min()),
+                most=int(sizes[here].max()),
+                mean_hops=mean,
+                most_hops=most,
+            )
+        )
+    return found
+
+
+def _within(topology: Topology, switches: IntArray) -> tuple[float | None, int | None]:
+    """Return mean and greatest links between two nodes below one of some switches; None: none has two."""
+    total, count, most = 0, 0, 0
+    for switch in switches.tolist():
+        nodes = topology.order[topology.low[switch] : topology.high[switch]]
+        for place, node in enumerate(nodes[:-1].tolist()):
+            others = nodes[place + 1 :]
+            hops = topology.hops(np.full(len(others), node), others)
+            total, count, most = total + int(hops.sum()), count + len(others), max(most, int(hops.max()))
+    return (total / count, most) if count else (None, None)
+
+
+def network_document(report: NetworkReport) -> dict[str, Any]:
+    """Return a report as plain dicts, lists, numbers and text (``aucsched-topology/1``).
+
+    ``topology`` is the member to put into a snapshot or workload.
+    """
+    written = written_topology(report.snapshot.switches, report.snapshot.network)
+    return {
+        "format": FORMAT,
+        "kind": report.kind,
+        "nodes": report.nodes,
+        "switches": report.switches,
+        "links": report.links,
+        "step_hops": report.step_hops,
+        "levels": [
+            {
+                "level": level.level,
+                "groups": level.groups,
+                "nodes": [level.fewest, level.most],
+                "mean_hops": level.mean_hops,
+                "most_hops": level.most_hops,
+            }
+            for level in report.levels
+        ],
+        "order": [node.name for node in report.snapshot.nodes],
+        "topology": {"kind": "linear"} if written is None else msgspec.to_builtins(written),
+    }
+
+
+def render_network(report: NetworkReport, console: Console) -> None:
+    """Print a report."""
+    sizes = f" ({report.sizes})" if report.sizes else ""
+    parts = [f"{report.kind}{sizes}: {counted(report.nodes, 'node')}"]
+    if report.links:
+        parts += [f"{report.switches} switches", counted(report.links, "link")]
+    console.print(", ".join(parts), soft_wrap=True)
+    if report.step_hops is not None:
+        console.print(f"neighbours in the order are {report.step_hops:.2f} links apart in the mean")
+    table = Table(box=None, pad_edge=False)
+    for title in ("level", "groups", "nodes of one", "links between two of its nodes"):
+        table.add_column(title, justify="right")
+    for level in report.levels:
+        nodes = str(level.most) if level.fewest == level.most else f"{level.fewest}-{level.most}"
+        links = "-" if level.mean_hops is None else f"mean {level.mean_hops:.2f}, at most {level.most_hops}"
+        table.add_row(str(level.level), str(level.groups), nodes, links)
+    console.print(table)

@@ -1,0 +1,94 @@
+"""A network whose switches are no tree: its nodes in one order, in groups within groups, with its links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .checks import at_least
+from .errors import InputError
+from .given import settle, settle_names, settle_rows
+from .nodes import Node, Switch
+
+
+class NetworkKind(StrEnum):
+    """Networks other than the linear topology and trees of switches.
+
+    Examples:
+        >>> NetworkKind("torus")
+        <NetworkKind.TORUS: 'torus'>
+    """
+
+    TORUS = "torus"
+    DRAGONFLY = "dragonfly"
+    FAT_TREE = "fat-tree"
+    GRAPH = "graph"
+
+
+#: What a network's ``sizes`` are, by kind.
+SIZES = {
+    NetworkKind.TORUS: (),
+    NetworkKind.DRAGONFLY: ("groups", "routers", "nodes_per_router", "global_links"),
+    NetworkKind.FAT_TREE: ("levels", "radix"),
+    NetworkKind.GRAPH: (),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A network, and what of it an auction reads: an order of its nodes, and groups of neighbours in groups.
+
+    Made by ``topology.networks`` (and by reading a file), which knows each kind.
+
+    Attributes:
+        kind: which network.
+        members: its nodes as the kind numbers them: a torus' last dimension first, a dragonfly router by
+            router.
+        sizes: a torus' shape; a dragonfly's groups, routers of a group, nodes and global links of a router;
+            a fat tree's levels and radix.
+        links: a graph's: pairs of nodes and switches.
+        order: "hilbert", or "members": a torus' nodes along a Hilbert curve, or as they are numbered.
+        nodes: in the order that *contiguous* means here.
+        switches: groups of neighbours as switches: a leaf is the smallest group.
+
+    Raises:
+        InputError: ``nodes`` are not ``members`` in another order.
+
+    Examples:
+        >>> kind, pair = NetworkKind.TORUS, ("a", "b")
+        >>> Network(kind=kind, members=pair, sizes=(2,), nodes=pair, switches=()).kind.value
+        'torus'
+    """
+
+    kind: NetworkKind
+    members: tuple[str, ...]
+    nodes: tuple[str, ...]
+    switches: tuple[Switch, ...]
+    sizes: tuple[int, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    order: str = "hilbert"
+
+    def __post_init__(self) -> None:
+        settle(self, kind=NetworkKind(self.kind))
+        settle_names(self, "members", "nodes")
+        settle_rows(self, "switches", "links", "sizes")
+        for size in self.sizes:
+            at_least(size, 1, "sizes")
+        if sorted(self.members) != sorted(self.nodes):
+            raise InputError("they are not the members in another order", path="nodes")
+
+    def in_order(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Return nodes in the network's order.
+
+        Raises:
+            InputError: one of them has no place on the network, or a place has no node.
+        """
+        place = {name: index for index, name in enumerate(self.nodes)}
+        for node in nodes:
+            if node.name not in place:
+                raise InputError(f"node {node.name!r} has no place on the {self.kind}", path="topology")
+        if len(place) > len(nodes):
+            known = {node.name for node in nodes}
+            missing = next(name for name in self.members if name not in known)
+            raise InputError(f"{missing!r} is no node of the cluster", path="topology.nodes")
+        return tuple(sorted(nodes, key=lambda node: place[node.name]))

@@ -1,0 +1,62 @@
+"""``--topology``: a snapshot or workload on another network than its file's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from ..cluster.errors import InputError
+from ..cluster.text import counted
+from .outputs import note
+
+if TYPE_CHECKING:
+    from ..cluster.snapshot import Snapshot
+    from ..cluster.workload import ClusterWorkload
+
+#: Members of arriving jobs that only negotiations read.
+_NEGOTIATED = ("not_before_s", "deadline_s", "budget_core_h")
+
+T = TypeVar("T", "Snapshot", "ClusterWorkload")
+
+topology_option = click.option(
+    "--topology",
+    metavar="TOPOLOGY",
+    help="Its nodes on another network, in the order of the file: linear, or what aucsched topology reads "
+    "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
+)
+
+
+def relaid(read: T, source: str | None) -> T:
+    """Return a snapshot or workload with its nodes on a network; as it is where none is named.
+
+    Raises:
+        InputError: the network cannot be read, or is none of these nodes.
+    """
+    if source is None:
+        return read
+    bare = replace(read, switches=None, network=None)
+    if source == "linear":
+        return bare
+    from ..formats.notes import Notes
+    from ..formats.reading import shown_name
+    from ..slurm.answers.topology_any import load_topology
+    from .snapshot import tell
+
+    names = [node.name for node in read.nodes] if read.network is None else read.network.members
+    notes = Notes()
+    try:
+        laid = load_topology(source, tuple(names), notes).laid
+        made = replace(bare, switches=laid.switches, network=laid.network)
+    except InputError as error:
+        raise error.in_file(shown_name(source)) from error
+    tell(notes.summary())
+    return made
+
+
+def note_unread(workload: ClusterWorkload) -> None:
+    """Say which members of its jobs no simulation of nodes looks at."""
+    for name in _NEGOTIATED:
+        if count := sum(getattr(arriving, name) is not None for arriving in workload.jobs):
+            note(f"{name} of {counted(count, 'job')} is not looked at: aucsched negotiate honours it")

@@ -1,0 +1,51 @@
+"""``aucsched topology``: describes a network and draws it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .auction_options import output_options
+
+
+@click.command()
+@click.argument("topology", metavar="TOPOLOGY", type=click.Path(allow_dash=True))
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Picture of the network: nodes by leaf group, and their order (.png, .pdf, .svg).",
+)
+@output_options
+def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
+    """Check a network as a graph and describe it: levels, groups, distances, the order of its nodes.
+
+    TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the topology
+    member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8, dragonfly:9x4x2x2 (groups,
+    routers of each, nodes and global links of a router), fat-tree:3x16 (levels, radix).
+    """
+    from ..auction.explain.networks import network_document, network_report, render_network
+    from ..cluster.errors import InputError
+    from ..formats.drawing import check_drawing
+    from ..formats.notes import Notes
+    from ..formats.reading import shown_name
+    from ..slurm.answers.topology_any import load_topology
+    from .auction_options import write_json, write_rich
+    from .snapshot import tell
+
+    check_drawing("--plot", plot)
+    notes = Notes()
+    try:
+        named = load_topology(topology, None, notes)
+        report = network_report(named.names, named.laid.switches, named.laid.network)
+    except InputError as error:
+        raise error.in_file(shown_name(topology)) from error
+    tell(notes.summary())
+    if plot is not None:
+        from ..auction.render.networks import draw_network
+
+        draw_network(report, plot)
+    if form == "json":
+        write_json(output, network_document(report))
+        return
+    write_rich(output, lambda console: render_network(report, console))

@@ -1,0 +1,107 @@
+"""Graphs of networks in: GraphML, and JSON as networkx writes it (node-link)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from ..cluster.errors import InputError
+from ..cluster.network import Network
+from ..topology.networks import linked
+
+#: The attribute of a vertex that says what it is, and what it says of a node.
+_KIND, _NODE = "kind", "node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A graph as a file has it: vertices with what their attribute ``kind`` says (or nothing), and links."""
+
+    vertices: dict[str, str | None]
+    links: tuple[tuple[str, str], ...]
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return the vertices that are nodes of a cluster, where nothing else says which are.
+
+        Those of kind ``node`` where a vertex has a kind; else those with one link, as below switches; and all
+        where none has one, as in a torus.
+        """
+        if any(kind is not None for kind in self.vertices.values()):
+            return tuple(name for name, kind in self.vertices.items() if kind == _NODE)
+        degree = dict.fromkeys(self.vertices, 0)
+        for pair in self.links:
+            for end in pair:
+                degree[end] = degree.get(end, 0) + 1
+        outer = tuple(name for name, count in degree.items() if count == 1)
+        return outer or tuple(degree)
+
+
+def graph_network(graph: Graph, nodes: Collection[str] | None) -> Network:
+    """Return a graph as a network of ``nodes``; None: of those that it calls nodes.
+
+    Raises:
+        InputError: it has none, or is none that an auction could use (``topology.networks.linked``).
+    """
+    members = graph.nodes() if nodes is None else tuple(nodes)
+    if not members:
+        raise InputError("no vertex is a node", path="topology")
+    return linked(graph.links, members)
+
+
+def parse_graphml(text: str) -> Graph:
+    """Return the graph of a GraphML file; directions and links side by side say nothing.
+
+    Raises:
+        InputError: it is no GraphML.
+    """
+    # Loaded for who has such a file.
+    import networkx as nx  # noqa: PLC0415
+
+    try:
+        read = nx.parse_graphml(text)
+    except (nx.NetworkXException, ParseError, ValueError, LookupError, AttributeError) as error:
+        raise InputError(f"no GraphML: {str(error)[:100]}") from error
+    vertices = {str(name): data.get(_KIND) for name, data in read.nodes(data=True)}
+    return Graph(vertices=vertices, links=tuple((str(one), str(other)) for one, other in read.edges()))
+
+
+def graph_of_json(document: dict[str, Any]) -> Graph:
+    """Return the graph of decoded node-link JSON: ``nodes`` with an id, ``links`` or ``edges`` with ends.
+
+    Raises:
+        InputError: a member is missing or of another type; the path says where.
+    """
+    listed = "links" if "links" in document else "edges"
+    vertices: dict[str, str | None] = {}
+    for place, entry in enumerate(_list(document.get("nodes"), "nodes")):
+        name = _text(entry, "id", f"nodes[{place}]")
+        if name in vertices:
+            raise InputError(f"{name!r} stands twice", path=f"nodes[{place}].id")
+        kind = entry.get(_KIND)
+        vertices[name] = None if kind is None else str(kind)
+    links = []
+    for place, entry in enumerate(_list(document.get(listed), listed)):
+        ends = [_text(entry, end, f"{listed}[{place}]") for end in ("source", "target")]
+        for name in ends:
+            if name not in vertices:
+                raise InputError(f"{name!r} is no vertex", path=f"{listed}[{place}]")
+        links.append((ends[0], ends[1]))
+    return Graph(vertices=vertices, links=tuple(links))
+
+
+def _list(value: Any, path: str) -> Sequence[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise InputError("the member is missing or no list", path=path)
+    for place, entry in enumerate(value):
+        if not isinstance(entry, dict):
+            raise InputError("it is no object", path=f"{path}[{place}]")
+    return value
+
+
+def _text(entry: dict[str, Any], member: str, path: str) -> str:
+    value = entry.get(member)
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise InputError(f"the member {member!r} is missing or no name", path=path)
+    return str(value)

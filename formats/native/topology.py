@@ -1,0 +1,131 @@
+"""A file's ``topology`` made switches or a network, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...cluster.errors import InputError
+from ...cluster.network import SIZES, Network, NetworkKind
+from ...cluster.nodes import Switch
+from ...topology.networks import dragonfly, fat_tree_network, linked, torus
+from ..hostlist import charge, expand, join
+from . import wire
+from .from_wire import each
+
+#: The members of each kind beside ``kind``; ``order`` and a network's ``nodes`` need not stand.
+MEMBERS = {
+    "linear": (),
+    "tree": ("switches",),
+    "torus": ("shape", "nodes", "order"),
+    "dragonfly": (*SIZES[NetworkKind.DRAGONFLY], "nodes"),
+    "fat-tree": (*SIZES[NetworkKind.FAT_TREE], "nodes"),
+    "graph": ("links", "nodes"),
+}
+#: Those that need not stand.
+OPTIONAL = ("nodes", "order")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laid:
+    """A topology: switches of a tree, or a network; neither is linear."""
+
+    switches: tuple[Switch, ...] | None = None
+    network: Network | None = None
+
+
+def build_topology(entry: wire.TopologyWire | None, names: Sequence[str]) -> Laid:
+    """Return the topology of nodes, by name in the file's order.
+
+    Raises:
+        InputError: members of another kind stand, one is missing, or the network does not hold the nodes.
+    """
+    if entry is None:
+        return Laid()
+    _check_members(entry)
+    if entry.kind == "linear":
+        return Laid()
+    if entry.kind == "tree":
+        return Laid(switches=each(entry.switches or (), "topology.switches", _switch))
+    return Laid(network=_network(entry, names))
+
+
+def _check_members(entry: wire.TopologyWire) -> None:
+    wanted = MEMBERS[entry.kind]
+    article = "a" if entry.kind != "linear" else "the"
+    title = {"linear": "linear topology"}.get(entry.kind, entry.kind)
+    for member in entry.__struct_fields__:
+        value = getattr(entry, member)
+        if member == "kind":
+            continue
+        if member not in wanted and value not in (None, []):
+            raise InputError(f"{article} {title} has no {member}", path=f"topology.{member}")
+        if member in wanted and member not in OPTIONAL and value in (None, []):
+            raise InputError(f"{article} {title} needs {member}", path=f"topology.{member}")
+
+
+def _switch(entry: wire.SwitchWire) -> Switch:
+    return Switch(
+        name=entry.name,
+        nodes=expand(entry.nodes, "nodes") if entry.nodes is not None else (),
+        switches=expand(entry.switches, "switches") if entry.switches is not None else (),
+    )
+
+
+def _network(entry: wire.TopologyWire, names: Sequence[str]) -> Network:
+    members = tuple(names) if entry.nodes is None else expand(entry.nodes, "topology.nodes")
+    if entry.kind == "torus":
+        return torus(entry.shape or (), members, order=entry.order or "hilbert")
+    if entry.kind == "graph":
+        return linked(_links(entry.links or ()), members)
+    sizes = tuple(getattr(entry, name) for name in SIZES[NetworkKind(entry.kind)])
+    made = dragonfly if entry.kind == "dragonfly" else fat_tree_network
+    return made(*sizes, members=members)
+
+
+def _links(entries: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    links: list[tuple[str, str]] = []
+    for place, (one, other) in enumerate(entries):
+        path = f"topology.links[{place}]"
+        ends, far = expand(one, path), expand(other, path)
+        charge(len(ends) * len(far), path)
+        links.extend((end, to) for end in ends for to in far)
+    return links
+
+
+def written_topology(switches: Sequence[Switch] | None, network: Network | None) -> wire.TopologyWire | None:
+    """Return the topology, None for the linear one."""
+    if network is not None:
+        return _written_network(network)
+    if switches is None:
+        return None
+    return wire.TopologyWire(
+        kind="tree",
+        switches=[
+            wire.SwitchWire(
+                name=switch.name,
+                nodes=join(switch.nodes) if switch.nodes else None,
+                switches=join(switch.switches) if switch.switches else None,
+            )
+            for switch in switches
+        ],
+    )
+
+
+def _written_network(network: Network) -> wire.TopologyWire:
+    nodes = join(network.members)
+    if network.kind is NetworkKind.TORUS:
+        written = wire.TopologyWire(kind="torus", shape=list(network.sizes), nodes=nodes)
+        if network.order == "members":
+            written.order = "members"
+        return written
+    if network.kind is NetworkKind.GRAPH:
+        ends: dict[str, list[str]] = {}
+        for one, other in network.links:
+            ends.setdefault(one, []).append(other)
+        links = [(join([one]), join(others)) for one, others in ends.items()]
+        return wire.TopologyWire(kind="graph", links=links, nodes=nodes)
+    kind: Any = network.kind.value
+    sizes: dict[str, Any] = dict(zip(SIZES[network.kind], network.sizes, strict=True))
+    return wire.TopologyWire(kind=kind, nodes=nodes, **sizes)

@@ -1,0 +1,202 @@
+"""Preemption paid for in credits (Soner, section 9.1): who pays more a core-hour may stop who pays less.
+
+A blocked job stops running ones where the machine earns more by it than it loses: over the time that the job
+may run, its credits have to exceed those of the jobs it displaces and those of their lost work. Its user pays
+for that work to theirs, out of an account that may not go below 0. Nobody is stopped in the pass that started
+him, nor more than MOST_STOPS times.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from ...auction.spot import Spot, Start, add_spot, place_alone
+from ...bidgen.columns import Columns, nothing_held
+from ...bidgen.demand import Demand
+from ...bidgen.families.registry import amounts_of, resources_of_nodes
+from ...cluster.workload import ClusterWorkload
+from .machine import Holding, Machine, use_of
+from .queue import NodeQueue
+
+#: Stops of one job, after which it runs to its end.
+MOST_STOPS = 3
+#: Blocked jobs of a pass that are tried, those that pay most first.
+_TRIED = 4
+_HOUR_S = 3600
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Preemption:
+    """A job that starts in the place of others.
+
+    Attributes:
+        start: the job, and where.
+        victims: the jobs that are stopped, by number.
+        paid: credits that its user pays for their lost work, by their number.
+    """
+
+    start: Start
+    victims: tuple[int, ...]
+    paid: dict[int, float]
+
+
+class Preemptor:
+    """Finds the preemptions of each pass, and keeps the users' accounts.
+
+    Args:
+        workload: says what each job pays a core-hour.
+        machine: where jobs run.
+        first: credits that each user has at first.
+    """
+
+    def __init__(self, workload: ClusterWorkload, machine: Machine, first: float = inf) -> None:
+        self._jobs = workload.jobs
+        self._machine = machine
+        self._first = first
+        #: What users have paid (below 0) and were paid for lost work, by name.
+        self.balance: defaultdict[str, float] = defaultdict(float)
+        self._stops: Counter[int] = Counter()
+        self._rates = sorted({arriving.credits_per_core_h for arriving in workload.jobs})
+
+    def preempt(self, now: float, queue: NodeQueue) -> Iterator[Preemption]:
+        """Yield preemptions; each is carried out before the next one is asked for."""
+        if len(self._rates) < 2:  # noqa: PLR2004 - all pay alike
+            return
+        blocked = sorted(queue, key=lambda demand: -self._rate(demand.index))[:_TRIED]
+        for demand in blocked:
+            found = self._for(demand, now)
+            if found is None:
+                continue
+            for victim, amount in found.paid.items():
+                self.balance[self._user(victim)] += amount
+                self.balance[self._user(demand.index)] -= amount
+            self._stops.update(found.victims)
+            yield found
+
+    def _rate(self, number: int) -> float:
+        return self._jobs[number].credits_per_core_h
+
+    def _user(self, number: int) -> str:
+        return self._jobs[number].job.user
+
+    def _for(self, demand: Demand, now: float) -> Preemption | None:
+        """Return the preemption that lets a job start, None where none pays."""
+        limit_s = demand.job.time_limit_s
+        rate = self._rate(demand.index)
+        if limit_s is None or rate <= self._rates[0]:
+            return None
+        lesser = [
+            (number, holding)
+            for number, holding in self._machine.running.items()
+            if self._rate(number) < rate and holding.start_s < now and self._stops[number] < MOST_STOPS
+        ]
+        cost = {number: self._earns(number, holding, now, limit_s) for number, holding in lesser}
+        lesser.sort(key=lambda pair: (cost[pair[0]], pair[0]))
+        most = rate * demand.job.request.fewest_cores * limit_s / _HOUR_S
+        if _has_one_size(demand) and most <= self._least(demand, lesser, cost):
+            return None
+        spot, victims = self._cheapest(demand, lesser)
+        if spot is None or not victims or self._lacks(demand, spot):
+            return None
+        lost = {number: self._lost(number, holding, now) for number, holding in victims}
+        gain = rate * float(spot.held.cores.sum()) * limit_s / _HOUR_S
+        if gain <= sum(cost[number] for number, _ in victims):
+            return None
+        others = {
+            number: amount
+            for number, amount in lost.items()
+            if self._user(number) != self._user(demand.index)
+        }
+        if self._first + self.balance[self._user(demand.index)] < sum(others.values()):
+            return None
+        return Preemption(start=Start(demand=demand, spot=spot), victims=tuple(lost), paid=others)
+
+    def _least(self, demand: Demand, lesser: Sequence[tuple[int, Holding]], cost: dict[int, float]) -> float:
+        """Return the least that the cores which are missing cost, wherever they are: most jobs end here."""
+        free = self._machine.columns.free.cores[self._machine.columns.takes_jobs]
+        missing = demand.job.request.fewest_cores - int(free.sum())
+        shares = ((cost[number], int(holding.spot.held.cores.sum())) for number, holding in lesser)
+        least = 0.0
+        for each, cores in sorted((amount / max(cores, 1), cores) for amount, cores in shares):
+            if missing <= 0:
+                return least
+            least += each * min(cores, missing)
+            missing -= cores
+        return least if missing <= 0 else inf
+
+    def _lost(self, number: int, holding: Holding, now: float) -> float:
+        """Return the credits of the work that a job has done."""
+        core_h = float(holding.spot.held.cores.sum()) * (now - holding.start_s) / _HOUR_S
+        return self._rate(number) * core_h
+
+    def _earns(self, number: int, holding: Holding, now: float, limit_s: float) -> float:
+        """Return the credits that stopping a job costs: of its work, and of what it would go on to do."""
+        goes_on_s = min(limit_s, holding.limit_end_s - now)
+        core_h = float(holding.spot.held.cores.sum()) * goes_on_s / _HOUR_S
+        return self._lost(number, holding, now) + self._rate(number) * core_h
+
+    def _lacks(self, demand: Demand, spot: Spot) -> bool:
+        """Whether licences or limits keep a job from starting, whatever its victims hold of them."""
+        return next(self._machine.columns.pools.lacks(demand.job, use_of(spot)), None) is not None
+
+    def _cheapest(
+        self, demand: Demand, lesser: Sequence[tuple[int, Holding]]
+    ) -> tuple[Spot | None, list[tuple[int, Holding]]]:
+        """Return where a job fits once the fewest of the cheapest others are gone, and which have to go."""
+        low, high = 0, len(lesser)
+        if not lesser or self._place(demand, lesser) is None:
+            return None, []
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._place(demand, lesser[:middle]) is None:
+                low = middle
+            else:
+                high = middle
+        spot = self._place(demand, lesser[:high])
+        if spot is None:
+            return None, []
+        taken = set(spot.nodes.tolist())
+        there = [pair for pair in lesser[:high] if not taken.isdisjoint(pair[1].spot.nodes.tolist())]
+        return spot, there if demand.exclusive else self._needed(spot, there)
+
+    def _needed(self, spot: Spot, there: list[tuple[int, Holding]]) -> list[tuple[int, Holding]]:
+        """Return those that have to go: of others on the same nodes the dearest stay first."""
+        kept = list(there)
+        for pair in reversed(there):
+            rest = [one for one in kept if one is not pair]
+            if self._holds(spot, rest):
+                kept = rest
+        return kept
+
+    def _holds(self, spot: Spot, gone: Sequence[tuple[int, Holding]]) -> bool:
+        """Whether a spot fits without some running jobs."""
+        free = self._without(gone).free
+        add_spot(free, spot, -1, self._machine.limited)
+        return all(
+            bool((amounts_of(free, resource)[spot.nodes] >= 0).all()) for resource in resources_of_nodes(free)
+        )
+
+    def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Spot | None:
+        return place_alone(demand, self._without(gone), self._machine.topology)
+
+    def _without(self, gone: Sequence[tuple[int, Holding]]) -> Columns:
+        """Return the machine's columns as they would be without some running jobs."""
+        columns = self._machine.columns
+        free = columns.free.copy()
+        is_empty = columns.is_empty.copy()
+        for _, holding in gone:
+            add_spot(free, holding.spot, 1, self._machine.limited)
+        nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.spot.nodes for _, one in gone)]))
+        is_empty[nodes] = nothing_held(columns.total.at(nodes), free.at(nodes))
+        return replace(columns, free=free, is_empty=is_empty)
+
+
+def _has_one_size(demand: Demand) -> bool:
+    """Whether a job holds as many cores wherever it runs."""
+    counts = demand.job.request.node_counts
+    return not demand.exclusive and (counts is None or counts.is_exact)

@@ -1,0 +1,129 @@
+"""A topology in any form: Slurm's, a member of a snapshot, GraphML or JSON of a graph, or sizes on a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from ...cluster.errors import InputError
+from ...cluster.network import SIZES, NetworkKind
+from ...cluster.snapshot import MAX_NODES
+from ...formats.graphs import graph_network, graph_of_json, parse_graphml
+from ...formats.jsontext import decode
+from ...formats.kinds import SNAPSHOT, WORKLOAD, kind_of
+from ...formats.native.read import parse_snapshot
+from ...formats.native.topology import Laid, build_topology
+from ...formats.native.wire import TopologyWire
+from ...formats.native.workload import parse_workload
+from ...formats.notes import Notes
+from ...formats.reading import read_document, text_of
+from ...topology.fattree import fat_tree_size
+from .topology_conf import parse_topology, switch_lines
+
+_SPEC = re.compile(r"(torus|dragonfly|fat-tree):([0-9]{1,9}(?:x[0-9]{1,9})*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A topology with its nodes' names, in its order."""
+
+    names: tuple[str, ...]
+    laid: Laid
+
+
+def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Named:
+    """Return the topology that a file holds, or a text like ``torus:16x8x8`` says.
+
+    Args:
+        source: a file, ``-`` for standard input, ``torus:`` and its shape, ``dragonfly:`` groups x routers of
+            a group x nodes of a router x global links of a router, or ``fat-tree:`` levels x radix.
+        nodes: the cluster's, in its order; None: those that the topology names.
+        notes: what was dropped or not read.
+
+    Raises:
+        InputError: the file cannot be read, or holds no topology of these nodes.
+    """
+    if is_sizes(source):
+        return parse_any_topology(source.encode(), nodes, notes)
+    return read_document(source, lambda content: parse_any_topology(content, nodes, notes))
+
+
+def is_sizes(source: str) -> bool:
+    """Whether a text says a network's sizes, and is no file's name."""
+    return _SPEC.fullmatch(source) is not None
+
+
+def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, source: str) -> Named:
+    names = SIZES[NetworkKind(kind)]
+    if names and len(sizes) != len(names):
+        raise InputError(f"{source!r} is not {kind}: and {' x '.join(names)}", path="topology")
+    given: dict[str, Any] = dict(zip(names, sizes, strict=True)) if names else {"shape": list(sizes)}
+    count = prod(sizes[:3]) if kind == "dragonfly" else prod(sizes)
+    if kind == "fat-tree":
+        count = fat_tree_size(min(sizes[0], MAX_NODES), sizes[1]) if sizes[1] > 3 else sizes[1]  # noqa: PLR2004
+    if not 0 < count <= MAX_NODES:
+        raise InputError(f"{source!r} has {count} nodes, not 1 to {MAX_NODES}", path="topology")
+    width = len(str(count - 1))
+    listed = tuple(f"n{place:0{width}d}" for place in range(count)) if nodes is None else tuple(nodes)
+    laid = build_topology(TopologyWire(kind=kind, **given), listed)  # type: ignore[arg-type]
+    return _named(laid, listed)
+
+
+def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes) -> Named:
+    """Return the topology in a file's text; ``nodes`` and errors as ``load_topology`` has them."""
+    beginning = content[:1000].lstrip()
+    if beginning.startswith(b"{"):
+        return _of_json(content, nodes)
+    if beginning.startswith(b"<"):
+        network = graph_network(parse_graphml(text_of(content)), nodes)
+        return _named(Laid(network=network), network.nodes)
+    text = text_of(content)
+    if match := _SPEC.fullmatch(text.strip()):
+        return _of_sizes(match[1], tuple(map(int, match[2].split("x"))), nodes, match[0])
+    named = _names(text) if nodes is None else tuple(nodes)
+    return _named(Laid(switches=parse_topology(text, named, notes)), named)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name for line in switch_lines(text, Notes()) for name in line.nodes))
+    if not names:
+        raise InputError("the topology names no nodes")
+    return names
+
+
+def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
+    kind = kind_of(content)
+    if kind is not None and kind.name in {SNAPSHOT, WORKLOAD}:
+        made = parse_snapshot(content) if kind.name == SNAPSHOT else parse_workload(content)
+        if nodes is not None:
+            _check_same(nodes, {node.name for node in made.nodes})
+        return _named(Laid(switches=made.switches, network=made.network), [node.name for node in made.nodes])
+    document = _object(content)
+    if "kind" not in document:
+        network = graph_network(graph_of_json(document), nodes)
+        return _named(Laid(network=network), network.nodes)
+    entry = decode(content, TopologyWire)
+    names = () if nodes is None else tuple(nodes)
+    if entry.kind == "tree" and nodes is None:
+        members = build_topology(entry, ()).switches or ()
+        names = tuple(dict.fromkeys(name for switch in members for name in switch.nodes))
+    laid = build_topology(entry, names)
+    return _named(laid, names)
+
+
+def _check_same(nodes: Sequence[str], others: Collection[str]) -> None:
+    for name in nodes:
+        if name not in others:
+            raise InputError(f"node {name!r} is not there", path="nodes")
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    """Return the members of an object; members that stand twice are refused."""
+    return dict(decode(content, dict[str, Any]))
+
+
+def _named(laid: Laid, names: Sequence[str]) -> Named:
+    return Named(names=tuple(names) if laid.network is None else laid.network.nodes, laid=laid)

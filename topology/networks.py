@@ -1,0 +1,250 @@
+"""Networks that are no trees, made what an auction reads: an order of their nodes, and groups within groups.
+
+Groups stand as switches: their levels are L of Soner (6.5), a leaf is the smallest group. A torus' order is a
+Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..cluster.errors import InputError
+from ..cluster.network import Network, NetworkKind
+from ..cluster.nodes import Switch
+from .fattree import MOST_LEVELS, fat_tree, fat_tree_size
+from .hilbert import grid, torus_places
+
+if TYPE_CHECKING:
+    from .graphs import HopArray
+
+IntArray = npt.NDArray[np.int64]
+
+#: A torus has at most so many dimensions.
+_DIMENSIONS = 6
+#: A place on the curve is an integer of so many bits.
+_MOST_BITS = 62
+#: A part of a graph without groups of its own is cut until it has at most so many nodes; three halvings are
+#: a level, as the cubes of a curve in three dimensions.
+_PART, _HALVINGS = 8, 3
+
+
+def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert") -> Network:
+    """Return a torus of the given shape.
+
+    Args:
+        shape: nodes along each dimension, 1 to 6 of them.
+        members: its nodes, the last dimension first.
+        order: ``hilbert``, or ``members``: as they are numbered, in groups of equally many.
+
+    Raises:
+        InputError: the shape is none, or has another number of places.
+    """
+    shape = tuple(shape)
+    if not 1 <= len(shape) <= _DIMENSIONS:
+        raise InputError(f"{len(shape)} dimensions are not 1 to {_DIMENSIONS}", path="topology.shape")
+    for place, length in enumerate(shape):
+        _at_least(length, 1, f"topology.shape[{place}]")
+    _check_count("x".join(map(str, shape)), prod(shape), members)
+    if len(shape) * (max(shape) - 1).bit_length() > _MOST_BITS:
+        raise InputError(
+            f"{max(shape)} is too long for a curve in {len(shape)} dimensions", path="topology.shape"
+        )
+    places, bits = torus_places(shape, grid(shape)) if order == "hilbert" else _numbered(shape)
+    along = np.argsort(places, kind="stable")
+    top = max(1, -(-int(places.max()).bit_length() // bits))
+    levels = [places[along] >> (bits * level) for level in range(1, top + 1)]
+    nodes = tuple(members[place] for place in along.tolist())
+    return Network(
+        kind=NetworkKind.TORUS,
+        members=tuple(members),
+        nodes=nodes,
+        switches=_grouped(nodes, levels, ("cube",)),
+        sizes=shape,
+        order=order,
+    )
+
+
+def _numbered(shape: tuple[int, ...]) -> tuple[IntArray, int]:
+    return np.arange(prod(shape)), max(1, sum(length > 1 for length in shape))
+
+
+def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, members: Sequence[str]) -> Network:
+    """Return a dragonfly of groups of routers, all linked in a group, each with nodes and global links.
+
+    Raises:
+        InputError: a count is below 1, members are another number, or the global links of a group do not
+            reach every other group.
+    """
+    names = ("groups", "routers", "nodes_per_router", "global_links")
+    sizes = (groups, routers, nodes, global_links)
+    for name, size in zip(names, sizes, strict=True):
+        _at_least(size, 1, f"topology.{name}")
+    if routers * global_links < groups - 1:
+        message = f"{routers} routers with {global_links} global links reach {routers * global_links} groups"
+        raise InputError(f"{message}, not the other {groups - 1}", path="topology.global_links")
+    _check_count("x".join(map(str, sizes[:3])), prod(sizes[:3]), members)
+    place = np.arange(len(members))
+    levels = [place // nodes, place // (nodes * routers)]
+    return Network(
+        kind=NetworkKind.DRAGONFLY,
+        members=tuple(members),
+        nodes=tuple(members),
+        switches=_grouped(members, levels, ("router", "group")),
+        sizes=sizes,
+        order="members",
+    )
+
+
+def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Network:
+    """Return a fat tree of equal switches (``fattree``).
+
+    Raises:
+        InputError: there is none such, or it has another number of nodes.
+    """
+    _at_least(levels, 1, "topology.levels")
+    if levels > MOST_LEVELS:
+        raise InputError(f"{levels} is above {MOST_LEVELS}", path="topology.levels")
+    if radix < 2 or radix % 2:  # noqa: PLR2004 - half the ports go up
+        raise InputError(f"{radix} is not an even number of ports", path="topology.radix")
+    _check_count(f"{levels} levels of radix {radix}", fat_tree_size(levels, radix), members)
+    names, switches = fat_tree(levels, radix)
+    name_of = dict(zip(names, members, strict=True))
+    renamed = tuple(
+        Switch(name=switch.name, nodes=tuple(name_of[name] for name in switch.nodes))
+        if switch.nodes
+        else switch
+        for switch in switches
+    )
+    return Network(
+        kind=NetworkKind.FAT_TREE,
+        members=tuple(members),
+        nodes=tuple(members),
+        switches=renamed,
+        sizes=(levels, radix),
+        order="members",
+    )
+
+
+def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
+    """Return any graph: vertices that are members are nodes, all others switches.
+
+    Where distances between nodes nest (trees, fat trees, stars: of any three, the two greatest are equal),
+    nodes within the same distance are a group, exactly. Elsewhere nodes are halved again and again, each time
+    between two that are far from each other, and three halvings are a level.
+
+    Raises:
+        InputError: a node has no link, the graph is not connected, or it is too large to measure.
+    """
+    from .graphs import check_graph, hop_table, linked_graph
+
+    links = tuple(sorted({(min(pair), max(pair)) for pair in links}))
+    graph = linked_graph(links)
+    check_graph(graph, members, "topology.links")
+    hops = hop_table(graph, members)
+    levels = _nested(hops)
+    if levels is None:
+        leaf = _halved(hops)
+        levels = [
+            leaf >> (_HALVINGS * level) for level in range(-(-int(leaf.max()).bit_length() // _HALVINGS) + 1)
+        ]
+    along = np.lexsort((np.arange(len(members)), *levels))
+    nodes = tuple(members[place] for place in along.tolist())
+    return Network(
+        kind=NetworkKind.GRAPH,
+        members=tuple(members),
+        nodes=nodes,
+        switches=_grouped(nodes, [level[along] for level in levels], ("part",)),
+        links=links,
+        order="members",
+    )
+
+
+def _nested(hops: HopArray) -> list[IntArray] | None:
+    """Return each node's group within every distance there is, None where such groups overlap."""
+    levels: list[IntArray] = []
+    for distance in np.unique(hops[hops > 0]).tolist():
+        near = hops <= distance
+        first = near.argmax(axis=1)
+        if not (near == (first[:, None] == first[None, :])).all():
+            return None
+        levels.append(first.astype(np.int64))
+    return levels or [np.zeros(len(hops), np.int64)]
+
+
+def _halved(hops: HopArray) -> IntArray:
+    """Return each node's part, numbered so that halves of one part differ in the last bit."""
+    parts = [np.arange(len(hops))]
+    while len(parts[0]) > _PART:
+        halves: list[IntArray] = []
+        for part in parts:
+            halves.extend(_two(hops, part, halves[-1][-1] if halves else part[0]))
+        parts = halves
+    number = np.empty(len(hops), np.int64)
+    for place, part in enumerate(parts):
+        number[part] = place
+    return number
+
+
+def _two(hops: HopArray, part: IntArray, before: int) -> tuple[IntArray, IntArray]:
+    """Cut a part between two far nodes; the half that is nearer to the node before it stands first."""
+    one = part[hops[part[0], part].argmax()]
+    other = part[hops[one, part].argmax()]
+    if hops[before, other] < hops[before, one]:
+        one, other = other, one
+    ordered = part[np.lexsort((part, hops[one, part], hops[one, part] - hops[other, part]))]
+    middle = (len(part) + 1) // 2
+    return ordered[:middle], ordered[middle:]
+
+
+def _grouped(names: Sequence[str], levels: Sequence[IntArray], titles: Sequence[str]) -> tuple[Switch, ...]:
+    """Return groups as switches, leaves first, one above all.
+
+    Args:
+        names: nodes in their order.
+        levels: each node's group at every level, from the smallest; each a run of the order, inside one of
+            the next level. A level of single nodes, or of the same groups as the one before, says nothing.
+        titles: what a level's groups are called; the last for all that follow.
+    """
+    switches: list[Switch] = []
+    below: list[str] = []
+    starts = np.arange(len(names))
+    for number, level in enumerate([*levels, np.zeros(len(names), np.int64)]):
+        cuts = np.flatnonzero(np.diff(level, prepend=level[0] - 1))
+        if len(cuts) == len(starts) and (below or len(names) > 1):
+            continue
+        title = titles[min(number, len(titles) - 1)] if number < len(levels) else "network"
+        width = len(str(len(cuts) - 1))
+        made: list[str] = []
+        bounds = np.searchsorted(starts, [*cuts.tolist(), len(names)]).tolist()
+        for place, (low, high) in enumerate(pairwise(bounds)):
+            name = f"{title}{number}-{place:0{width}d}"
+            parts = tuple(below[low:high])
+            switches.append(
+                Switch(name=name, switches=parts)
+                if below
+                else Switch(name=name, nodes=tuple(names[low:high]))
+            )
+            made.append(name)
+        below, starts = made, cuts
+    return tuple(switches)
+
+
+def _at_least(value: int, least: int, path: str) -> None:
+    if value < least:
+        raise InputError(f"{value} is below {least}", path=path)
+
+
+def _check_count(what: str, places: int, members: Sequence[str]) -> None:
+    if places != len(members):
+        raise InputError(f"{what} has {places} places, for {len(members)} nodes", path="topology")
+    seen: set[str] = set()
+    for name in members:
+        if name in seen:
+            raise InputError(f"{name!r} stands twice", path="topology.nodes")
+        seen.add(name)
