@@ -38,6 +38,8 @@ _UB: dict[str, Any] = {
 }
 ROWS: dict[str, dict[str, Any]] = {
     "aucsched3": {},
+    # Preemption promises no starts: this row is the same without it.
+    "--promise none": {"promise": "none"},
     "--preempt": {"preempt": True},
     "--preempt --credits 500": {"preempt": True, "credits": 500.0},
 }
