@@ -12,7 +12,7 @@ from typing import Any
 
 from marked_part import replace_part
 from thesis_plots import draw_figures
-from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, Ordering
+from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, TABLES, Ordering
 
 _Run = dict[str, Any]
 
@@ -140,8 +140,11 @@ def write_results(results: Path, target: Path, figures: Path) -> None:
                 json.loads(told.read_text()) if told.exists() else []
             )
     lines = ["# The thesis's tables", "", *_INTRODUCTION.splitlines()]
-    for table, rows in runs.items():
-        lines += ["", *_section(table, rows, facts.get(table, []))]
+    for table in TABLES:
+        if table in runs:
+            lines += ["", *_section(table, runs[table], facts.get(table, []))]
+        else:
+            lines += ["", f"## Table {table}", "", f"Not run: `python benchmarks/thesis.py --table {table}`."]
     drawn = draw_figures([row for rows in runs.values() for row in rows], figures)
     lines += ["", "## Figures", ""]
     lines += [f"![{title}]({path.relative_to(target.parent)})" for title, path in drawn]

@@ -188,3 +188,4 @@ def test_write_results_says_in_how_many_workloads_an_ordering_holds(tmp_path: Pa
     text = (tmp_path / "RESULTS.md").read_text()
     assert "IPSCHED has more `cpu_utilization` than Backfill: 1 of 1 (yes: esp-gpu;" in text
     assert "AUCSCHED1 has more `cpu_utilization` than IPSCHED: 0 of 1 (yes: –; no: esp-gpu;" in text
+    assert "Not run: `python benchmarks/thesis.py --table A.3`." in text
