@@ -24,6 +24,7 @@ PAGES = (
     "docs/extending.md",
     "docs/worked.md",
     "docs/topologies.md",
+    "docs/shadow.md",
 )
 
 

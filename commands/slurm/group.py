@@ -14,6 +14,11 @@ COMMANDS = {
     "run": ("run", "run", "Start the jobs behind the gate where the auction puts them, pass after pass."),
     "doctor": ("doctor", "doctor", "Check whether the loop can work beside this Slurm."),
     "gate": ("gate", "gate", "Put the gate up or down, say how it stands, put waiting jobs behind it."),
+    "report": ("report", "report", "Say what a shadow's logs say, Slurm and the auction side by side."),
+    "status": ("status", "status", "Show how the cluster, the gate and the loops stand."),
+    "config": ("config", "config", "Print a configuration file with every option's default."),
+    "unit": ("unit", "unit", "Print the systemd unit of a loop."),
+    "panel": ("unit", "panel", "Print a Grafana dashboard of the loops' figures."),
 }
 
 

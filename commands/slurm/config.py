@@ -1,0 +1,79 @@
+"""``aucsched slurm config``: a TOML file of every option of the commands beside Slurm, for ``--config``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ...cluster.option_table import STEP, read_by
+
+_WIDTH = 100
+_HEAD = """\
+# Options of aucsched beside Slurm, as they are where nothing is said. Used by:
+#   aucsched --config THIS_FILE slurm shadow
+# What is typed stands before the file. A line that begins with "# name =" shows a default that depends on
+# other options, or names an option that has none: it is in force only without the mark.
+"""
+#: Commands of the group that have options worth keeping.
+_KEPT = ("shadow", "run", "status")
+
+
+@click.command()
+@click.pass_context
+def config(context: click.Context) -> None:
+    """Print a configuration file with every option's default."""
+    group = context.parent.command if context.parent else None
+    if not isinstance(group, click.Group):
+        raise TypeError("config stands in a group")
+    click.echo(_HEAD, nl=False)
+    for name in _KEPT:
+        command = group.get_command(context, name)
+        if command is not None:
+            click.echo("".join(_table(command, context, name)), nl=False)
+
+
+def _table(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
+    yield f"\n[slurm.{name}]\n"
+    for option in command.get_params(context):
+        if isinstance(option, click.Option) and option.name not in (
+            None,
+            "help",
+            "once",
+            "passes",
+            "dry_run",
+        ):
+            yield from _lines(option)
+
+
+def _lines(option: click.Option) -> Iterator[str]:
+    key = next(name for name in option.opts if name.startswith("--")).removeprefix("--")
+    for line in textwrap.wrap(option.help or "", _WIDTH - 2):
+        yield f"# {line}\n"
+    default = option.to_info_dict()["default"]
+    if default is not None and not option.multiple:
+        yield f"{key} = {_value(default)}\n"
+        return
+    known = _OF_THE_TABLE.get(option.name or "")
+    typed = isinstance(known, (bool, int, float)) or known in _choices(option)
+    yield f"# {key} = {_value(known)}\n" if typed else f"# {key} =\n"
+
+
+#: The auction's defaults, which its options resolve themselves.
+_OF_THE_TABLE = {one.name: one.default_of(STEP) for one in read_by(STEP)}
+
+
+def _choices(option: click.Option) -> tuple[str, ...]:
+    return tuple(option.type.choices) if isinstance(option.type, click.Choice) else ()
+
+
+def _value(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

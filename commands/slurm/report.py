@@ -1,0 +1,103 @@
+"""``aucsched slurm report``: what a shadow's logs say, Slurm and the auction side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..auction_options import output_options, top_option
+from ..outputs import html_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ...live.report import ShadowReport
+
+_HOUR_S = 3600
+#: Slowdowns, levels and shares have places behind the point, seconds none.
+_SMALL = 10
+
+
+@click.command()
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.option(
+    "--starved",
+    type=click.FloatRange(min=0),
+    default=24,
+    show_default=True,
+    metavar="HOURS",
+    help="A wait of so many hours or more is starvation.",
+)
+@html_option
+@top_option
+@output_options
+def report(
+    logs: tuple[str, ...], starved: float, html: Path | None, top: int | None, form: str, output: str
+) -> None:
+    """Set Slurm's starts beside the auction's offers: waits, slowdowns, use, levels, who gains and who loses.
+
+    LOG... are the shadow's logs, those put aside included, in any order.
+    """
+    from ...formats.native.write import write_text
+    from ...live.report import report_on
+    from ...live.shadow_log import read_logs
+    from ..auction_options import write_json, write_rich
+    from ..outputs import file_name, note
+
+    entries, torn = read_logs(logs)
+    made = report_on(entries, starved_s=starved * _HOUR_S, torn=torn)
+    if torn:
+        note(f"lines cut short and left out: {torn}")
+    if html is not None:
+        from ...pages.shadows import shadow_page
+
+        write_text(html, shadow_page(made, file_name(logs[0])))
+    if form == "json":
+        write_json(output, made.to_dict())
+        return
+    write_rich(output, lambda console: _render(made, console, top))
+
+
+def _render(made: ShadowReport, console: Console, top: int | None) -> None:
+    from datetime import UTC, datetime
+
+    from ...live.report import CAVEATS
+
+    document = made.to_dict()
+    first, last = (datetime.fromtimestamp(document[name], UTC) for name in ("from", "to"))
+    console.print(
+        f"{document['passes']} passes from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC, "
+        f"{len(made.jobs)} jobs: "
+        + ", ".join(f"{count} {verdict}" for verdict, count in document["verdicts"].items() if count)
+    )
+    _table(console, "Slurm and the auction", document["figures"], None)
+    for what, rows in made.groups.items():
+        _table(console, f"Who gains and who loses, by {what}", rows, top)
+    for rule in document["unread"]:
+        console.print(f"not looked at: {rule}")
+    for caveat in CAVEATS:
+        console.print(caveat)
+
+
+def _table(console: Console, title: str, rows: list[dict[str, Any]], top: int | None) -> None:
+    from rich.table import Table
+
+    shown = rows if top is None else rows[:top]
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(rows[0] if rows else {}):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in shown:
+        table.add_row(*map(_cell, row.values()))
+    console.print(table)
+    if len(shown) < len(rows):
+        console.print(f"{len(rows) - len(shown)} more")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}" if abs(value) < _SMALL else f"{value:.0f}"

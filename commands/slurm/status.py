@@ -1,0 +1,121 @@
+"""``aucsched slurm status``: the cluster, the gate and the loops in a table that is kept up to date."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from .options import licence_option
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ...live.status import Samples, Standing
+
+#: Reasons for waiting that are listed; the others are counted.
+_REASONS = 6
+
+
+@click.command()
+@licence_option
+@click.option(
+    "--metrics",
+    "addresses",
+    multiple=True,
+    metavar="ADDRESS:PORT",
+    help="Where a loop tells its figures; may be given for each loop.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.5),
+    default=5,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks.",
+)
+@click.option("--once", is_flag=True, help="Look once; so it is, too, where standard output is no terminal.")
+def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> None:
+    """Show how the cluster, the gate and the loops beside Slurm stand; Ctrl-C ends it."""
+    from ...live.gate import check_licence
+    from ...live.metrics import loopback
+    from ...live.status import standing
+    from ...slurm.answers.live import ask_slurm
+    from ..auction_options import write_rich
+
+    check_licence(licence)
+    for address in addresses:
+        loopback(address)
+
+    def look() -> RenderableType:
+        return _table(standing(ask_slurm, licence, addresses), time.time())
+
+    if once or not sys.stdout.isatty():
+        table = look()
+        write_rich("-", lambda console: console.print(table))
+        return
+    from rich.live import Live
+
+    from ...auction.render.console import LiteralConsole
+
+    with Live(look(), console=LiteralConsole(), auto_refresh=False, screen=False) as shown:
+        while True:
+            time.sleep(interval)
+            shown.update(look(), refresh=True)
+
+
+def _table(found: Standing, now: float) -> RenderableType:
+    from rich.table import Table
+
+    table = Table("", "", show_header=False)
+    for name, text in _of_cluster(found, now) if found.has_answered else ():
+        table.add_row(name, text)
+    for loop, figures in sorted(found.loops.items()):
+        for name, text in _of_loop(figures, now):
+            table.add_row(f"{loop}: {name}", text)
+    for text in found.trouble:
+        table.add_row("no answer", text)
+    return table
+
+
+def _of_cluster(found: Standing, now: float) -> Iterator[tuple[str, str]]:
+    """Yield what Slurm says, by name."""
+    if found.cores is not None:
+        used, idle, other, total = found.cores
+        yield "cores", f"{used} used, {idle} free, {other} not available, {total} in all"
+    counts = list(found.states.items())
+    yield "jobs", ", ".join(f"{count} {state}" for state, count in counts[:_REASONS]) or "none"
+    if len(counts) > _REASONS:
+        yield "", f"{sum(count for _, count in counts[_REASONS:])} others"
+    up = [gate for gate in found.gates if gate.start <= now < gate.end]
+    yield from (("gate", f"{gate.name}: up, ends in {gate.end - now:.0f} s") for gate in up)
+    if not up:
+        yield "gate", "down: Slurm starts the jobs itself"
+
+
+def _of_loop(known: Mapping[str, Samples], now: float) -> list[tuple[str, str]]:
+    """Return what a loop's figures say, by name."""
+
+    def one(name: str) -> float | None:
+        samples = known.get(name)
+        return None if not samples else sum(samples.values())
+
+    def by(name: str, shown: str = "{:.0f} {}") -> str:
+        return ", ".join(shown.format(value, *key) for key, value in sorted(known.get(name, {}).items()))
+
+    last, gap = one("aucsched_pass_timestamp_seconds"), one("aucsched_gap_ratio")
+    rows = [
+        ("passes", f"{one('aucsched_passes') or 0:.0f}, {one('aucsched_failures') or 0:.0f} failed"),
+        ("last pass", "none yet" if last is None else f"{max(now - last, 0):.0f} s ago"),
+        ("seconds", by("aucsched_last_phase_seconds", "{:.3f} {}")),
+        ("gap", "" if gap is None else f"{100 * gap:.2f} %"),
+        ("jobs", by("aucsched_jobs")),
+        ("awards", by("aucsched_awards", "{:.0f}")),
+        ("starts", by("aucsched_starts", "{:.0f} by {}")),
+        ("put back", by("aucsched_put_back", "{:.0f}")),
+        ("rules not looked at", by("aucsched_unread_rules", "{:.0f}")),
+    ]
+    return [(name, text) for name, text in rows if text]

@@ -1,0 +1,86 @@
+"""``aucsched slurm unit`` and ``panel``: what a service manager and Grafana need."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from ...cluster.errors import OptionError
+
+_UNIT = """\
+# /etc/systemd/system/aucsched-{loop}.service, made by: aucsched slurm unit {loop}
+[Unit]
+Description=aucsched beside Slurm: {what}
+Wants=network-online.target
+After=network-online.target munge.service slurmctld.service
+
+[Service]
+Type=exec
+User={user}
+ExecStart={program} --config {config} slurm {loop}
+# SIGTERM finishes the pass; nothing is lost where it does not: all state is Slurm's own.
+TimeoutStopSec=120
+Restart=on-failure
+RestartSec=10
+StateDirectory=aucsched
+WorkingDirectory=%S/aucsched
+# Compiled code of the extra "fast" is kept here: the installation is not writable below.
+Environment=NUMBA_CACHE_DIR=%S/aucsched/numba
+UMask=0027
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+RestrictNamespaces=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+
+[Install]
+WantedBy=multi-user.target
+"""
+_WHAT = {
+    "shadow": "what the auction would start, nothing is changed",
+    "run": "starts the jobs behind the gate",
+}
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}", re.ASCII)
+_PATH = re.compile(r"/[\w./+@-]*", re.ASCII)
+
+
+@click.command()
+@click.argument("loop", type=click.Choice(sorted(_WHAT)))
+@click.option("--user", default="aucsched", show_default=True, help="Who runs it: no root.")
+@click.option(
+    "--config",
+    default="/etc/aucsched/slurm.toml",
+    show_default=True,
+    help="Its options: aucsched slurm config.",
+)
+@click.option("--program", help="The command  [default: this one's place]")
+def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
+    """Print the systemd unit of a loop beside Slurm."""
+    program = str(Path(sys.argv[0]).resolve()) if program is None else program
+    if not _USER.fullmatch(user):
+        raise OptionError(f"--user: {user!r} is no user's name")
+    for option, path in (("--config", config), ("--program", program)):
+        if not _PATH.fullmatch(path):
+            raise OptionError(f"{option}: {path!r} is no plain absolute path, as a unit needs it")
+    text = _UNIT.format(loop=loop, what=_WHAT[loop], user=user, config=config, program=program)
+    click.echo(text, nl=False)
+
+
+@click.command()
+def panel() -> None:
+    """Print a Grafana dashboard of the figures that --metrics tells."""
+    from ...live.dashboard import dashboard
+
+    click.echo(dashboard(), nl=False)

@@ -1,0 +1,109 @@
+"""What operation beside Slurm needs, as a user has it printed: configuration, unit, dashboard, status."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from aucsched.cli import cli
+from aucsched.commands.config import read_config
+
+
+def run(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = os.environ if path is None else {**os.environ, "PATH": path}
+    command = [sys.executable, "-m", "aucsched", *arguments]
+    return subprocess.run(command, capture_output=True, check=False, text=True, env=environment)
+
+
+def group() -> tuple[click.Context, click.Group]:
+    context = click.Context(cli)
+    found = cli.get_command(context, "slurm")
+    assert isinstance(found, click.Group)
+    return context, found
+
+
+def test_the_configuration_names_every_option_and_changes_nothing(tmp_path: Path) -> None:
+    text = run("slurm", "config").stdout
+    path = tmp_path / "slurm.toml"
+    path.write_text(text)
+    context, commands = group()
+    defaults: dict[str, Any] = read_config(cli, context, str(path))["slurm"]
+    tables = text.split("\n[slurm.")[1:]
+    for table in tables:
+        name = table.partition("]")[0]
+        command = commands.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            if isinstance(option, click.Option) and option.name not in ("help", "once", "passes", "dry_run"):
+                key = (
+                    option.opts[0].removeprefix("--")
+                    if option.opts[0].startswith("--")
+                    else option.opts[1][2:]
+                )
+                assert re.search(rf"^(# )?{key} =", table, re.MULTILINE), (name, key)
+        # What stands without a mark is what the command does anyway.
+        for key, value in defaults[name].items():
+            option = next(one for one in command.params if one.name == key)
+            assert str(option.default) == str(value), (name, key)
+
+
+def test_lines_of_the_configuration_are_in_force_without_their_mark(tmp_path: Path) -> None:
+    text = run("slurm", "config").stdout
+    path = tmp_path / "slurm.toml"
+    path.write_text(re.sub(r"^# ([a-z-]+ = .+)$", r"\1", text, flags=re.MULTILINE))
+    assert "window = 100" in path.read_text()
+    context, _ = group()
+    found = read_config(cli, context, str(path))["slurm"]["shadow"]
+    assert (found["window"], found["time_limit_s"], found["balance"]) == (100, 3.0, False)
+    tomllib.loads(path.read_text())
+
+
+def test_a_unit_for_each_loop(tmp_path: Path) -> None:
+    made = run("slurm", "unit", "shadow", "--user", "watch", "--program", "/usr/bin/env")
+    assert made.returncode == 0
+    assert "User=watch\n" in made.stdout
+    assert "ExecStart=/usr/bin/env --config /etc/aucsched/slurm.toml slurm shadow\n" in made.stdout
+    if analyze := shutil.which("systemd-analyze"):
+        file = tmp_path / "aucsched-shadow.service"
+        file.write_text(made.stdout)
+        checked = subprocess.run([analyze, "verify", str(file)], capture_output=True, check=False, text=True)
+        assert "aucsched-shadow" not in checked.stderr, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--user", "a b"),
+        ("--user", "-x"),
+        ("--program", "/a b"),
+        ("--config", "x.toml"),
+        ("--config", "/a\n[x]"),
+    ],
+)
+def test_a_unit_takes_no_value_that_would_be_read_otherwise(option: str, value: str) -> None:
+    refused = run("slurm", "unit", "shadow", option, value)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"aucsched: {option}: ")
+
+
+def test_status_where_slurm_is_not() -> None:
+    shown = run("slurm", "status", "--metrics", "127.0.0.1:1", path="/nonexistent")
+    assert shown.returncode == 0
+    assert "sinfo -h -o %C: the command is not installed here" in shown.stdout
+    assert "127.0.0.1:1: " in shown.stdout
+    assert "gate" not in shown.stdout
+    refused = run("slurm", "status", "--metrics", "10.0.0.1:80")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_the_panel_is_printed() -> None:
+    assert '"title": "aucsched beside Slurm"' in run("slurm", "panel").stdout

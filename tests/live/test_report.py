@@ -1,0 +1,152 @@
+"""The report of a shadow's log: figures worked out by hand, and the command as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from aucsched.live.report import ShadowReport, report_on
+from aucsched.live.shadow_log import End, Entry, Offer, Start, Waiting, encode
+from aucsched.pages.shadows import shadow_page
+
+
+def entry(time: float, **members: object) -> Entry:
+    known = {
+        "interval_s": 60,
+        "read_s": 0,
+        "decide_s": 0,
+        "cores": 100,
+        "used": 50,
+        "waiting": 0,
+        "running": 0,
+    }
+    return Entry(time=time, **{**known, **members})  # type: ignore[arg-type]
+
+
+def waiting(job: str, submit: float, user: str = "ann", nodes: int = 2) -> Waiting:
+    return Waiting(job=job, submit=submit, cores=8, nodes=nodes, limit_s=600, user=user, account="a")
+
+
+def offer(job: str, cores: int = 8, level: int = 0) -> Offer:
+    return Offer(job=job, nodes="n[1-2]", cores=cores, level=level)
+
+
+def start(job: str, submit: float, at: float, user: str = "ann", level: int = 1) -> Start:
+    owner = {"user": user, "account": "a", "limit_s": 600}
+    return Start(job=job, submit=submit, start=at, nodes="n[1-2]", cores=8, level=level, **owner)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def made() -> ShadowReport:
+    """Six jobs: earlier, same, later, still waiting, never seen waiting, offered and never started."""
+    first = [waiting("1", 900), waiting("2", 990, "bob"), waiting("3", 1000, "bob")]
+    both = [start("2", 990, 1090, "bob"), start("3", 1000, 1100, "bob"), start("5", 1070, 1075)]
+    ends = [End(job="5", start=1075, end=1085, state="COMPLETED")]
+    later = [
+        End(job="2", start=1090, end=1140, state="COMPLETED"),
+        End(job="3", start=1100, end=1180, state="forgotten"),
+    ]
+    before = [start("0", 500, 600)]
+    entries = [
+        entry(1000, seen=first, is_first=True, started=before, would=[offer("1", 20)], unread=["rule"]),
+        entry(
+            1060,
+            seen=[waiting("4", 1050, "cy"), waiting("6", 1050)],
+            would=[offer("1", 20), offer("2", 8, 1)],
+        ),
+        entry(1120, started=both, would=[offer("1"), offer("6")], used=74, ended=ends),
+        entry(1180, started=[start("1", 900, 1170)], used=80, ended=later),
+    ]
+    return report_on(entries, starved_s=250, torn=0)
+
+
+def test_each_job_gets_its_verdict(made: ShadowReport) -> None:
+    assert {job.job: job.verdict for job in made.jobs} == {
+        "1": "earlier",  # offered at 1000, started at 1170
+        "2": "same",  # offered at 1060, started at 1090, within a pass
+        "3": "later",
+        "4": "waiting",
+        "5": "not compared",  # came and started between two passes
+        "6": "earlier",  # offered, and Slurm has not started it yet
+    }
+
+
+def test_figures_worked_out_by_hand(made: ShadowReport) -> None:
+    rows = {row["figure"]: row for row in made.figures}
+    assert rows["jobs started / offered"] | {"figure": ""} == {
+        "figure": "",
+        "slurm": 4,
+        "auction": 3,
+        "jobs": None,
+    }
+    # Jobs 1 and 2: waits of 270 and 100 s, offered after 100 and 70 s.
+    assert rows["mean wait (s)"] == {"figure": "mean wait (s)", "slurm": 185, "auction": 85, "jobs": 2}
+    assert rows["longest wait (s)"]["slurm"] == 270
+    # Job 1 still runs: its limit of 600 s; job 2 ran 50 s.
+    slurm, auction = mean([870 / 600, 150 / 50]), mean([700 / 600, 120 / 50])
+    assert math.isclose(rows["mean bounded slowdown"]["slurm"], slurm)
+    assert math.isclose(rows["mean bounded slowdown"]["auction"], auction)
+    assert rows["mean switch level, jobs of several nodes"]["slurm"] == 1
+    assert rows["mean switch level, jobs of several nodes"]["auction"] == 0.5
+    # Three spans of a minute; the last pass has none.
+    use = rows["cores in use (share), with offers"]
+    assert math.isclose(use["slurm"], mean([0.5, 0.5, 0.74]))
+    assert math.isclose(use["auction"], mean([0.7, 0.78, 0.9]))
+    # 250 s: job 1 alone waited so long, and it had an offer before.
+    starved = next(row for name, row in rows.items() if name.startswith("jobs that waited"))
+    assert (starved["slurm"], starved["auction"]) == (1, 0)
+
+
+def test_who_gains_and_who_loses(made: ShadowReport) -> None:
+    users = {row["name"]: row for row in made.groups["user"]}
+    assert set(users) == {"ann", "bob", "cy"}
+    assert (users["ann"]["jobs"], users["ann"]["earlier"], users["ann"]["gain (s)"]) == (3, 2, 170)
+    assert (users["bob"]["same"], users["bob"]["later"], users["bob"]["gain (s)"]) == (1, 1, 30)
+    assert users["cy"]["gain (s)"] is None
+    assert [row["name"] for row in made.groups["size"]] == ["5-16 cores"]
+
+
+def test_it_says_what_it_cannot_say(made: ShadowReport) -> None:
+    document = made.to_dict()
+    assert document["unread"] == ["rule"]
+    assert any("no mean of offered waits" in text for text in document["caveats"])
+    page = shadow_page(made, "log")
+    assert "what each job alone could have had" in page
+    assert "https://" not in page.replace("https://www.w3.org", "")
+    assert len(made.columns["job"]) == 6
+
+
+def test_one_pass_is_a_report() -> None:
+    made = report_on([entry(5.0)])
+    assert made.figures[-2]["slurm"] == 0.5
+    assert made.groups["user"] == []
+    shadow_page(made, "log")
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "aucsched", "slurm", "report", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=False)
+
+
+def test_the_command_reads_logs_in_any_order(tmp_path: Path, made: ShadowReport) -> None:
+    old, new, page = (tmp_path / name for name in ("log.1", "log", "page.html"))
+    lines = [encode(one) for one in made.entries]
+    old.write_bytes(b"".join(lines[:2]) + lines[2][:50])
+    new.write_bytes(b"".join(lines[2:]))
+    done = run(new, old, "--format", "json", "--starved", "0.1", "--html", page)
+    assert done.stderr == b"note: lines cut short and left out: 1\n"
+    document = json.loads(done.stdout)
+    assert document["figures"][1] == {"figure": "mean wait (s)", "slurm": 185.0, "auction": 85.0, "jobs": 2}
+    assert "Shadow beside Slurm" in page.read_text()
+    text = run(new, old).stdout.decode()
+    assert "Who gains and who loses, by user" in text
+    assert "no mean of offered waits" in " ".join(text.split())
+    refused = run(tmp_path / "none")
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert refused.stderr.decode().splitlines() == [f"{tmp_path / 'none'}: No such file or directory"]
