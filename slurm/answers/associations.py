@@ -22,6 +22,16 @@ _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
 #: Limits of one job: what it may hold, and its longest time limit in minutes; sacctmgr's names, scontrol's.
 _EACH, _WALL = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall")
+#: Flags of a QOS that lift or add limits.
+_FLAGS = {
+    "EnforceUsageThreshold",
+    "OverPartQOS",
+    "PartitionMaxNodes",
+    "PartitionMinNodes",
+    "PartitionTimeLimit",
+    "Relative",
+    "RequiresReservation",
+}
 #: Limits that say nothing about who starts now, and usage.
 _SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Flags|Lft|ID|Def\w*")
 _LIMIT = re.compile(r"(Grp|Max|Min)\w+|Preempt")

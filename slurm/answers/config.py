@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...cluster.errors import InputError
@@ -32,7 +33,7 @@ class ClusterConfig:
 
 
 def read_config(text: str, notes: Notes) -> ClusterConfig:
-    """Return what ``scontrol show config`` says; preemption, which is not looked at, is noted.
+    """Return what ``scontrol show config`` says; what bears on starts and is not looked at is noted.
 
     Raises:
         InputError: the text is another's.
@@ -46,9 +47,24 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
         notes.unread("config", f"PreemptType={kind} with PreemptMode={mode}: no job is preempted")
     elif "GANG" in entry.text("PreemptMode").upper():
         notes.unread("config", f"PreemptMode={entry.text('PreemptMode')}: jobs share no cores in turns")
+    for setting in _ignored(entry):
+        notes.unread("config", f"{setting} is not looked at")
     enforced = {word.strip().lower() for word in entry.text("AccountingStorageEnforce").split(",")}
     return ClusterConfig(
         memory=Memory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
         counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
         enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
     )
+
+
+def _ignored(entry: Paragraph) -> Iterator[str]:
+    """Yield settings that decide what may share a node, and that no snapshot holds."""
+    if entry.text("SelectType") == "select/linear":
+        yield "SelectType=select/linear"
+    parameters = entry.text("SelectTypeParameters").upper().split(",")
+    yield from (f"SelectTypeParameters={word}" for word in parameters if word.startswith("CR_SOCKET"))
+    if entry.text("MCSPlugin") not in ("", "mcs/none"):
+        yield f"MCSPlugin={entry.text('MCSPlugin')}"
+    for key in ("MaxMemPerNode", "MaxMemPerCPU", "JobDefaults"):
+        if entry.text(key) not in ("", "UNLIMITED", "0"):
+            yield f"{key}={entry.text(key)}"

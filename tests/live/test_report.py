@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from support.chromium import CHROMIUM, opened
 
 from aucsched.live.report import ShadowReport, report_on
 from aucsched.live.shadow_log import End, Entry, Offer, Start, Waiting, encode
@@ -120,6 +121,15 @@ def test_it_says_what_it_cannot_say(made: ShadowReport) -> None:
     assert "what each job alone could have had" in page
     assert "https://" not in page.replace("https://www.w3.org", "")
     assert len(made.columns["job"]) == 6
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_the_page_draws_and_asks_nobody(tmp_path: Path, made: ShadowReport) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(shadow_page(made, "log"))
+    found = opened(page, "[...document.querySelectorAll('section')].map((one) => one.dataset.kind)")
+    assert (found["error"], found["requests"]) == (None, [])
+    assert found["value"] == ["facts", "table", "facts", "lines", "table", "table", "table", "table", "table"]
 
 
 def test_one_pass_is_a_report() -> None:

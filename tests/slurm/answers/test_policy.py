@@ -13,6 +13,7 @@ import aucsched
 from aucsched import InputError, Job, Snapshot
 from aucsched.cluster.jobs import Span
 from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.associations import read_limits
 from aucsched.slurm.answers.config import read_config
 from aucsched.slurm.answers.partitions import read_partitions
 from aucsched.slurm.answers.priorities import read_priorities
@@ -260,6 +261,19 @@ def test_what_is_not_read_is_listed_field_by_field() -> None:
         list(notes.policies)[-1]
         == "PreemptType=preempt/qos with PreemptMode=SUSPEND,GANG: no job is preempted"
     )
+    more = (
+        "SelectType = select/linear\nMCSPlugin = mcs/user\nMaxMemPerNode = 9\nJobDefaults = DefMemPerGPU=5\n"
+    )
+    read_config(config(select="CR_SOCKET_MEMORY") + more, notes)
+    assert [text.removesuffix(" is not looked at") for text in list(notes.policies)[-5:]] == [
+        "SelectType=select/linear",
+        "SelectTypeParameters=CR_SOCKET_MEMORY",
+        "MCSPlugin=mcs/user",
+        "MaxMemPerNode=9",
+        "JobDefaults=DefMemPerGPU=5",
+    ]
+    read_limits("Name|Flags\nbig|DenyOnLimit,OverPartQOS\n", notes)
+    assert list(notes.policies)[-1] == "qos big: Flags=OverPartQOS is not read"
     with pytest.raises(InputError, match="line 1: not what scontrol show config prints"):
         read_config("SlurmctldPort=6817\n", notes)
 
