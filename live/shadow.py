@@ -20,6 +20,7 @@ from ..topology.tree import topology_of
 from .metrics import Metrics
 from .pace import Pace
 from .passes import Pass
+from .replay import cluster_document, request_document
 from .shadow_log import FORGOTTEN, End, Entry, Offer, Start, Waiting
 
 #: Slurm's estimates move a little with every cycle: smaller changes are not written again.
@@ -31,13 +32,13 @@ class Seen:
     """What the passes before have written.
 
     Attributes:
-        waiting: ids of the jobs that waited.
+        waiting: of each job that waited, whether something held it.
         started: of each job listed as started, its start, which tells a requeued job's runs apart.
         ended: ids of those that had ended.
         planned: Slurm's estimates of starts.
     """
 
-    waiting: frozenset[str] = frozenset()
+    waiting: Mapping[str, bool] = field(default_factory=dict)
     started: Mapping[str, float] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     planned: Mapping[str, float] = field(default_factory=dict)
@@ -122,7 +123,7 @@ def observe(
         gap=taken.schedule.objective.gap,
         waiting=sum(job.hold is None and job.priority > 0 for job in snapshot.jobs),
         running=len(running),
-        seen=[_waiting(job) for job in snapshot.jobs if job.id not in seen.waiting],
+        seen=[_waiting(job) for job in snapshot.jobs if _is_news(job, seen)],
         would=[
             Offer(
                 job=award.job,
@@ -135,14 +136,15 @@ def observe(
         started=[_start(job, level) for job, level in zip(new, levels.of(new), strict=True)],
         ended=_ended(history, seen, taken.look.at),
         planned=_changes(seen.planned, planned, waiting),
-        gone=sorted(seen.waiting - waiting.keys() - {job.id for job in history}),
+        gone=sorted(seen.waiting.keys() - waiting.keys() - {job.id for job in history}),
         unread=list(snapshot.unread) if before is None else [],
         is_first=before is None,
+        cluster=cluster_document(snapshot) if before is None else {},
         cores=cores,
         used=used,
     )
     return entry, Seen(
-        waiting=frozenset(waiting),
+        waiting={job.id: job.hold is not None for job in snapshot.jobs},
         started={job.id: job.start for job in history},
         ended=frozenset(job.id for job in history if job.end is not None),
         planned={**{job: at for job, at in seen.planned.items() if job in waiting}, **entry.planned},
@@ -173,6 +175,10 @@ def _use(snapshot: Snapshot) -> tuple[int, int]:
     return total, total - sum(node.free.cores for node in nodes)
 
 
+def _is_news(job: Job, seen: Seen) -> bool:
+    return job.id not in seen.waiting or (seen.waiting[job.id] and job.hold is None)
+
+
 def _waiting(job: Job) -> Waiting:
     return Waiting(
         job=job.id,
@@ -183,6 +189,7 @@ def _waiting(job: Job) -> Waiting:
         user=job.user,
         account=job.account,
         held=job.hold or "",
+        request=request_document(job),
     )
 
 

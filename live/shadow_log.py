@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -24,7 +24,10 @@ class _Line(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class Waiting(_Line):
-    """A job when it was first seen waiting; ``limit_s`` is None where it has no time limit."""
+    """A job when it was first seen waiting, and again when nothing holds it any more.
+
+    ``limit_s`` is None where it has no time limit; ``request`` is the job as a workload file has it.
+    """
 
     job: str
     submit: float
@@ -34,6 +37,7 @@ class Waiting(_Line):
     user: str = ""
     account: str = ""
     held: str = ""
+    request: dict[str, Any] = {}
 
 
 class Offer(_Line):
@@ -88,6 +92,7 @@ class Entry(_Line):
         gone: jobs that waited and do not any more, without having started.
         unread: rules of the site that are not looked at; at a process's first pass.
         is_first: it is a process's first pass.
+        cluster: a workload file's cluster, without jobs; at a process's first pass.
     """
 
     time: float
@@ -110,6 +115,7 @@ class Entry(_Line):
     gone: list[str] = []
     unread: list[str] = []
     is_first: bool = False
+    cluster: dict[str, Any] = {}
 
 
 def encode(entry: Entry) -> bytes:

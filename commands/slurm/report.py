@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..auction_options import output_options, top_option
-from ..outputs import html_option
+from ..outputs import OUTPUT, html_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,11 +30,22 @@ _SMALL = 10
     metavar="HOURS",
     help="A wait of so many hours or more is starvation.",
 )
+@click.option(
+    "--workload",
+    type=OUTPUT,
+    help="Write the jobs as a workload file, for aucsched simulate under any policy.",
+)
 @html_option
 @top_option
 @output_options
 def report(
-    logs: tuple[str, ...], starved: float, html: Path | None, top: int | None, form: str, output: str
+    logs: tuple[str, ...],
+    starved: float,
+    workload: Path | None,
+    html: Path | None,
+    top: int | None,
+    form: str,
+    output: str,
 ) -> None:
     """Set Slurm's starts beside the auction's offers: waits, slowdowns, use, levels, who gains and who loses.
 
@@ -50,6 +61,14 @@ def report(
     made = report_on(entries, starved_s=starved * _HOUR_S, torn=torn)
     if torn:
         note(f"lines cut short and left out: {torn}")
+    if workload is not None:
+        from ...formats.native.workload import save_workload
+        from ...live.replay import workload_of
+
+        played, notes = workload_of(entries)
+        save_workload(played, workload)
+        for text in notes.texts():
+            note(text)
     if html is not None:
         from ...pages.shadows import shadow_page
 

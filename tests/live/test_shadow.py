@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 from support.fake_slurm import CORES, FakeSlurm, FakeWait, day_of_jobs
 
+import aucsched
 from aucsched.auction.options import StepOptions
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand
 from aucsched.live.metrics import Metrics
 from aucsched.live.pace import Pace
 from aucsched.live.passes import take_look, take_pass
+from aucsched.live.replay import workload_of
 from aucsched.live.shadow import watch
 from aucsched.live.shadow_log import Entry, RotatedLog, encode, read_logs
 from aucsched.slurm.answers.live import Command
@@ -39,6 +41,7 @@ def changes_nothing(command: Command) -> bool:
 def play(
     cluster: FakeSlurm,
     passes: int,
+    interval: int = INTERVAL,
     failed: list[InputError] | None = None,
     ask: Callable[[Command], bytes] | None = None,
 ) -> list[Entry]:
@@ -51,7 +54,7 @@ def play(
     watch(
         lambda: take_pass(take_look(ask=ask or cluster.ask, now=clock), options),
         entries.append,
-        Pace(interval_s=INTERVAL, passes=passes, clock=clock, stopping=FakeWait(cluster)),
+        Pace(interval_s=interval, passes=passes, clock=clock, stopping=FakeWait(cluster)),
         Metrics(loop="shadow"),
         options={"strategy": "greedy"},
         failed=(failed if failed is not None else list[InputError]()).append,
@@ -135,11 +138,36 @@ def test_a_pass_that_fails_is_told_and_the_next_one_says_what_it_missed() -> Non
             raise InputError("the command failed: slurmctld is down", file="squeue --json")
         return cluster.ask(command)
 
-    entries = play(cluster, 144, failures, ask)
+    entries = play(cluster, 144, failed=failures, ask=ask)
     assert len(entries) == 143
     assert [str(error) for error in failures] == ["squeue --json: the command failed: slurmctld is down"]
     started = [start.job for entry in entries for start in entry.started]
     assert sorted(started, key=int) == [str(job.id) for job in cluster.jobs]
+
+
+def test_the_log_played_again_under_the_same_rule_starts_every_job_when_slurm_did() -> None:
+    cluster = FakeSlurm(8, day_of_jobs(3, nodes=8, begin=BEGIN), now=BEGIN)
+    # What runs when the shadow comes holds its nodes; passes come before Slurm forgets an end.
+    cluster.advance(9000)
+    first = cluster.now
+    assert cluster.running()
+    # Nothing waits, so that the order of the queue is that of the submissions.
+    while cluster.waiting():
+        cluster.advance(60)
+        first = cluster.now
+    entries = play(cluster, 100, interval=240)
+    workload, notes = workload_of(entries)
+    assert workload.nodes[0].name == "n00"
+    assert {switch.name for switch in workload.switches or ()} == {"s0", "s1", "top"}
+    last = entries[-1].time
+    # Later starts may wait for jobs whose run times were cut short by the end of the log.
+    known = [job for job in cluster.jobs if job.submit > first and job.end is not None and job.end < last]
+    played = aucsched.simulate(workload, "fcfs").columns
+    starts = dict(zip(played["id"], played["start_s"], strict=True))
+    same = [job.id for job in known if starts[str(job.id)] + first == job.start]
+    assert len(known) > 20
+    assert [job.id for job in known if job.id not in same] == []
+    assert any("left out" in text for text in notes.texts())
 
 
 def entry(time: float) -> Entry:
