@@ -46,7 +46,15 @@ def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
 
 def request_document(job: Job) -> dict[str, Any]:
     """Return a job as it waits, as a workload's document; what Slurm planned is left out."""
-    plain = replace(job, submit_time=None, expected_start_time=None, promised_start=None, hold=None)
+    # A whole number: a fraction has no exact place in a line that others than we may write.
+    plain = replace(
+        job,
+        priority=ceil(job.priority),
+        submit_time=None,
+        expected_start_time=None,
+        promised_start=None,
+        hold=None,
+    )
     document: dict[str, Any] = msgspec.to_builtins(JobWire(**job_members(plain)))
     return document
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -271,6 +272,31 @@ def test_the_command_as_a_user_runs_it(tmp_path: Path) -> None:
     assert all(changes_nothing(command) for command in called)
     printed = shadow(path, "--once", "--strategy", "greedy")
     assert json.loads(printed.stdout)["format"] == "aucsched-shadow/1"
+
+
+def test_a_signal_ends_it_after_the_pass(tmp_path: Path) -> None:
+    cluster = FakeSlurm(4, day_of_jobs(2, nodes=4, begin=BEGIN), now=BEGIN)
+    path = installed(tmp_path / "bin", cluster, tmp_path / "spy")
+    command = [
+        sys.executable,
+        "-m",
+        "aucsched",
+        "slurm",
+        "shadow",
+        "--interval",
+        "3600",
+        "--strategy",
+        "greedy",
+    ]
+    environment = {**os.environ, "PATH": str(path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as running:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        running.send_signal(signal.SIGTERM)
+        rest, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert json.loads(line)["is_first"] is True
+    assert rest == b""
 
 
 def test_one_pass_that_fails_is_the_commands_failure(tmp_path: Path) -> None:
