@@ -66,12 +66,17 @@ def _emptied(node: Node) -> Node:
 
 @dataclass(slots=True, kw_only=True)
 class _Played:
-    """What became of a job: when it could start, and how long it ran."""
+    """What became of a job: when it could start, and how long it ran.
+
+    Attributes:
+        was_unseen: it came and started between two passes: what it asked for is what it got.
+    """
 
     request: Mapping[str, Any]
     free_at: float | None
     start: float | None = None
     end: float | None = None
+    was_unseen: bool = False
 
 
 def workload_of(entries: Sequence[Entry]) -> tuple[ClusterWorkload, Notes]:
@@ -89,14 +94,14 @@ def workload_of(entries: Sequence[Entry]) -> tuple[ClusterWorkload, Notes]:
         raise InputError("no pass of the log tells the cluster: it begins with a process's first pass")
     notes = Notes()
     begin = entries[0].time
-    played = _played(entries)
+    played = _played(entries, begin)
     rows = [*_standing(entries, begin), *_arriving(played, begin, notes)]
     rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
     empty = parse_workload(msgspec.json.encode(cluster))
     return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes
 
 
-def _played(entries: Sequence[Entry]) -> dict[str, _Played]:
+def _played(entries: Sequence[Entry], begin: float) -> dict[str, _Played]:
     jobs: dict[str, _Played] = {}
     for entry in entries:
         for job in entry.seen:
@@ -105,6 +110,8 @@ def _played(entries: Sequence[Entry]) -> dict[str, _Played]:
                 # A job held at first is free from the pass on that sees it so.
                 known.free_at = job.submit if known.request is job.request else entry.time
         for start in entry.started:
+            if start.job not in jobs and start.submit >= begin:
+                jobs[start.job] = _Played(request=_unseen(start), free_at=start.submit, was_unseen=True)
             if start.job in jobs and jobs[start.job].start is None:
                 jobs[start.job].start = start.start
         for end in entry.ended:
@@ -114,7 +121,7 @@ def _played(entries: Sequence[Entry]) -> dict[str, _Played]:
 
 
 def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iterator[ArrivingJob]:
-    unknown = endless = 0
+    unknown = endless = unseen = 0
     for one in played.values():
         if one.start is None or not one.request:
             unknown += 1
@@ -125,12 +132,31 @@ def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iter
             unknown += 1
             continue
         endless += one.end is None
+        unseen += one.was_unseen
         came = min(one.start if one.free_at is None else one.free_at, one.start)
         yield ArrivingJob(job=job, arrival_s=max(came - begin, 0.0), run_time_s=max(run, SHORTEST_RUN_S))
     if unknown:
         notes.add("jobs", f"jobs that did not start while the log was written, left out: {unknown}")
+    if unseen:
+        text = "jobs that started before a pass saw them wait, taken to ask for the cores and nodes they got"
+        notes.add("jobs", f"{text}: {unseen}")
     if endless:
         notes.add("jobs", f"jobs that still ran, taken to run for their time limit: {endless}")
+
+
+def _unseen(start: Start) -> dict[str, Any]:
+    """Return the request of a job that nobody saw wait."""
+    nodes = len(expand(start.nodes))
+    job = Job(
+        id=start.job,
+        priority=max(start.priority, 1),
+        request=Request(cores=max(start.cores, nodes), nodes=nodes),
+        user=start.user,
+        account=start.account,
+        partition=start.partition,
+        time_limit_s=start.limit_s,
+    )
+    return request_document(job)
 
 
 def _standing(entries: Sequence[Entry], begin: float) -> Iterator[ArrivingJob]:

@@ -8,14 +8,14 @@ them to somebody, and a job that Slurm started first was never ours to start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..cluster.tabular import Tabular
-from .shadow_log import FORGOTTEN, Entry
+from .shadow_log import FORGOTTEN, Entry, Start
 
 FORMAT = "aucsched-shadow-report/1"
 #: Bounded slowdown counts shorter runs as this many seconds.
@@ -45,6 +45,7 @@ class ShadowJob:
 
     Attributes:
         offered: the first pass that would have started it.
+        planned: Slurm's first estimate of its start.
         start, end: by Slurm; the end is None while it runs, or where nobody knows when it was.
         level, offered_level: of the lowest common switch of Slurm's nodes, and of those of the first offer.
         was_waiting: some pass saw it wait, so that it could be offered.
@@ -59,6 +60,7 @@ class ShadowJob:
     submit: float
     limit_s: int | None
     offered: float | None
+    planned: float | None
     start: float | None
     end: float | None
     level: int | None
@@ -103,7 +105,7 @@ class ShadowReport(Tabular):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The jobs by column."""
-        names = ("job", "user", "account", "cores", "nodes", "submit", "offered", "start", "end")
+        names = ("job", "user", "account", "cores", "nodes", "submit", "offered", "planned", "start", "end")
         more = ("wait_s", "offered_wait_s", "level", "offered_level", "verdict")
         return {name: [getattr(job, name) for job in self.jobs] for name in (*names, *more)}
 
@@ -128,6 +130,8 @@ class ShadowReport(Tabular):
         levels = [
             job for job in both if job.level is not None and job.offered_level is not None and job.nodes > 1
         ]
+        planned = [(job.start, job.planned) for job in self.jobs]
+        misses = [abs(at - plan) for at, plan in planned if at is not None and plan is not None]
         rows = [
             (
                 "jobs started / offered",
@@ -147,6 +151,7 @@ class ShadowReport(Tabular):
                 len(levels),
             ),
             ("cores in use (share), with offers", *self._use(), None),
+            ("median miss of Slurm's first estimate (s)", _percentile(50)(misses), None, len(misses)),
             (f"jobs that waited {self.starved_s / 3600:g} h or more", *self._starved(), None),
         ]
         return [dict(zip(("figure", "slurm", "auction", "jobs"), row, strict=True)) for row in rows]
@@ -213,36 +218,62 @@ def report_on(entries: Sequence[Entry], *, starved_s: float = DAY_S, torn: int =
         starved_s: a wait as long as this is starvation.
         torn: lines that were left out.
     """
-    drafts: dict[str, dict[str, Any]] = {}
-    first = entries[0].time
-    pace: dict[str, float] = {}
+    drafts = _Drafts(begin=entries[0].time)
     for entry in entries:
-        for job in entry.seen:
-            draft = drafts.setdefault(job.job, _draft(job))
-            draft |= {"was_waiting": True, "nodes": job.nodes}
-        for offer in entry.would:
-            if offer.job in drafts and drafts[offer.job]["offered"] is None:
-                drafts[offer.job] |= {"offered": entry.time, "offered_level": offer.level}
-                pace[offer.job] = entry.interval_s
-        for start in entry.started:
-            # What ran when the shadow came, nobody could have offered.
-            if start.job in drafts or start.submit >= first:
-                draft = drafts.setdefault(start.job, _draft(start))
-                if draft["start"] is None:
-                    draft |= {"start": start.start, "level": start.level, "cores": start.cores}
-        for end in entry.ended:
-            if drafts.get(end.job, {}).get("start") == end.start and end.state != FORGOTTEN:
-                drafts[end.job]["end"] = end.end
+        drafts.read(entry)
     gone = {job for entry in entries for job in entry.gone}
     jobs = tuple(
-        ShadowJob(**draft, verdict=_verdict(draft, pace.get(name, 0.0), is_gone=name in gone))
-        for name, draft in drafts.items()
+        ShadowJob(**draft, verdict=_verdict(draft, drafts.pace.get(name, 0.0), is_gone=name in gone))
+        for name, draft in drafts.jobs.items()
     )
     return ShadowReport(jobs=jobs, entries=tuple(entries), starved_s=starved_s, torn=torn)
 
 
+@dataclass(slots=True)
+class _Drafts:
+    """The jobs as far as the passes that were read know them.
+
+    Attributes:
+        begin: of the log.
+        jobs: the members of each.
+        pace: seconds to the next pass where a job was first offered.
+    """
+
+    begin: float
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pace: dict[str, float] = field(default_factory=dict)
+
+    def read(self, entry: Entry) -> None:
+        """Read a pass."""
+        for job in entry.seen:
+            self.jobs.setdefault(job.job, _draft(job)).update(was_waiting=True, nodes=job.nodes)
+        for offer in entry.would:
+            if self._lacks(offer.job, "offered"):
+                self.jobs[offer.job].update(offered=entry.time, offered_level=offer.level)
+                self.pace[offer.job] = entry.interval_s
+        for name, at in entry.planned.items():
+            if at and self._lacks(name, "planned"):
+                self.jobs[name]["planned"] = at
+        for start in entry.started:
+            self._start(start)
+        for end in entry.ended:
+            if self.jobs.get(end.job, {}).get("start") == end.start and end.state != FORGOTTEN:
+                self.jobs[end.job]["end"] = end.end
+
+    def _start(self, start: Start) -> None:
+        # What ran when the shadow came, nobody could have offered.
+        if start.job not in self.jobs and start.submit < self.begin:
+            return
+        draft = self.jobs.setdefault(start.job, _draft(start))
+        if draft["start"] is None:
+            draft.update(start=start.start, level=start.level, cores=start.cores)
+
+    def _lacks(self, job: str, member: str) -> bool:
+        return job in self.jobs and self.jobs[job][member] is None
+
+
 def _draft(job: Any) -> dict[str, Any]:
-    nothing = dict.fromkeys(("offered", "start", "end", "level", "offered_level"))
+    nothing = dict.fromkeys(("offered", "planned", "start", "end", "level", "offered_level"))
     known = {name: getattr(job, name) for name in ("job", "user", "account", "cores", "submit", "limit_s")}
     return {**known, **nothing, "nodes": 1, "was_waiting": False}
 

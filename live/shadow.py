@@ -204,6 +204,8 @@ def _start(job: StartedJob, level: int | None) -> Start:
         limit_s=job.limit_s,
         user=job.user,
         account=job.account,
+        partition=job.partition,
+        priority=job.priority,
     )
 
 

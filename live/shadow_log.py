@@ -50,7 +50,7 @@ class Offer(_Line):
 
 
 class Start(_Line):
-    """A job that Slurm started."""
+    """A job that Slurm started; ``cores`` and ``nodes`` are what it got."""
 
     job: str
     submit: float
@@ -61,6 +61,8 @@ class Start(_Line):
     limit_s: int | None = None
     user: str = ""
     account: str = ""
+    partition: str = ""
+    priority: int = 0
 
 
 class End(_Line):

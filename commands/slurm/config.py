@@ -19,6 +19,8 @@ _HEAD = """\
 """
 #: Commands of the group that have options worth keeping.
 _KEPT = ("shadow", "run", "status")
+#: Options that say what one run is for.
+_OF_ONE_RUN = {"once", "passes", "dry_run"}
 
 
 @click.command()
@@ -32,19 +34,13 @@ def config(context: click.Context) -> None:
     for name in _KEPT:
         command = group.get_command(context, name)
         if command is not None:
-            click.echo("".join(_table(command, context, name)), nl=False)
+            click.echo("".join(_table(command, name)), nl=False)
 
 
-def _table(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
+def _table(command: click.Command, name: str) -> Iterator[str]:
     yield f"\n[slurm.{name}]\n"
-    for option in command.get_params(context):
-        if isinstance(option, click.Option) and option.name not in (
-            None,
-            "help",
-            "once",
-            "passes",
-            "dry_run",
-        ):
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name not in _OF_ONE_RUN:
             yield from _lines(option)
 
 

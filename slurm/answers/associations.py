@@ -265,6 +265,8 @@ def _minutes(entry: _Entry, key: str, notes: Notes, *, used: bool) -> int | None
 
 def _note_others(entry: _Entry, notes: Notes) -> None:
     """Note limits that are set and not read."""
+    for flag in sorted(_FLAGS.intersection(entry.fields.get("Flags", "").split(","))):
+        notes.unread("limits", f"{entry.name}: Flags={flag} is not read")
     read = {
         *_TRES,
         *_JOBS,

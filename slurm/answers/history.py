@@ -31,6 +31,8 @@ class StartedJob:
     limit_s: int | None
     user: str
     account: str
+    partition: str
+    priority: int
 
 
 def started_jobs(content: bytes) -> Iterator[StartedJob]:
@@ -62,4 +64,6 @@ def _started(record: Record, nodes: tuple[str, ...], start: float, *, ended: boo
         limit_s=None if minutes is None else minutes * 60,
         user=record.text("user_name"),
         account=record.text("account"),
+        partition=record.text("partition"),
+        priority=record.number("priority") or 0,
     )

@@ -108,10 +108,13 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, N
         raise OptionError(f"only one of {' and '.join(given)} can be standard input")
 
     def adding(name: str | None, commands: tuple[Command, ...], otherwise: str) -> SlurmText | None:
-        return _try(commands, notes, otherwise, ask) if name is None else _file(name)
+        return _try(commands, notes.add, otherwise, ask) if name is None else _file(name)
 
     def with_jobs(name: str | None, commands: tuple[Command, ...], otherwise: str) -> SlurmText | None:
-        return None if name is None and files.jobs is not None else adding(name, commands, otherwise)
+        """Return what says by which rules jobs start: where it cannot be had, they are not looked at."""
+        if name is not None:
+            return _file(name)
+        return None if files.jobs is not None else _try(commands, notes.unread, otherwise, ask)
 
     sources = SlurmSources(
         jobs=_answer(JOBS, ask) if files.jobs is None else _file(files.jobs),
@@ -149,11 +152,13 @@ def _first(commands: tuple[Command, ...], ask: Ask) -> SlurmText:
     return _answer(commands[-1], ask)
 
 
-def _try(commands: tuple[Command, ...], notes: Notes, otherwise: str, ask: Ask) -> SlurmText | None:
+def _try(
+    commands: tuple[Command, ...], tell: Callable[[str, str], None], otherwise: str, ask: Ask
+) -> SlurmText | None:
     try:
         return _first(commands, ask)
     except InputError as error:
-        notes.unread("live commands", f"{error}; {otherwise}")
+        tell("live commands", f"{error}; {otherwise}")
         return None
 
 

@@ -53,12 +53,21 @@ def made() -> ShadowReport:
         End(job="2", start=1090, end=1140, state="COMPLETED"),
         End(job="3", start=1100, end=1180, state="forgotten"),
     ]
-    before = [start("0", 500, 600)]
+    before, plan = [start("0", 500, 600)], {"1": 1150.0, "2": 1095.0}
     entries = [
-        entry(1000, seen=first, is_first=True, started=before, would=[offer("1", 20)], unread=["rule"]),
+        entry(
+            1000,
+            seen=first,
+            is_first=True,
+            started=before,
+            would=[offer("1", 20)],
+            unread=["rule"],
+            planned=plan,
+        ),
         entry(
             1060,
             seen=[waiting("4", 1050, "cy"), waiting("6", 1050)],
+            planned={"1": 1165.0, "2": 0.0},
             would=[offer("1", 20), offer("2", 8, 1)],
         ),
         entry(1120, started=both, would=[offer("1"), offer("6")], used=74, ended=ends),
@@ -99,6 +108,9 @@ def test_figures_worked_out_by_hand(made: ShadowReport) -> None:
     use = rows["cores in use (share), with offers"]
     assert math.isclose(use["slurm"], mean([0.5, 0.5, 0.74]))
     assert math.isclose(use["auction"], mean([0.7, 0.78, 0.9]))
+    # The first estimates were 1150 and 1095, the starts 1170 and 1090.
+    miss = rows["median miss of Slurm's first estimate (s)"]
+    assert (miss["slurm"], miss["jobs"]) == (12.5, 2)
     # 250 s: job 1 alone waited so long, and it had an offer before.
     starved = next(row for name, row in rows.items() if name.startswith("jobs that waited"))
     assert (starved["slurm"], starved["auction"]) == (1, 0)
@@ -134,7 +146,7 @@ def test_the_page_draws_and_asks_nobody(tmp_path: Path, made: ShadowReport) -> N
 
 def test_one_pass_is_a_report() -> None:
     made = report_on([entry(5.0)])
-    assert made.figures[-2]["slurm"] == 0.5
+    assert made.figures[-3]["slurm"] == 0.5
     assert made.groups["user"] == []
     shadow_page(made, "log")
 
