@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -67,7 +68,16 @@ def play(
 def day() -> tuple[FakeSlurm, list[Entry]]:
     """A day of 8 nodes, and what the shadow wrote."""
     cluster = FakeSlurm(8, day_of_jobs(1, nodes=8, begin=BEGIN), now=BEGIN)
-    return cluster, play(cluster, 86400 // INTERVAL)
+
+    def forbidden(*what: object, **more: object) -> None:
+        raise AssertionError(f"the cluster is asked in one place only, not by {what}, {more}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", forbidden)
+        patch.setattr(os, "system", forbidden)
+        patch.setattr(os, "posix_spawn", forbidden)
+        patch.setattr(socket.socket, "connect", forbidden)
+        return cluster, play(cluster, 86400 // INTERVAL)
 
 
 def test_a_whole_day_and_nothing_but_questions(day: tuple[FakeSlurm, list[Entry]]) -> None:
