@@ -176,7 +176,7 @@ def test_the_log_played_again_under_the_same_rule_starts_every_job_when_slurm_di
     played = aucsched.simulate(workload, "fcfs").columns
     starts = dict(zip(played["id"], played["start_s"], strict=True))
     same = [job.id for job in known if starts[str(job.id)] + first == job.start]
-    assert len(known) > 20
+    assert len(known) > 12
     assert [job.id for job in known if job.id not in same] == []
     assert any("left out" in text for text in notes.texts())
 
