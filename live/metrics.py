@@ -110,7 +110,7 @@ class Metrics:
         self, name: str, kind: str, labels: Mapping[str, str]
     ) -> tuple[dict[tuple[tuple[str, str], ...], float], tuple[tuple[str, str], ...]]:
         if FIGURES[name].kind != kind:
-            raise ValueError(f"{name} is no {kind}")
+            raise ValueError(f"{name} is not a {kind}")
         return self._values.setdefault(name, {}), tuple(sorted({**self._labels, **labels}.items()))
 
     def _lines(self) -> Iterator[str]:
@@ -147,7 +147,7 @@ def loopback(address: str) -> tuple[str, int]:
     except ValueError:
         is_own = False
     if not is_own:
-        raise OptionError(f"--metrics: {host} is no loopback address: put a proxy in front of 127.0.0.1")
+        raise OptionError(f"--metrics: {host} is not a loopback address: put a proxy in front of 127.0.0.1")
     return host, int(match["port"])
 
 
@@ -156,7 +156,7 @@ def served(metrics: Metrics, address: str | None) -> Iterator[str | None]:
     """Answer ``GET /metrics`` while the context lasts; yield where, None where no address is given.
 
     Raises:
-        OptionError: the address is none of loopback.
+        OptionError: the address is not a loopback address.
         InputError: it cannot be listened on.
     """
     if address is None:

@@ -1,7 +1,7 @@
 """What a shadow's log says: Slurm's starts beside the passes in which the auction would have made them.
 
 An *offer* is the first pass in which the auction would have started a job that waited. The queue followed
-Slurm's starts all along, so an offer is no prediction: nodes are offered again and again until Slurm gives
+Slurm's starts all along, so an offer is not a prediction: nodes are offered again and again until Slurm gives
 them to somebody, and a job that Slurm started first was never ours to start.
 """
 

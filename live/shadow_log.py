@@ -214,7 +214,7 @@ def read_logs(paths: Sequence[str]) -> tuple[list[Entry], int]:
     """Return the passes of all files by their time, and how many lines were cut short and left out.
 
     Raises:
-        InputError: a file cannot be read or is no log of the shadow's; names file and line. Or there is no
+        InputError: a file cannot be read or is not a shadow log; names file and line. Or there is no
             pass in any.
     """
     entries: dict[float, Entry] = {}
@@ -226,7 +226,7 @@ def read_logs(paths: Sequence[str]) -> tuple[list[Entry], int]:
             else:
                 entries[entry.time] = entry
     if not entries:
-        raise InputError("there is no pass in it", file=", ".join(paths))
+        raise InputError("it holds no pass", file=", ".join(paths))
     return [entries[time] for time in sorted(entries)], torn
 
 
@@ -239,11 +239,11 @@ def _entries(content: bytes) -> Iterator[Entry | None]:
         try:
             entry = decoder.decode(line)
         except msgspec.ValidationError as error:
-            raise InputError(f"no line of the shadow's log: {error}", path=f"line {number}") from error
+            raise InputError(f"not a line of a shadow log: {error}", path=f"line {number}") from error
         except msgspec.DecodeError as error:
             # A kill cuts lines short: such a line begins as one of ours.
             if not line.startswith(b'{"format":"aucsched-shadow/'):
-                raise InputError("no line of the shadow's log", path=f"line {number}") from error
+                raise InputError("not a line of a shadow log", path=f"line {number}") from error
             yield None
             continue
         if entry.format != FORMAT:

@@ -54,7 +54,7 @@ def standing(ask: Ask, licence: str, addresses: tuple[str, ...]) -> Standing:
         addresses: of the loops' figures.
 
     Raises:
-        OptionError: an address is none of loopback.
+        OptionError: an address is not a loopback address.
     """
     trouble: list[str] = []
     cores: tuple[int, int, int, int] | None = None

@@ -70,10 +70,10 @@ def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
     """Print the systemd unit of a loop beside Slurm."""
     program = str(Path(sys.argv[0]).resolve()) if program is None else program
     if not _USER.fullmatch(user):
-        raise OptionError(f"--user: {user!r} is no user's name")
+        raise OptionError(f"--user: {user!r} is not a user's name")
     for option, path in (("--config", config), ("--program", program)):
         if not _PATH.fullmatch(path):
-            raise OptionError(f"{option}: {path!r} is no plain absolute path, as a unit needs it")
+            raise OptionError(f"{option}: {path!r} is not a plain absolute path")
     text = _UNIT.format(loop=loop, what=_WHAT[loop], user=user, config=config, program=program)
     click.echo(text, nl=False)
 

@@ -87,7 +87,7 @@ def _columns(heading: str) -> _Columns:
     )
     if job is None or priority is None:
         shown = " ".join(heading.split())[:60]
-        raise InputError(f"{shown!r} is no heading with JOBID and PRIORITY, as sprio prints", path="line 1")
+        raise InputError(f"{shown!r} is not a heading with JOBID and PRIORITY", path="line 1")
     return _Columns(job=job, priority=priority, end=words[priority].end())
 
 
@@ -101,7 +101,7 @@ def _pair(line: str, columns: _Columns, path: str) -> tuple[str, int | Fraction]
     priority = next(aligned, words[columns.priority])[0]
     match = _ARRAY.fullmatch(job)
     if match is None:
-        raise InputError(f"{job[:60]!r} is no job id of Slurm", path=path)
+        raise InputError(f"{job[:60]!r} is not a job id of Slurm", path=path)
     if not _NUMBER.fullmatch(priority):
-        raise InputError(f"{priority[:60]!r} is no priority", path=path)
+        raise InputError(f"{priority[:60]!r} is not a priority", path=path)
     return (match[1] if "[" in job else job), exact_priority(Decimal(priority))

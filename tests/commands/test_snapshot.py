@@ -425,4 +425,4 @@ def test_saved_priorities_and_jobs_held_by_hand(tmp_path: Path) -> None:
     jobs = {job["id"]: job for job in json.loads(run(*given).stdout)["jobs"]}
     assert jobs["66"]["hold"] == "JobHeldUser"
     saved.write_text("nonsense\n")
-    assert "is no heading with JOBID and PRIORITY" in refused(run(*given))
+    assert "is not a heading with JOBID and PRIORITY" in refused(run(*given))

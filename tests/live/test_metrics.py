@@ -53,7 +53,7 @@ def test_a_figure_that_is_not_known_any_more_goes() -> None:
     metrics = filled()
     metrics.set("aucsched_gap_ratio", None)
     assert "\naucsched_gap_ratio{" not in metrics.text()
-    with pytest.raises(ValueError, match="is no counter"):
+    with pytest.raises(ValueError, match="is not a counter"):
         metrics.add("aucsched_gap_ratio")
 
 

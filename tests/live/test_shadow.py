@@ -215,11 +215,11 @@ def test_a_line_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "there is no pass in it"),
-        (b"hello\n", "line 1: no line of the shadow's log"),
+        (b"", "it holds no pass"),
+        (b"hello\n", "line 1: not a line of a shadow log"),
         (
             b'{"format":"aucsched-shadow/1","time":"x"}\n',
-            "line 1: no line of the shadow's log: Expected `float`",
+            "line 1: not a line of a shadow log: Expected `float`",
         ),
         (encode(entry(1.0)).replace(b"shadow/1", b"shadow/9"), "line 1 format: 'aucsched-shadow/9' is not"),
     ],

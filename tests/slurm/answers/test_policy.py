@@ -339,11 +339,11 @@ def test_saved_priorities() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("JOBID USER\n1 root\n", "line 1: 'JOBID USER' is no heading with JOBID and PRIORITY"),
+        ("JOBID USER\n1 root\n", "line 1: 'JOBID USER' is not a heading with JOBID and PRIORITY"),
         ("JOBID PRIORITY\n1\n", "line 2: '1' has no job id and priority"),
-        ("1 many\n", "line 1: 'many' is no priority"),
-        ("1x 5\n", "line 1: '1x' is no job id of Slurm"),
-        ("1 -5\n", "line 1: '-5' is no priority"),
+        ("1 many\n", "line 1: 'many' is not a priority"),
+        ("1x 5\n", "line 1: '1x' is not a job id of Slurm"),
+        ("1 -5\n", "line 1: '-5' is not a priority"),
     ],
 )
 def test_what_is_no_table_of_priorities(text: str, message: str) -> None:
