@@ -30,6 +30,7 @@ from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
+from ..cluster.errors import OptionError
 from .attempt import AttemptResult, attempt
 from .balance import Balance, balance_of
 from .complete import completed
@@ -333,6 +334,9 @@ class _Step:
         if self._balance is not None:
             demands = tuple(self._balance.valued(demand) for demand in demands)
         in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
+        if options.dask and not in_parts:
+            nodes, most = len(cluster.columns.names), options.nodes_of_a_part
+            raise OptionError(f"dask: {nodes} nodes are one part of at most {most} (part_nodes)")
         make = attempt_in_parts if in_parts else attempt
         return make(demands, cluster, options, size=size, deadline=deadline, others=others)
 

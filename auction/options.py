@@ -52,6 +52,9 @@ class StepOptions:
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most this size, cut
             along its switches (parts.py); the time limit holds for all together, the work limit for each.
             None is the default of the table of options.
+        workers: processes that auction parts of a cluster at once. Under a work limit their number changes
+            nothing but the time. ``clock`` has to be one that another process can be given.
+        dask: address of a Dask scheduler whose workers auction the parts instead.
         on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's
             window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
             stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2).
@@ -77,6 +80,8 @@ class StepOptions:
     balance: bool = False
     work_limit: int | None = None
     part_nodes: int | None = None
+    workers: int = 1
+    dask: str | None = None
     on_timeout: str = "halve"
     promise: str | None = None
     reserve: int = 0
@@ -111,6 +116,11 @@ class StepOptions:
         """Refuse combinations in which an option would be ignored."""
         if self.part_nodes is not None and not self.is_anytime:
             raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
+        if self.workers > 1 and self.dask:
+            raise OptionError("workers: with dask the cluster's own workers auction the parts")
+        if (self.workers > 1 or self.dask) and not self.is_anytime:
+            name = "dask" if self.dask else "workers"
+            raise OptionError(f"{name}: only strategy anytime takes a cluster in parts")
         if self.balance:
             self._check_balance()
         has_bids = self.auction.has_bids

@@ -1,7 +1,8 @@
 """Windows over more nodes than one search can hold: the cluster in parts, each with an auction of its own.
 
 Jobs are assigned to parts of the switch tree in order of priority, each to the part with most left that can
-hold it. Losers are assigned again over what the parts leave. Jobs that fit into no part bid on the whole
+hold it; parts are auctioned at once where there are processes for it (crew.py). Losers are assigned again
+over what the parts leave. Jobs that fit into no part bid on the whole
 cluster before all others if first-fit by priority starts them; the award is never worse than first-fit's. The
 bound holds over the bids that were made; what a job could have done in another part is the loss
 (benchmarks/parts.py measures it).
@@ -17,6 +18,7 @@ import numpy as np
 
 from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand, Variant
+from ..bidgen.families.pools import fewest
 from ..bidgen.fields import gres_choices, units_of, usable
 from ..bidgen.generate import Bids, Others
 from ..bidgen.table import BidTable, joined_tables
@@ -24,7 +26,8 @@ from ..cluster.schedule import Sizes
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
-from .attempt import AttemptResult, attempt
+from .attempt import AttemptResult
+from .crew import Alone, Auction, Crew, crew_of
 from .first_fit import first_fit_table, without_bids
 from .options import StepOptions
 from .stated import bid_weights, priority_weights
@@ -55,7 +58,8 @@ def attempt_in_parts(
 ) -> AttemptResult:
     """Auction jobs' bids part by part and return the joined award; arguments as in ``attempt``."""
     del others  # Each part has its own share of the caps.
-    return _Parts(demands, cluster, options, size, deadline).run()
+    with crew_of(options) as crew:
+        return _Parts(demands, cluster, options, size, deadline, crew).run()
 
 
 class _Parts:
@@ -68,10 +72,17 @@ class _Parts:
         options: StepOptions,
         size: int,
         deadline: float | None,
+        crew: Crew,
     ) -> None:
         self._size = size
         self._deadline = deadline
         self._window = window
+        pools = cluster.columns.pools
+        # Parts that share what stands on no node, as licences, are auctioned one after another.
+        self._is_shared = any(
+            next(pools.asked(demand.job, fewest(demand.job)), None) is not None for demand in window
+        )
+        self._crew = Alone() if self._is_shared else crew
         self._cluster = cluster
         self._options = options
         self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)
@@ -92,8 +103,7 @@ class _Parts:
         )
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
-            demands = tuple(self._window[place] for place in starting.tolist())
-            self._auction(starting, demands, self._left_s() / (self._count + 1))
+            self._hold([starting], [None], self._until(self._deadline, self._count + 1))
         self._round(everyone[~wide], _SHARE)
         for _ in range(0 if self._cluster.guards else _ROUNDS):
             before = int(self._won.sum())
@@ -133,26 +143,36 @@ class _Parts:
         assigned = self._assigned(places)
         mine = [places[assigned == part] for part in range(self._count)]
         parts = [part for part, jobs in enumerate(mine) if len(jobs)]
-        budget = share * self._left_s()
-        end = self._options.clock() + budget
-        for number, part in enumerate(parts):
-            if self._left_s() <= 0:
-                return
-            demands = tuple(self._within(self._window[place], part) for place in mine[part].tolist())
-            time_s = (end - self._options.clock()) / (len(parts) - number)
-            self._auction(mine[part], demands, time_s)
+        end = None if self._deadline is None else self._options.clock() + share * self._left_s()
+        if self._is_shared:
+            for number, part in enumerate(parts):
+                self._hold([mine[part]], [part], self._until(end, len(parts) - number))
+        else:
+            self._hold([mine[part] for part in parts], parts, end)
 
-    def _auction(self, places: IntArray, demands: tuple[Demand, ...], time_s: float) -> None:
-        options = self._options
-        deadline = None if self._deadline is None else options.clock() + max(time_s, 1e-3)
+    def _until(self, end: float | None, turns: int) -> float | None:
+        """Return when the first of so many turns ends."""
+        if end is None:
+            return None
+        now = self._options.clock()
+        return now + (end - now) / turns
+
+    def _hold(self, places: Sequence[IntArray], parts: Sequence[int | None], end: float | None) -> None:
+        """Hold an auction of some jobs in each of some parts (None: the whole cluster) at once."""
+        auctions = [self._auction(mine, part) for mine, part in zip(places, parts, strict=True)]
+        for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
+            self._won[mine[result.table.job[result.chosen]]] = True
+            self._columns = without_bids(self._columns, result.table, result.chosen.tolist())
+            self._done.append(_PartResult(mine, result))
+
+    def _auction(self, places: IntArray, part: int | None) -> Auction:
+        demands = [self._window[place] for place in places.tolist()]
+        if part is not None:
+            demands = [self._within(demand, part) for demand in demands]
         ranked = tuple(replace(demand, index=index) for index, demand in enumerate(demands))
-        caps = max(1, options.bids_in_all * len(places) // len(self._window))
-        options = replace(options, max_bids=max(caps, len(places)))
-        beside = replace(self._cluster, columns=self._columns)
-        result = attempt(ranked, beside, options, size=len(ranked), deadline=deadline)
-        self._won[places[result.table.job[result.chosen]]] = True
-        self._columns = without_bids(self._columns, result.table, result.chosen.tolist())
-        self._done.append(_PartResult(places, result))
+        caps = max(1, self._options.bids_in_all * len(places) // len(self._window))
+        options = replace(self._options, max_bids=max(caps, len(places)))
+        return Auction(ranked, replace(self._cluster, columns=self._columns), options)
 
     def _within(self, demand: Demand, part: int) -> Demand:
         """Return the demand with the nodes of one part only."""

@@ -59,6 +59,8 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     balance: bool | None = None,
     work_limit: int | None = None,
     part_nodes: int | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
     on_timeout: str | None = None,
     promise: str | None = None,
     reserve: int | None = None,
@@ -87,6 +89,8 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         part_nodes: clusters of more nodes are searched in parts of at most this size (20 000).
+        workers: processes that search parts of a large cluster in parallel (1).
+        dask: address of a Dask scheduler whose workers search the parts instead.
         on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
         promise: ``none`` ignores the promised starts of jobs (``Job.promised_start``).
         reserve: how many of the first blocked jobs get a reservation (0).

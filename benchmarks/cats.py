@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from aucsched.models.search.anytime import Found, Limits, solve_anytime
+from aucsched.models.search.anytime import Limits
 from aucsched.models.search.compiled import compiled_loop
 from aucsched.models.search.packing import Packing, packing_from
+from aucsched.models.winners.determine import Decided, determine
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -58,12 +59,12 @@ def read_cats(path: Path) -> Auction:
     )
 
 
-def solved(auction: Auction, seconds: float, seed: int) -> Found:
+def solved(auction: Auction, seconds: float, seed: int) -> Decided:
     """Search for so many seconds of the processor."""
     packing, nothing = auction.packing(), np.zeros(0, np.int64)
     clock = time.process_time
     limits = Limits(deadline=clock() + seconds, steps=None, seed=seed, clock=clock)
-    return solve_anytime(packing, auction.prices, np.zeros(len(packing)), nothing, limits)
+    return determine(packing, auction.prices, np.zeros(len(packing)), nothing, limits)
 
 
 def known(folder: Path) -> dict[str, list[str]]:
@@ -95,10 +96,9 @@ def main() -> int:
         auction = read_cats(path)
         found = [solved(auction, arguments.seconds, seed) for seed in range(arguments.seeds)]
         values = [f"{auction.value(one.award.tolist()):,}" for one in found]
-        bound = min((one.bound for one in found if one.bound is not None), default=None)
-        shown = "" if bound is None else f"{bound:,}"
         name = path.name.removesuffix(".gz")
-        cells = [name, f"{len(auction.prices)}", *values, shown, *others.get(name, [])]
+        bound = min(one.bound for one in found)
+        cells = [name, f"{len(auction.prices)}", *values, f"{float(bound):,.0f}", *others.get(name, [])]
         print("|", " | ".join(cells), "|", flush=True)
     return 0
 

@@ -1,20 +1,25 @@
 """The auction's side of a comparison, a process of its own: the program of an instance, and its award.
 
-    python benchmarks/ours.py export KIND SEED SNAPSHOT PROGRAM
-    python benchmarks/ours.py schedule KIND SNAPSHOT SECONDS STRATEGY ANSWER
+    python benchmarks/ours.py export KIND SEED INSTANCE PROGRAM
+    python benchmarks/ours.py schedule KIND INSTANCE SECONDS STRATEGY ANSWER
 
-``export`` writes the snapshot and what ``aucsched schedule --export`` writes of it. ``schedule`` determines
-the winners among the same bids, as columns of that program. STRATEGY may be ``default``.
+``export`` writes the snapshot and what ``aucsched schedule --export`` writes of it; for a kind of
+instances/families.py the file of bids and what ``aucsched winners --export`` writes. ``schedule`` determines
+the winners among the same bids, as columns of that program. STRATEGY may be ``default``. Seconds are of the
+processor.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
+from instances.families import FAMILIES, auction_text
 from instances.generate import KINDS, snapshot_bytes
 from peers import Answer, write_answer
 
@@ -26,12 +31,16 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.stated import Stated, bid_weights
 from aucsched.auction.strategies import Cluster, bid_options, preferences, state
+from aucsched.bidgen.columns import FloatArray
 from aucsched.bidgen.generate import generate_bids
 from aucsched.bidgen.table import BidTable
+from aucsched.formats.auctions.read import load_auction
 from aucsched.models.search.anytime import Limits
 from aucsched.models.search.compiled import compiled_loop
-from aucsched.models.search.packing import packing_of
+from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.winners.determine import determine
+from aucsched.models.winners.export import export_lot
+from aucsched.models.winners.given import Lot, read_lot
 
 
 def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> StepOptions:
@@ -46,41 +55,64 @@ def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> St
     return options if strategy == "default" else replace(options, strategy=strategy)
 
 
-def write_instance(kind: str, seed: int, snapshot: Path, program: Path) -> None:
-    """Write an instance's snapshot, and the program over its whole window."""
-    snapshot.write_bytes(snapshot_bytes(kind, seed))
-    _, stated = _program_of(kind, load_snapshot(snapshot))
+def write_instance(kind: str, seed: int, instance: Path, program: Path) -> None:
+    """Write an instance, and the program over all of its bids."""
+    if kind in FAMILIES:
+        instance.write_text(auction_text(kind, seed), encoding="utf-8")
+        lot, names = _lot(instance)
+        export_lot(lot, names, str(program))
+        return
+    instance.write_bytes(snapshot_bytes(kind, seed))
+    _, stated = _program_of(kind, load_snapshot(instance))
     export(stated, str(program), weighted=False)
 
 
-def auctioned(kind: str, snapshot: Snapshot, seconds: float, strategy: str) -> Answer:
+def auctioned(kind: str, instance: Path, seconds: float, strategy: str) -> Answer:
     """Determine the winners among the program's bids, as every step does: the same bids as the others have.
 
     A step goes on from there, with rounds of further bids; benchmarks/whole_step.py shows what it comes to.
     """
+    if kind in FAMILIES:
+        lot, given = _lot(instance)
+        names = [given[place] for place in lot.place.tolist()]
+        return _answer(lot.packing, lot.values, np.zeros(len(names)), names, seconds, strategy)
     options = options_of(kind, seconds, strategy)
+    snapshot = load_snapshot(instance)
     table, stated = _program_of(kind, snapshot)
     ground = state_of(snapshot)
     cluster = Cluster(columns=ground.columns, topology=ground.topology)
     packing = packing_of(table, cluster.columns)
     preference, _ = preferences(table, cluster, options)
+    weights = bid_weights(table, options.objective)
+    return _answer(packing, weights, preference, stated.names, seconds, options.chosen_strategy)
+
+
+def _answer(
+    packing: Packing,
+    values: Sequence[int | Fraction],
+    preference: FloatArray,
+    names: Sequence[str],
+    seconds: float,
+    strategy: str,
+) -> Answer:
     compiled_loop()
-    began = perf_counter()
-    limits = Limits(deadline=began + seconds, steps=None, seed=options.seed, clock=perf_counter)
-    found = determine(
-        packing,
-        bid_weights(table, options.objective),
-        preference,
-        np.zeros(0, np.int64),
-        limits,
-        strategy=options.chosen_strategy,
-    )
+    began = process_time()
+    limits = Limits(deadline=began + seconds, steps=None, seed=0, clock=process_time)
+    chosen = "anytime" if strategy == "default" else strategy
+    found = determine(packing, values, preference, np.zeros(0, np.int64), limits, strategy=chosen)
     return Answer(
         status=found.status.value,
         bound=float(found.bound),
-        seconds=perf_counter() - began,
-        values={stated.names[bid]: 1.0 for bid in found.award.tolist()},
+        seconds=process_time() - began,
+        values={names[bid]: 1.0 for bid in found.award.tolist()},
     )
+
+
+def _lot(instance: Path) -> tuple[Lot, tuple[str, ...]]:
+    """Return the bids of a file, and the names of their columns as ``aucsched winners --export`` has them."""
+    auction = load_auction(instance)
+    names = tuple(f"bid{number}" for number in auction.numbers)
+    return read_lot(auction.bids, auction.capacities, auction.groups), names
 
 
 def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated]:
@@ -98,8 +130,8 @@ def main() -> int:
     if what == "export":
         write_instance(kind, int(rest[0]), Path(rest[1]), Path(rest[2]))
     else:
-        snapshot, seconds, strategy, answer = rest
-        write_answer(answer, auctioned(kind, load_snapshot(snapshot), float(seconds), strategy))
+        instance, seconds, strategy, answer = rest
+        write_answer(answer, auctioned(kind, Path(instance), float(seconds), strategy))
     return 0
 
 

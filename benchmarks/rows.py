@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from known import Known
 from mps import Program, WrongAnswerError
 from peers import Answer
@@ -14,7 +15,8 @@ from peers import Answer
 class Row:
     """One line of the table; ``value`` None without a solution that holds.
 
-    ``in_program`` tells whether the value is of a solution of the program: the auction may bid otherwise.
+    ``limit`` is the seconds it was given, ``columns`` those that are 1 in its solution. ``in_program`` tells
+    whether the value is of a solution of the program: the auction may bid otherwise.
     """
 
     solver: str
@@ -25,6 +27,13 @@ class Row:
     cpu: float | None = None
     jobs: int | None = None
     in_program: bool = True
+    limit: float | None = None
+    columns: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The solver and its limit."""
+        return self.solver if self.limit is None else f"{self.solver} {self.limit:g} s"
 
     @property
     def gap(self) -> float | None:
@@ -42,7 +51,8 @@ def judged(solver: str, program: Program, answer: Answer) -> Row:
             values = program.checked(answer.values)
         except WrongAnswerError as error:
             return replace(row, note=f"refused: {error}")
-        return replace(row, value=program.worth(values), jobs=program.jobs(values))
+        columns = tuple(np.flatnonzero(values).tolist())
+        return replace(row, value=program.worth(values), jobs=program.jobs(values), columns=columns)
     if answer.worth is None:
         return row
     note = f"{answer.status}, bids of its own"
@@ -78,7 +88,7 @@ def _line(row: Row, best: float) -> str:
         bound = f"({bound})"
     times = (_number(row.seconds, ".1f"), _number(row.cpu, ".1f"))
     cells = (_number(row.value, ",.0f"), bound, _number(row.gap, ".2%"), *times)
-    return f"| {row.solver} | {' | '.join(cells)} | {'' if row.jobs is None else row.jobs} | {row.note} |"
+    return f"| {row.name} | {' | '.join(cells)} | {'' if row.jobs is None else row.jobs} | {row.note} |"
 
 
 def _number(value: float | None, form: str) -> str:

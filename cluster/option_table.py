@@ -104,6 +104,11 @@ def _count(name: str, text: str, low: int = 1, high: int = LARGEST, **others: An
     return Option(name=name, help=text, low=low, high=high, **others)
 
 
+def _check_address(text: str) -> None:
+    if not isinstance(text, str):
+        raise OptionError(f"dask: {text!r} is no address")
+
+
 OPTIONS: tuple[Option, ...] = (
     Option(
         name="model",
@@ -239,10 +244,18 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "workers",
-        "Processes that search in parallel. Under a work limit their number changes only the time.",
+        "Processes that search in parallel: of a cluster its parts (--part-nodes). Under a work limit their "
+        "number changes only the time.",
         high=1024,
         default=1,
-        readers=(WINNERS,),
+        readers=(STEP, WINNERS),
+    ),
+    Option(
+        name="dask",
+        help="Search the parts of a cluster (--part-nodes) on a Dask cluster: its scheduler's address.",
+        unit="ADDRESS",
+        check_text=_check_address,
+        readers=(STEP,),
     ),
     Option(
         name="round",

@@ -30,6 +30,7 @@ class Kind:
         sizes: nodes of a pending job.
         per_node: cores on each of its nodes.
         priorities: the least and the greatest.
+        exclusive: whether jobs want nodes whole.
         window, max_bids, max_bids_per_job: options of the auction; as many jobs as the window wait.
         example: file of the examples to take instead.
     """
@@ -44,6 +45,7 @@ class Kind:
     sizes: tuple[int, ...] = ()
     per_node: tuple[int, ...] = ()
     priorities: tuple[int, int] = (1, 100_000)
+    exclusive: bool = False
     window: int = 100
     max_bids: int = 6_000
     max_bids_per_job: int = 60
@@ -67,15 +69,29 @@ _TSUBAME: dict[str, Any] = {
     "per_node": (2, 4, 6, 8, 12),
 }
 
+_FRONTIER: dict[str, Any] = {
+    "nodes": 9408,
+    "cores": 64,
+    "gpus": 8,
+    "fans": (16, 28),
+    "held": (8, 16, 32, 64),
+    "sizes": (1, 2, 4, 8, 16, 32, 64, 128),
+    "per_node": (8, 16, 32, 64),
+    "window": 1_000,
+    "max_bids": 50_000,
+    "max_bids_per_job": 50,
+}
+
 #: Shares of the pending jobs that want GPUs, and consecutive nodes.
 _WITH_GPUS, _CONTIGUOUS = 0.4, 0.3
 
 #: Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of jobs decides and
-#: going by priority is weak, and with 400 jobs waiting, for sweeps over windows), a full tree of 1024 nodes,
-#: a Frontier-like machine.
+#: going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over windows), a full tree
+#: of 1024 nodes, a Frontier-like machine.
 KINDS: Mapping[str, Kind] = {
     "tsubame": Kind(**_TSUBAME),
     "tsubame-even": Kind(**_TSUBAME, priorities=(90_000, 100_000)),
+    "exclusive": Kind(**_TSUBAME, exclusive=True),
     "tsubame-150": Kind(**_TSUBAME, max_bids=150),
     "tsubame-600": Kind(**_TSUBAME, max_bids=600),
     "tsubame-2400": Kind(**_TSUBAME, max_bids=2_400),
@@ -89,18 +105,8 @@ KINDS: Mapping[str, Kind] = {
         sizes=(4, 8, 16, 32, 48),
         per_node=(2, 4, 8, 12, 16),
     ),
-    "frontier": Kind(
-        nodes=9408,
-        cores=64,
-        gpus=8,
-        fans=(16, 28),
-        held=(8, 16, 32, 64),
-        sizes=(1, 2, 4, 8, 16, 32, 64, 128),
-        per_node=(8, 16, 32, 64),
-        window=1_000,
-        max_bids=50_000,
-        max_bids_per_job=50,
-    ),
+    "frontier": Kind(**_FRONTIER),
+    "frontier-exclusive": Kind(**_FRONTIER, exclusive=True),
     "huge": Kind(
         nodes=100_000,
         cores=64,
@@ -223,6 +229,7 @@ def _queue(rng: random.Random, kind: Kind) -> list[dict[str, Any]]:
     return [
         {"id": str(place), "priority": rng.randint(*kind.priorities), "time_limit_s": 3600}
         | _request(rng, size, cores, kind.gpus)
+        | ({"exclusive": True} if kind.exclusive else {})
         for place, (size, cores) in enumerate(zip(sizes, per_node, strict=True), start=1)
     ]
 

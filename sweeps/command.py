@@ -105,7 +105,8 @@ def sweep(
 def _executor(dask: str | None, workers: int | None) -> Executor:
     """Return what runs the runs: processes here, or a Dask cluster."""
     if dask is not None:
-        from .dask_cluster import check_dask, run_on_dask
+        from ..auction.dask_client import check_dask
+        from .dask_cluster import run_on_dask
 
         if workers is not None:
             raise OptionError("--workers: with --dask the cluster's own workers run them")

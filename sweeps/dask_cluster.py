@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import warnings
 import zlib
 from collections.abc import Generator, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
-from ..cluster.errors import AucschedError, OptionError
+from ..auction.dask_client import connected
+from ..cluster.errors import AucschedError
 from .axes import Row
 from .plan import KINDS, Run, Subject
 from .run import lost_row, run_row
 
-_PATIENCE = "10s"
 #: A worker may have several threads; runs in one process go one after another all the same.
 _ONE_AT_A_TIME = threading.Lock()
-
-
-def check_dask() -> None:
-    """Raise OptionError when the extra is not installed."""
-    if find_spec("distributed") is None:
-        raise OptionError("--dask needs distributed: pip install 'aucsched[dask]'")
 
 
 def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
@@ -37,24 +29,9 @@ def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generato
         OptionError: no scheduler answers at the address.
         AucschedError: the scheduler went away, or its workers cannot run aucsched.
     """
-    from distributed import Client  # noqa: PLC0415 - the extra may be absent
-
-    if not runs:
-        return
-    _silence()
-    try:
-        client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise OptionError(f"--dask {address}: no scheduler answers there") from error
-    with client:
-        yield from _rows(client, subject, runs)
-
-
-def _silence() -> None:
-    """Keep Dask's log off standard error: what went wrong, the one line of an error says."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    if runs:
+        with connected(address) as client:
+            yield from _rows(client, subject, runs)
 
 
 def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:

@@ -45,10 +45,12 @@ _AUCTION_EVERY, _PREFER_EVERY, _MERGE_EVERY = 3, 16, 15
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
 #: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
 _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
-#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds an entry takes.
-_MOST_ENTRIES, _ENTRY_S = 600_000, 8e-6
-#: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program.
-_FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE = 0.3, 0.25, 0.6
+#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds that an entry
+#: takes, and where every bid wants all that there is.
+_MOST_ENTRIES, _ENTRY_S, _WHOLE_ENTRY_S = 600_000, 8e-6, 2e-6
+#: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program; and
+#: of the time that is gone, for all rounds of cliques where a clock counts.
+_FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE, _FOR_BOUND = 0.3, 0.25, 0.6, 0.2
 #: Bids that HiGHS is given whole: before any step; after the first step; at steps that are powers of two from
 #: the first on.
 _TINY = 250
@@ -165,7 +167,9 @@ class _Contest:
         self._largest = max(weights, default=1) or 1
         value = np.array([weight / self._largest for weight in weights]) * _SCALE
         self._worth = Worth(weights=weights, value=value, preference=preference)
-        self._longest_s, self._moved_s = 0.0, 0.0
+        self._longest_s, self._moved_s, self._bound_s = 0.0, 0.0, 0.0
+        self._entry_s = _ENTRY_S if (packing.amount < packing.capacity[packing.row]).any() else _WHOLE_ENTRY_S
+        self._has_relaxed = False
         self._search_s = self._searching.left_s()
         self.award = start
         self._earlier: list[IntArray] = []
@@ -301,12 +305,25 @@ class _Contest:
             self._priced(find_prices(self._packing, value, target, _MORE_ROUNDS, over, self._price))
         entries = relaxed_entries(self._packing)
         after = number - entries // _RELAX_ENTRIES - 1
-        if after == 0:
+        if not self._has_relaxed and (
+            after == 0 if self._limits.deadline is None else self._may_relax(entries)
+        ):
+            self._has_relaxed = True
             self._relax(entries)
-        elif after > 0 and after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0:
+        elif self._has_relaxed and self._may_tighten(after, entries):
             self._tighten()
         if number >= _FIRST_WHOLE and number & (number - 1) == 0:
             self._solve_whole(number // 2)
+
+    def _may_relax(self, entries: int) -> bool:
+        """Return whether the time that is gone is what the relaxation takes: it never takes most of it."""
+        return entries * self._entry_s < self._search_s - self._searching.left_s()
+
+    def _may_tighten(self, after: int, entries: int) -> bool:
+        """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""
+        if self._limits.deadline is None:
+            return after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0
+        return self._bound_s < _FOR_BOUND * (self._search_s - self._searching.left_s())
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
@@ -332,7 +349,7 @@ class _Contest:
     def _relax(self, entries: int) -> None:
         """Solve the linear relaxation where there is time for it."""
         left = self._searching.left_s()
-        if self._proved or entries > _MOST_ENTRIES or entries * _ENTRY_S > _FOR_RELAXATION * left:
+        if self._proved or entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
             return
         self._relaxation = Relaxation(self._packing, self._worth.value)
         relaxed = self._relaxation.solve(_FOR_RELAXATION * left)
@@ -343,7 +360,9 @@ class _Contest:
 
     def _tighten(self) -> None:
         if self._relaxation is not None and not self._relaxation.is_done and not self._proved:
-            self._use(self._relaxation.tighten(_FOR_CLIQUES * self._searching.left_s()))
+            began = self._searching.left_s()
+            self._use(self._relaxation.tighten(_FOR_CLIQUES * began))
+            self._bound_s += began - self._searching.left_s()
 
     def _use(self, relaxed: Relaxed | None) -> None:
         """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
@@ -353,7 +372,7 @@ class _Contest:
             return
         self._bounded(self._in_weights(relaxed.bound))
         self._price = relaxed.price
-        self._search.guide(relaxed.gain)
+        self._search.guide(relaxed.gain, relaxed.share)
         slack = relaxed.bound - float(self._worth.value[self.award].sum())
         # A thousandth of the largest weight more than floats can lose.
         self._alive &= relaxed.loss <= slack + 1e-3

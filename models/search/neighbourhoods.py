@@ -19,6 +19,9 @@ _NODES, _CHECKS = 20, 8
 #: Sizes of neighbourhoods, winners that are freed: the least, at first the most, and by what factors that
 #: grows where a solve is proved and shrinks where it is not.
 _SMALLEST, _REACH, _GROWS, _SHRINKS = 3, 16.0, 1.06, 0.6
+#: Share of neighbourhoods that free the winners which the relaxed solution has least of, and how much chance
+#: is in that.
+_UNLIKELY, _NOISE = 0.25, 0.5
 #: Neighbourhoods of an award without a better one after which another award is tried.
 _PATIENCE = 40
 
@@ -30,6 +33,7 @@ class Search:
         self._packing = packing
         self._worth = worth
         self._gain = gain
+        self._relaxed: FloatArray | None = None
         self._rng = np.random.default_rng(seed)
         self._reach, self._since = _REACH, 0
         self._others: list[IntArray] = []
@@ -51,9 +55,9 @@ class Search:
         self._at_hand, self._since = award, 0
         self._value = self._worth.of(award)
 
-    def guide(self, gain: FloatArray) -> None:
-        """Prefer bids by another gain."""
-        self._gain = gain
+    def guide(self, gain: FloatArray, share: FloatArray) -> None:
+        """Prefer bids by another gain; ``share`` of each wins in the relaxed solution."""
+        self._gain, self._relaxed = gain, share
 
     def improve(self, left_s: float) -> None:
         """Free winners around a place or in the way of a loser, and auction what is free."""
@@ -99,6 +103,8 @@ class Search:
         """Return winners to free: in the way of a loser, around a place, or that bid for the same things."""
         drawn = self._rng.random()
         size = int(self._reach * (1 + self._rng.random()) / 2)
+        if self._relaxed is not None and self._rng.random() < _UNLIKELY:
+            return self._against(self._relaxed, size)
         if drawn < 0.4:  # noqa: PLR2004 - a share
             return self._around_loser(size)
         return self._around_place(size) if drawn < 0.7 else self._related(size)  # noqa: PLR2004 - a share
@@ -150,6 +156,12 @@ class Search:
         self._at_hand, self._value = award, value
         if value >= self.best:
             self.award, self.best = award, value
+
+    def _against(self, share: FloatArray, size: int) -> IntArray:
+        """Return winners that the relaxed solution has least of (RINS: Danna, Rothberg, Le Pape 2005)."""
+        award = self._at_hand
+        likely = share[award] + _NOISE * self._rng.random(len(award))
+        return np.sort(award[np.argsort(likely, kind="stable")[:size]])
 
     def _around_place(self, size: int) -> IntArray:
         """Return winners that stand nearest to a random place."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray
+from ...bidgen.columns import FloatArray, IntArray
 from .packing import Packing
 
 #: Rounds without a better bound after which steps are halved.
@@ -52,12 +53,13 @@ def find_prices(
         begin: prices to begin with, shape (rows,); 0 when None.
     """
     capacity = packing.capacity.astype(np.float64)
+    runs = _runs(packing)
     price = np.zeros(len(capacity)) if begin is None else begin
     best = Prices(price=price, bound=float("inf"), share=np.zeros(len(value)))
     share = np.zeros(len(value))
     step, since = 1.0, 0
     for number in range(rounds):
-        gain = value - packing.cost(price)
+        gain = value - runs.cost(price)
         chosen = _best_bids(packing, gain)
         bound = float(gain[chosen].sum() + capacity @ price)
         excess = packing.use(chosen) - capacity
@@ -76,7 +78,49 @@ def find_prices(
             break
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
         price = np.maximum(0.0, price + scaled * move / np.maximum(capacity, 1))
-    return Prices(price=best.price, bound=best.bound, share=share)
+    # Sums over runs lose more digits than plain ones: what bounds is summed plainly.
+    gain = value - packing.cost(best.price)
+    bound, _ = lagrangian_bound(packing, gain, float(capacity @ best.price))
+    return Prices(price=best.price, bound=bound if isfinite(best.bound) else best.bound, share=share)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Runs:
+    """Entries of bids as runs of rows of which a bid takes the same: what they cost is two look-ups.
+
+    Attributes:
+        first, end: rows of each run, ``first ≤ row < end``, shape (runs,).
+        amount: taken of each of them.
+        ends: runs of bid ``i`` are ``ends[i]:ends[i + 1]``, shape (bids + 1,).
+    """
+
+    first: IntArray
+    end: IntArray
+    amount: IntArray
+    ends: IntArray
+
+    def cost(self, price: FloatArray) -> FloatArray:
+        """Return what every bid would pay, shape (bids,)."""
+        upto = np.concatenate([[0.0], np.cumsum(price)])
+        paid = np.concatenate([[0.0], np.cumsum(self.amount * (upto[self.end] - upto[self.first]))])
+        cost: FloatArray = paid[self.ends[1:]] - paid[self.ends[:-1]]
+        return cost
+
+
+def _runs(packing: Packing) -> _Runs:
+    """Return a packing's entries as runs."""
+    row, amount = packing.row, packing.amount
+    starts = np.ones(len(row), np.bool_)
+    starts[1:] = (np.diff(row) != 1) | (np.diff(amount) != 0)
+    starts[packing.indptr[:-1][np.diff(packing.indptr) > 0]] = True
+    place = np.flatnonzero(starts)
+    length = np.diff(np.append(place, len(row)))
+    return _Runs(
+        first=row[place],
+        end=row[place] + length,
+        amount=amount[place],
+        ends=np.searchsorted(place, packing.indptr),
+    )
 
 
 def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[float, FloatArray]:
@@ -95,14 +139,12 @@ def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[f
     return float(most.sum()) + rest, loss
 
 
-def _best_bids(packing: Packing, gain: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _best_bids(packing: Packing, gain: FloatArray) -> IntArray:
     """Return the bid that gains most of each job that gains anything, ascending."""
     if not len(gain):
         return np.zeros(0, np.int64)
     most = np.maximum.reduceat(gain, packing.first)
     count = np.diff(np.append(packing.first, len(gain)))
-    is_best = gain >= np.repeat(most, count)
-    place = np.flatnonzero(is_best)
-    _, first = np.unique(packing.job[place], return_index=True)
-    best = place[first]
+    place = np.flatnonzero(gain >= np.repeat(most, count))
+    best = place[np.diff(packing.job[place], prepend=-1) > 0]
     return best[gain[best] > 0]

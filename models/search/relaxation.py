@@ -30,12 +30,14 @@ class Relaxed:
         price: of each capacity, shape (rows,).
         gain: of each bid, its worth less what it would pay at the prices, cliques included, shape (bids,).
         loss: how far the bound falls at least when a bid wins, shape (bids,).
+        share: how much of each bid wins in the relaxed solution, shape (bids,).
     """
 
     bound: float
     price: FloatArray
     gain: FloatArray
     loss: FloatArray
+    share: FloatArray
 
 
 def relaxed_entries(packing: Packing) -> int:
@@ -99,4 +101,4 @@ class Relaxation:
         gain = self._value - packing.cost(price) - paid
         rest = float(packing.capacity @ price + of_clique.sum())
         bound, loss = lagrangian_bound(packing, gain, rest)
-        return Relaxed(bound=bound, price=price, gain=gain, loss=loss)
+        return Relaxed(bound=bound, price=price, gain=gain, loss=loss, share=solved.values[: len(packing)])

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -11,8 +18,10 @@ from hypothesis import strategies as st
 from instances.generate import snapshot_bytes
 from random_snapshots import random_snapshot
 from support.build import snapshot, tree
+from support.dask_cluster import Cluster, dask_cluster
 
-from aucsched import OptionError, schedule
+from aucsched import OptionError, Schedule, schedule
+from aucsched.auction import crew
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.read import parse_snapshot
@@ -103,3 +112,93 @@ def test_parts_of_no_node_are_refused() -> None:
 def test_parts_are_for_the_search_only() -> None:
     with pytest.raises(OptionError, match="part_nodes: only strategy anytime"):
         schedule(instance(0), part_nodes=8, strategy="exact")
+
+
+def shared_out(**options: Any) -> Schedule:
+    return schedule(instance(3), part_nodes=12, work_limit=12, **options)
+
+
+def test_parts_in_several_processes_give_the_same_award() -> None:
+    alone, together = shared_out(), shared_out(workers=3)
+    assert len({node for award in alone.started for node in award.nodes}) > 12
+    assert together.started == alone.started
+    assert together.pending == alone.pending
+    assert together.objective == alone.objective
+
+
+def test_auctions_whose_process_dies_are_held_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools: list[ProcessPoolExecutor] = []
+
+    class Dying(ProcessPoolExecutor):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            pools.append(self)
+            assert isinstance(self.submit(os._exit, 3).exception(), BrokenProcessPool)
+
+    monkeypatch.setattr(crew, "ProcessPoolExecutor", Dying)
+    assert shared_out(workers=2).started == shared_out().started
+    assert len(pools) == 1
+
+
+def test_jobs_that_share_licences_are_auctioned_part_by_part() -> None:
+    document = json.loads(snapshot_bytes("tiny", 3))
+    document["licenses"] = {"solver": {"total": 2}}
+    for job in document["jobs"]:
+        job["licenses"] = {"solver": 1}
+    cluster = parse_snapshot(json.dumps(document).encode())
+    results = [schedule(cluster, part_nodes=12, work_limit=5, workers=workers) for workers in (1, 2)]
+    # check.py looks at licences: two jobs at once and no more, wherever they are.
+    assert [len(result.started) for result in results] == [2, 2]
+    assert results[0].started == results[1].started
+
+
+def test_parts_on_a_dask_cluster_give_the_same_award_one_worker_killed(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    alone = schedule(instance(3), part_nodes=6, work_limit=300)
+    with dask_cluster(tmp_path) as cluster:
+        killer = Thread(target=_kill_while_it_works, args=(cluster,))
+        killer.start()
+        found = schedule(instance(3), part_nodes=6, work_limit=300, dask=cluster.address)
+        killer.join()
+        assert cluster.workers[0].poll() is not None
+    assert found.started == alone.started
+    assert found.objective == alone.objective
+
+
+def _kill_while_it_works(cluster: Cluster) -> None:
+    """Kill the first worker as soon as it has an auction."""
+    from distributed import Client  # noqa: PLC0415 - the extra may be absent
+
+    worker = cluster.workers[0]
+    with Client(cluster.address, set_as_default=False) as client:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            busy = [where for where, tasks in client.processing().items() if tasks]
+            if busy:
+                break
+            time.sleep(0.01)
+    worker.kill()
+    worker.wait()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"dask": "tcp://127.0.0.1:1"}, "dask: 48 nodes are one part of at most 20000 (part_nodes)"),
+        ({"dask": "tcp://127.0.0.1:1", "workers": 2}, "workers: with dask the cluster's own workers auction"),
+        ({"workers": 2, "strategy": "greedy"}, "workers: only strategy anytime takes a cluster in parts"),
+        ({"dask": "x", "strategy": "exact"}, "dask: only strategy anytime takes a cluster in parts"),
+        ({"workers": 0}, "workers: 0 is below 1"),
+    ],
+)
+def test_who_cannot_help_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError) as error:
+        schedule(instance(0), **options)
+    assert str(error.value).startswith(said)
+
+
+def test_an_address_where_no_scheduler_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("aucsched.auction.dask_client._PATIENCE", "500ms")
+    with pytest.raises(OptionError, match=r"--dask tcp://127\.0\.0\.1:1: no scheduler answers there"):
+        schedule(instance(0), part_nodes=12, dask="tcp://127.0.0.1:1")

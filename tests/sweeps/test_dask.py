@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from support.dask_cluster import Cluster, dask_cluster
 from support.run import aucsched
 from support.sweeps import GRID, HANGS_S, lasting, small
 
@@ -20,57 +19,14 @@ from aucsched.cli import run
 
 pytest.importorskip("distributed")
 
-#: No warning goes by unseen in any process; Dask's own configuration stays out of the home directory.
-ENVIRONMENT = os.environ | {"PYTHONWARNINGS": "error"}
-
 #: Thousands of runs, each a future that the scheduler gets before the first row.
 LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(100))))
 
 
-class Cluster:
-    """A scheduler and workers without nannies, each a process of one thread, on a port of this machine."""
-
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self._folder, self._stack = folder, stack
-        self.environment = ENVIRONMENT | {"DASK_CONFIG": str(folder), "DASK_TEMPORARY_DIRECTORY": str(folder)}
-        self._log = folder / "scheduler.log"
-        scheduler = ("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
-        self.scheduler = self._start(self._log, *scheduler)
-        self.address = said(self._log, self.scheduler, r"Scheduler at: +(tcp://\S+)")
-        logs = [folder / f"worker-{number}.log" for number in range(2)]
-        self.workers = [self._add_worker(log) for log in logs]
-        # Both are at work: a scheduler that has taken them answers a sweep too.
-        for log, worker in zip(logs, self.workers, strict=True):
-            said(log, worker, r"Registered to: +(tcp://\S+)")
-
-    def _add_worker(self, log: Path) -> subprocess.Popen[bytes]:
-        return self._start(log, "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
-
-    def _start(self, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", *arguments]
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, env=self.environment, cwd=self._folder
-            )
-        self._stack.callback(process.wait)
-        self._stack.callback(process.kill)
-        return process
-
-
-def said(log: Path, process: subprocess.Popen[bytes], pattern: str) -> str:
-    """Return what a process writes to its log, as soon as it does."""
-    while process.poll() is None:
-        found = re.search(pattern, log.read_text())
-        if found:
-            return found[1]
-        time.sleep(0.02)
-    raise AssertionError(log.read_text())
-
-
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with ExitStack() as stack:
-        yield Cluster(tmp_path_factory.mktemp("dask"), stack)
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as cluster:
+        yield cluster
 
 
 def started(cluster: Cluster, source: Path, out: Path, *more: str) -> subprocess.Popen[str]:
@@ -122,7 +78,7 @@ def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
 def test_no_scheduler_at_the_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aucsched.sweeps.dask_cluster._PATIENCE", "500ms")
+    monkeypatch.setattr("aucsched.auction.dask_client._PATIENCE", "500ms")
     for address in ("tcp://127.0.0.1:1", "nonsense:nonsense"):
         arguments = [str(small(tmp_path)), "--dask", address, "-o", str(tmp_path / "x.csv")]
         assert run(["sweep", *arguments]) == 2
@@ -132,7 +88,7 @@ def test_no_scheduler_at_the_address(
 def test_dask_is_refused_without_its_extra(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aucsched.sweeps.dask_cluster.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.auction.dask_client.find_spec", lambda _: None)
     assert (
         run(["sweep", str(small(tmp_path)), "--dask", "tcp://127.0.0.1:1", "-o", str(tmp_path / "x.csv")])
         == 2

@@ -23,7 +23,8 @@ from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.schedule import Seconds
 from aucsched.models.aucsched3 import Aucsched3
-from aucsched.models.search.packing import packing_of
+from aucsched.models.search import prices
+from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.prices import find_prices
 from aucsched.models.solve.solver import SolverOptions, solve
 from aucsched.topology.tree import topology_of
@@ -189,3 +190,22 @@ def test_nodes_limit_the_exact_strategy_where_no_clock_may(model: str) -> None:
     assert replace(hurried, seconds=Seconds(), attempts=()) == replace(
         schedule(cluster, **options), seconds=Seconds(), attempts=()
     )
+
+
+def test_what_bids_cost_is_the_same_run_by_run() -> None:
+    rng = np.random.default_rng(4)
+    taken = [np.flatnonzero(rng.random(40) < share) for share in (0.0, 0.9, 0.5, 1.0, 0.0, 0.2, 0.0)]
+    amount = [np.sort(rng.integers(1, 3, len(rows))) for rows in taken]
+    packing = Packing(
+        job=np.arange(len(taken)),
+        first=np.arange(len(taken)),
+        indptr=np.concatenate([[0], np.cumsum([len(rows) for rows in taken])]),
+        row=np.concatenate(taken),
+        amount=np.concatenate(amount),
+        capacity=np.full(40, 3),
+        origin=np.arange(40),
+    )
+    price = rng.random(40)
+    runs = prices._runs(packing)  # noqa: SLF001 - nobody else sees them
+    assert len(runs.first) < len(packing.row)
+    assert runs.cost(price) == pytest.approx(packing.cost(price))

@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances.families import auction_text
 
 from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
+from aucsched.formats.auctions.read import load_auction
+from aucsched.models.search import repacking
+from aucsched.models.winners import side_by_side
+from aucsched.models.winners.determine import winners_of
+from aucsched.models.winners.given import Lot, read_lot
 
 #: A bid, its value exact.
 Exact = tuple[Any, Fraction, Mapping[str, Fraction]]
@@ -255,11 +261,16 @@ def hard_auction() -> tuple[list[Any], dict[str, int]]:
     return bids, items
 
 
-def test_any_number_of_processes_gives_the_same_award_under_a_work_limit() -> None:
+def test_any_number_of_processes_gives_the_same_award_under_a_work_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Several searches after a few steps already: who makes which of them, this process says.
+    monkeypatch.setattr(side_by_side, "ALONE", 4)
     bids, items = hard_auction()
-    one = winners(bids, items, work_limit=420, seed=2)
-    two = winners(bids, items, work_limit=420, seed=2, workers=2)
-    assert (one.chosen, one.value, one.bound, one.prices) == (two.chosen, two.value, two.bound, two.prices)
+    one = winners(bids, items, work_limit=28, seed=2)
+    four = winners(bids, items, work_limit=28, seed=2, workers=4)
+    assert (one.chosen, one.value) == (four.chosen, four.value)
+    assert (one.bound, one.prices) == (four.bound, four.prices)
 
 
 def test_more_work_is_never_worse() -> None:
@@ -274,3 +285,33 @@ def test_searches_at_once_share_a_time_limit() -> None:
     found = winners(bids, items, time_limit_s=3.0, workers=2)
     check_award(found, exactly(bids), items, [None] * len(bids))
     assert found.value > 0
+
+
+@pytest.fixture(scope="module")
+def whole_goods(tmp_path_factory: pytest.TempPathFactory) -> Lot:
+    """Bids on whole goods, of which reductions leave fewer."""
+    file = tmp_path_factory.mktemp("auction") / "arbitrary.txt"
+    file.write_text(auction_text("arbitrary", 1, 350, 81), encoding="utf-8")
+    auction = load_auction(file)
+    return read_lot(auction.bids, auction.capacities, auction.groups)
+
+
+def test_more_work_is_never_worse_among_whole_goods(whole_goods: Lot) -> None:
+    found = [winners_of(whole_goods, work_limit=steps, seed=3) for steps in (0, 1, 3, 8, 20, 60)]
+    values, bounds = [one.value for one in found], [one.bound for one in found]
+    assert values == sorted(values)
+    assert bounds == sorted(bounds, reverse=True)
+    assert values[-1] > values[0]
+    again = winners_of(whole_goods, work_limit=60, seed=3)
+    assert (again.chosen, again.bound, again.prices) == (found[-1].chosen, found[-1].bound, found[-1].prices)
+
+
+def test_plain_python_does_the_same_with_whole_goods(
+    whole_goods: Lot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    compiled = winners_of(whole_goods, work_limit=12, seed=1)
+    monkeypatch.setattr(repacking, "compiled_loop", lambda: None)
+    monkeypatch.setattr(repacking, "is_loaded", lambda: False)
+    plain = winners_of(whole_goods, work_limit=12, seed=1)
+    assert (plain.chosen, plain.bound, plain.prices) == (compiled.chosen, compiled.bound, compiled.prices)
