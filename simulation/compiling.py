@@ -56,14 +56,18 @@ def compile_loops(
             for _, function in getmembers(module, isfunction):
                 if function.__module__ == module.__name__:
                     register_jitable(function)
-        return make_entries(numba.njit(cache=True, nogil=True, _nrt=allocates), _version(modules))
+        return make_entries(
+            numba.njit(cache=True, nogil=True, _nrt=allocates), _version(modules, allocates=allocates)
+        )
     except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
         _warn_uncompiled(error)
         return None
 
 
-def _version(modules: Sequence[ModuleType]) -> int:
-    text = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
+def _version(modules: Sequence[ModuleType], *, allocates: bool) -> int:
+    """Return a number of all that numba's key lacks: the modules' text, this file's, and how it compiles."""
+    files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
+    text = b"".join(file.read_bytes() for file in files) + bytes([allocates])
     return int.from_bytes(sha256(text).digest()[:6], "big") | 1
 
 
