@@ -28,8 +28,7 @@ class Reservations:
     Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
     the reservations made before it, which are taken to hold from now on and for ever. A job that fits beside
     those now is reserved for now: only jobs of lower priority stood in its way. Promised starts are kept
-    exactly: from the promise on, for as long as the job may run. A promised job that gets a reservation
-    besides is kept the earlier of the two.
+    exactly: from the promise on, for as long as the job may run.
 
     Args:
         state: the cluster.
@@ -38,7 +37,7 @@ class Reservations:
         is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start.
 
     Attributes:
-        asked: ids of the jobs that were to get one of the K; some can never start.
+        asked: ids of the jobs that were to get one; some can never start.
     """
 
     def __init__(
@@ -87,6 +86,7 @@ class Reservations:
         where none is known, or where it is no longer free. Promises count beside the K, and come before them.
         """
         demand = promise.demand
+        self.asked.add(demand.job.id)
         time = max(promise.start, self._state.now)
         kept = self._at(demand, time, promise.spot)
         if kept is None:
@@ -111,19 +111,14 @@ class Reservations:
             return False
         job = demand.job
         self.asked.add(job.id)
-        promised = self._kept.get(job.id)
-        others = {name: one for name, one in self._kept.items() if name != job.id}
-        found = Forecast(self._state, limits_of(before), others.values(), self._is_over).first(job, demand)
-        if found is None or (self._later_only and found[0] <= self._state.now):
-            return self.wants_more
-        time, spot = found
-        self._made += 1
-        if promised is None:
-            self._reserved.append((job, time, others))
+        kept = dict(self._kept)
+        found = Forecast(self._state, limits_of(before), kept.values(), self._is_over).first(job, demand)
+        if found is not None and not (self._later_only and found[0] <= self._state.now):
+            time, spot = found
+            self._reserved.append((job, time, kept))
             self._kept[job.id] = Kept(spot)
-        elif time < promised.start:
-            self._kept[job.id] = Kept(spot, time, time + _stay_s(demand, spot))
-        self._guards = None
+            self._made += 1
+            self._guards = None
         return self.wants_more
 
     def _at(self, demand: Demand, time: float, spot: Spot | None) -> Kept | None:

@@ -216,9 +216,7 @@ OPTIONS: tuple[Option, ...] = (
         unit="plan|DURATION|auto|none",
         check_text=check_promise,
         default="what jobs were promised (promised_start)",
-        other_defaults={
-            SIMULATE: "auto with objective response; else on nodes plan beside a reservation, none"
-        },
+        other_defaults={SIMULATE: "none; auto with objective response"},
     ),
     _count(
         "reserve",

@@ -59,7 +59,7 @@ class NodeOptions:
         strategy: as in a step.
         balance: as in a step.
         promise: ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective ``response``, else
-            ``plan`` where blocked jobs get reservations and no balance is kept.
+            ``none``.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
@@ -229,7 +229,7 @@ def step_options(options: NodeOptions) -> StepOptions:
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     asked = step_options(options)
     # Who may be stopped was promised nothing.
-    unsaid = NONE if options.preempt else default_promise(asked)
+    unsaid = NONE if options.preempt else default_promise(asked.objective)
     promise = unsaid if options.promise is None else options.promise
     return Auction(machine, asked, None if promise == NONE else promise)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...auction.options import StepOptions
 from ...auction.reserve import Promise, Reservations
 from ...auction.spot import Spot
 from ...auction.state import State
 from ...bidgen.demand import Demand
-from ...cluster.promises import AUTO, NONE, PLAN, promised_duration_s
+from ...cluster.promises import AUTO, NONE, promised_duration_s
 from .machine import Machine
 from .queue import NodeQueue
 from .record import NodeOutage
@@ -20,11 +19,9 @@ SHARE = 0.7
 MOST = 32
 
 
-def default_promise(options: StepOptions) -> str:
-    """Return the promise of an auction that names none: who reserves for blocked jobs promises starts."""
-    if options.objective == "response":
-        return AUTO
-    return PLAN if options.reserve and not options.balance else NONE
+def default_promise(objective: str) -> str:
+    """Return the promise that an objective makes where none is named."""
+    return AUTO if objective == "response" else NONE
 
 
 class Promises:
@@ -50,7 +47,7 @@ class Promises:
         self._longest = 0.0
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
-        #: What ran when promises were last looked at.
+        #: What ran when the last new plan was made.
         self._running: set[int] = set()
 
     def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
@@ -95,11 +92,10 @@ class Promises:
     def _sooner(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]] | None:
         """Return a new plan in the order of arrival; None: a job would start later than promised.
 
-        Nothing is to be had where no job has ended since the plan before.
+        Nothing is to be had where no job has ended since the last new plan.
         """
-        running, before = set(self._machine.running), self._running
-        self._running = running
-        if self._is_auto or self._duration or before <= running:
+        running = set(self._machine.running)
+        if self._is_auto or self._duration or self._running <= running:
             return None
         reservations = Reservations(state, 0)
         promised = []
@@ -109,6 +105,7 @@ class Promises:
                 return None
             promised.append(Promise(promise.demand, kept.start, kept.spot))
         self.made.update((one.demand.index, one.start) for one in promised)
+        self._running = running
         return reservations, promised
 
 
