@@ -113,6 +113,8 @@ def joined_tables(
         demands: of the whole window.
         tables: any number; bids of one job may stand in several.
         jobs: the place in the window of each table's bids, shape (bids,) each.
+
+    |S| is that of the first table which has nodesets: others may be of what it leaves.
     """
     none = np.zeros(0, np.int64)
     job = np.concatenate([none, *jobs])
@@ -135,12 +137,14 @@ def joined_tables(
     def memory(table: BidTable) -> IntArray:
         return np.zeros_like(table.cores) if table.memory is None else table.memory
 
+    nodesets = np.concatenate([none, *(table.nodesets for table in tables)])[order]
+    general = next((table.general_nodesets for table in tables if table.general_nodesets), 0)
     table = BidTable(
         demands=demands,
         job=job[order],
         bid_class=np.concatenate([none, *(table.bid_class for table in tables)])[order].astype(np.int8),
         level=np.concatenate([none, *(table.level for table in tables)])[order],
-        nodesets=np.concatenate([none, *(table.nodesets for table in tables)])[order],
+        nodesets=nodesets,
         indptr=indptr,
         node=of_entries([table.node for table in tables]),
         cores=of_entries([table.cores for table in tables]),
@@ -151,6 +155,6 @@ def joined_tables(
         },
         gres_ratio=of_bids([table.gres_ratio for table in tables]),
         gres_share=of_bids([table.gres_share for table in tables]),
-        general_nodesets=max((table.general_nodesets for table in tables), default=0),
+        general_nodesets=max(general, int(nodesets.max(initial=0))),
     )
     return table, order

@@ -110,7 +110,7 @@ def test_what_is_no_journal_of_this_party_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2 is damaged"):
         Journal(path, WHOSE)
     path.write_bytes(b"something else\n")
-    with pytest.raises(InputError, match="no journal of a negotiation"):
+    with pytest.raises(InputError, match="not a journal of a negotiation"):
         Journal(path, WHOSE)
 
 

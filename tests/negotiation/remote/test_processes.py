@@ -144,7 +144,7 @@ def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -
         (["--connect", "nowhere"], "'nowhere' is no address"),
         (["--listen", "0.0.0.0:0"], "a shared secret is needed"),
         (["--connect", "unix:s", "--secret-file", "empty"], "empty: the file holds no secret"),
-        (["--connect", "unix:s", "--journal", "journals"], "no journal of a negotiation"),
+        (["--connect", "unix:s", "--journal", "journals"], "not a journal of a negotiation"),
         (["--connect", "unix:s", "--third-of", "queue", "--decision", "objective"], "--third-of needs"),
     ):
         assert why in refused("ibsched", workload, *options, cwd=tmp_path)
