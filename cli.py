@@ -7,14 +7,13 @@ one line on stderr and an exit code: 0 done, 1 failed, 2 bad usage or bad input.
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import click
 
 from . import __version__
 from .cluster.errors import AucschedError, InputError, OptionError
-from .commands.groups import Group
+from .commands.groups import LazyGroup
 from .commands.outputs import say
 from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
 
@@ -104,30 +103,12 @@ COMMANDS = {
 }
 
 
-class LazyGroup(Group):
-    """A group whose commands are imported when they are called; ``--help`` reads their lines from a table."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands' names in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import and return a command, None when there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command = getattr(import_module(f".{module}", __package__), attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{module}.{attribute} is no command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    package=__package__,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="aucsched")
 @click.option(
     "--config",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
-from ..groups import Group
+from ..groups import LazyGroup
 
 #: Command name -> (module here, attribute, one line for --help).
 COMMANDS = {
@@ -22,29 +20,6 @@ COMMANDS = {
 }
 
 
-class SlurmGroup(Group):
-    """A group whose commands are imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands' names in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import and return a command, None when there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command = getattr(import_module(f".{module}", __package__), attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{module}.{attribute} is no command")
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
-
-
-@click.group(cls=SlurmGroup)
+@click.group(cls=LazyGroup, table=COMMANDS, package=__package__)
 def slurm() -> None:
     """Drive a live Slurm from beside it: watch, run behind a gate, hand back."""
