@@ -47,8 +47,8 @@ class Promises:
         self._longest = 0.0
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
-        #: What ran when the last new plan was made.
-        self._running: set[int] = set()
+        #: What ran when the last new plan was made; None: none was.
+        self._running: set[int] | None = None
 
     def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
@@ -95,7 +95,7 @@ class Promises:
         Nothing is to be had where no job has ended since the last new plan.
         """
         running = set(self._machine.running)
-        if self._is_auto or self._duration or self._running <= running:
+        if self._is_auto or self._duration or (self._running is not None and self._running <= running):
             return None
         reservations = Reservations(state, 0)
         promised = []

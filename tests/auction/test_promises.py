@@ -163,3 +163,23 @@ def test_simulations_keep_every_promise(seed: int, promise: str | None) -> None:
 
 def test_without_promises_none_is_made() -> None:
     assert play(crowded(0), NodeOptions(policy="aucsched3", strategy="greedy")).promises is None
+
+
+def test_a_plan_is_made_anew_when_a_job_has_ended() -> None:
+    amount = Resources(cores=4)
+    whole = Request(cores=4)
+    arrivals = [(0.0, 100, 10), (1.0, 50, 50), (2.0, 50, 50)]
+    jobs = [
+        ArrivingJob(
+            job=Job(id=str(rank), priority=basic_priority(rank), request=whole, time_limit_s=limit),
+            arrival_s=arrival,
+            run_time_s=run,
+        )
+        for rank, (arrival, limit, run) in enumerate(arrivals)
+    ]
+    made = ClusterWorkload(name="early", nodes=[Node(name="n", total=amount, free=amount)], jobs=jobs)
+    result = play(made, NodeOptions(policy="aucsched3", strategy="greedy", promise="plan"))
+    assert [one.start_s for one in result.played] == [0, 10, 60]
+    # By estimates the last one was to start at 150; the first ended 90 s before its limit.
+    assert result.promises is not None
+    assert result.promises[2] == 60
