@@ -16,7 +16,7 @@ from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
 from ..simulation.logs.play import play_log
 from ..simulation.logs.policies import PolicyOptions, weights_by_queue
-from ..simulation.logs.told import READ_BY, is_read
+from ..simulation.logs.reading import READ_BY, is_read
 from ..simulation.metrics import metrics
 from ..simulation.nodes.metrics import node_metrics
 from ..simulation.nodes.policies import NodeOptions, play

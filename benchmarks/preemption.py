@@ -1,6 +1,6 @@
 """Preemption paid for in credits (Soner, section 9.1), on a torus of 1 024 nodes and on a real site's jobs.
 
-    python benchmarks/preemption.py torus|ub [--jobs N] [--hours H]
+    python benchmarks/preemption.py torus|ub [--jobs N] [--hours H] [--row NAME]
 
 A tenth of the users, drawn with a seed, pay 4 credits a core-hour, the others 1. Rows are aucsched3 as it
 ships on nodes (for ub as benchmarks/ub_week.py plays it, without search), with --preempt, and with --preempt
@@ -88,7 +88,8 @@ def row(name: str, result: NodeResult, seconds: float) -> str:
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--folder", type=click.Path(path_type=Path), default=FOLDER)
-def main(what: str, jobs: int, hours: float, seed: int, folder: Path) -> None:
+@click.option("--row", "only", type=click.Choice(list(ROWS)), help="This row alone.")
+def main(what: str, jobs: int, hours: float, seed: int, folder: Path, only: str | None) -> None:
     """Print a row for each way to preempt."""
     if what == "ub":
         whole, _ = week(folder)
@@ -102,7 +103,7 @@ def main(what: str, jobs: int, hours: float, seed: int, folder: Path) -> None:
     titles = ("payers", "others", "earned", "stops", "lost", "paid", "s")
     widths = (10, 10, 10, 7, 9, 9, 8)
     click.echo(" " * 26 + "".join(f"{title:>{width}}" for title, width in zip(titles, widths, strict=True)))
-    for name, chosen in ROWS.items():
+    for name, chosen in ROWS.items() if only is None else [(only, ROWS[only])]:
         began = process_time()
         result = play(workload, NodeOptions(policy="aucsched3", **options, **chosen))
         click.echo(row(name, result, process_time() - began))

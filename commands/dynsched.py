@@ -35,6 +35,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     from ..formats.native.write import snapshot_to_json
     from ..negotiation.parties import dynsched as machine
     from ..negotiation.parties.dynsched import DynamicState
+    from ..negotiation.remote.dynamic_codec import DynamicCodec
     from ..negotiation.remote.handshake import Identity
     from ..negotiation.remote.party import Party
     from ..negotiation.remote.serve_dynamic import TERMS, serve_applications
@@ -57,7 +58,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     )
     settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths)))}"
     with journal_in(identity, settings, options) as journal:
-        party = Party(state, machine.step, journal)
+        party = Party(state, machine.step, journal, codec=DynamicCodec(state))
         first = str(time.time())
         if journal is not None:
             first = journal.notes.get("began", first)

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
-from ..simulation.logs.told import READ_BY, is_read
+from ..simulation.logs.reading import READ_BY, is_read
 from .evolving_options import EVOLVING
 from .malleable_options import MALLEABLE_POLICIES
 from .node_options import NODE_ONLY_POLICIES

@@ -61,6 +61,14 @@ link_options = in_order(
             help="Folder of the journal, from which a killed process resumes.",
         ),
         click.option(
+            "--checkpoint",
+            type=click.IntRange(0, 10**9),
+            default=1000,
+            show_default=True,
+            metavar="ENTRIES",
+            help="Entries after which a journal begins again with the state that they led to; 0: never.",
+        ),
+        click.option(
             "--timeout",
             type=click.FloatRange(0, min_open=True),
             default=60.0,
@@ -108,8 +116,8 @@ def ibsched(workload: str, **options: Any) -> None:
     settings = batch_settings(play, options)
     identity = _identity("ibsched", play, options, batch_notes(settings))
     known = known_runs(options)
-    told = settings_text(settings) + (f" and {known!r}" if known else "")
-    with journal_in(identity, told, options) as journal:
+    begun_with = settings_text(settings) + (f" and {known!r}" if known else "")
+    with journal_in(identity, begun_with, options) as journal:
         party = Party(batch_of(play, settings, known), machine.step, journal)
         is_new = not party.has_ended
         with link_of(identity, options) as link:
@@ -138,7 +146,7 @@ def irtsched(workload: str, **options: Any) -> None:
     from ..negotiation.remote.party import Party
     from ..negotiation.remote.serve import serve_runtime
     from ..runtime.machine import empty_machine
-    from ..simulation.negotiated.party import Chronicle, batch_settings_in, settings_text
+    from ..simulation.negotiated.party import RunLog, batch_settings_in, settings_text
 
     check_result_options(options)
     play = play_from(workload, options)
@@ -149,9 +157,9 @@ def irtsched(workload: str, **options: Any) -> None:
         journal_in(identity, settings_text(settings), options) as journal,
         progress_over(len(play.arrivals)) as progress,
     ):
-        chronicle = Chronicle(progress)
+        run_log = RunLog(progress)
         state = RuntimeState(settings=settings, machine=empty_machine(play.nodes, play.partitions))
-        party = Party(state, machine.step, journal, chronicle.watch)
+        party = Party(state, machine.step, journal, run_log.watch, memory=run_log)
         notes.update(journal.notes if journal is not None else {})
 
         def meet(hello: Hello) -> None:
@@ -162,12 +170,12 @@ def irtsched(workload: str, **options: Any) -> None:
         if not party.has_ended:
             with link_of(identity, options) as link:
                 serve_runtime(party, link, tell, meet)
-    write_result(chronicle.result(play, batch_settings_in(notes), party.state), options)
+    write_result(run_log.result(play, batch_settings_in(notes), party.state), options)
 
 
 def tell(text: str) -> None:
     """Print a remark on stderr."""
-    # Strangers cause remarks: that nobody reads stderr any more must not end the process.
+    # Unauthenticated peers cause remarks: that nobody reads stderr any more must not end the process.
     with suppress(OSError):
         say(f"aucsched: {text}")
 
@@ -228,7 +236,8 @@ def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> It
     except OSError as error:
         raise InputError(error.strerror or str(error), file=str(folder)) from error
     begun_with = {"party": identity.party, **identity.terms, "settings": settings}
-    journal = Journal(folder / f"{identity.party}.journal", begun_with)
+    path = folder / f"{identity.party}.journal"
+    journal = Journal(path, begun_with, checkpoint_entries=options["checkpoint"])
     try:
         yield journal
     finally:

@@ -47,7 +47,7 @@ def _on_log(
 ) -> list[Simulation]:
     from ..api.simulations import Simulation
     from ..simulation.logs.play import play_log
-    from ..simulation.logs.told import READ_BY, is_read
+    from ..simulation.logs.reading import READ_BY, is_read
     from .log_options import check_policy_options, read_policy_options
 
     candidates = tuple((options["candidates"] or "").split(","))

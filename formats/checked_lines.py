@@ -1,7 +1,8 @@
-"""Journals: files of checksummed lines that are only appended to, and outlive a kill at any moment.
+"""Journals: files of checksummed lines that are appended to, and outlive a kill at any moment.
 
 A line is the CRC-32 of its text in hexadecimal, a blank, the text. A line that a kill cut short can only be
-the last; it is dropped. The file is locked while it is open, and the lock dies with its process.
+the last; it is dropped. The file is locked while it is open, and the lock dies with its process. A file that
+is begun again is another one, put in the place of the first by a rename: a kill leaves the one or the other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import re
 import stat
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +46,7 @@ class CheckedLines:
             self._check_regular(os.fstat(self._handle).st_mode)
             self._lock(owner)
             self.held = self._read()
+            self.size = os.fstat(self._handle).st_size
             if not self.held:
                 self._sync_folder()
         except BaseException:
@@ -69,19 +72,45 @@ class CheckedLines:
 
     def hold(self, text: bytes) -> None:
         """Keep a text until the next flush: nothing that anybody hears of may depend on it."""
-        self._waiting.append(b"%08x %s\n" % (zlib.crc32(text), text))
+        self._waiting.append(_line(text))
 
     def flush(self) -> None:
         """Write the texts that wait; when this returns they are on the disk."""
         lines, self._waiting = b"".join(self._waiting), []
         if not lines:
             return
+        self.size += len(lines)
         try:
             while lines:
                 lines = lines[os.write(self._handle, lines) :]
             os.fsync(self._handle)
         except OSError as error:
             raise self.error(error.strerror or str(error)) from error
+
+    def begin_again(self, texts: Iterable[bytes]) -> bool:
+        """Let the file hold these texts instead; when this returns they are on the disk.
+
+        Returns:
+            False where no other file can be put in its place: it is as it was, and goes on.
+        """
+        content = b"".join(_line(text) for text in texts)
+        path = self.path.resolve()
+        new = path.with_name(f".{path.name}.new")
+        try:
+            handle = _written(new, content, os.fstat(self._handle).st_mode)
+        except OSError:
+            return False
+        try:
+            new.rename(path)
+        except OSError:
+            os.close(handle)
+            with suppress(OSError):
+                new.unlink()
+            return False
+        os.close(self._handle)
+        self._handle, self._waiting, self.size = handle, [], len(content)
+        self._sync_folder()
+        return True
 
     def error(self, message: str) -> InputError:
         """Return an error that names the file."""
@@ -105,9 +134,12 @@ class CheckedLines:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise self.error(f"another {owner} is writing it") from None
+        # What was opened may have been replaced before it was locked: then the other's is the file.
+        if not os.path.samestat(os.fstat(self._handle), os.stat(self.path)):  # noqa: PTH116 - beside os.fstat
+            raise self.error(f"another {owner} is writing it")
 
     def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY)
+        folder = os.open(self.path.resolve().parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
@@ -134,3 +166,26 @@ class CheckedLines:
         if checksum != b"%08x" % zlib.crc32(text):
             raise self.error(f"it is not a {self._kind}" if number == 1 else f"line {number} is damaged")
         return text
+
+
+def _line(text: bytes) -> bytes:
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _written(path: Path, content: bytes, mode: int) -> int:
+    """Write a new file, locked, onto the disk, and return its handle; what stood there is dropped."""
+    with suppress(FileNotFoundError):
+        path.unlink()  # of a process that was killed before it could put it in its place
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(handle, stat.S_IMODE(mode))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while content:
+            content = content[os.write(handle, content) :]
+        os.fsync(handle)
+    except BaseException:
+        os.close(handle)
+        with suppress(OSError):
+            path.unlink()
+        raise
+    return handle

@@ -19,7 +19,7 @@ from .speedup import relative_speed
 DIGITS = 6
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
+class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job that has started (``run_job_record``).
 
     Attributes:
@@ -111,7 +111,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes and the jobs on them at one moment.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What a runtime scheduler is told."""
+"""The choices of a runtime scheduler."""
 
 from __future__ import annotations
 

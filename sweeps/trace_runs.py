@@ -10,7 +10,7 @@ from ..commands.log_options import check_policy_options, read_policy_options
 from ..formats.swf import SwfLog, unpack_swf
 from ..simulation.logs.play import play_log
 from ..simulation.logs.policies import PolicyOptions, make_policy
-from ..simulation.logs.told import READ_BY, is_read
+from ..simulation.logs.reading import READ_BY, is_read
 from ..simulation.metrics import metrics
 from ..simulation.requests import Requests, machine_size, workload_from_swf
 from .axes import Row, Value

@@ -49,10 +49,10 @@ def _critical(offered: Offered, slots: Sequence[Slot]) -> Mapping[str, float]:
     work = dict.fromkeys(offered.place.partitions, 0.0)
     for slot in slots:
         work[slot.entry.partition] += slot.entry.min_nodes * slot.entry.time_at_min_s
-    for away in offered.running.values():
-        if away.entry.partition in work:
-            left_s = max(0.0, away.report.end_s - offered.now_s)
-            work[away.entry.partition] += left_s * away.report.node_count
+    for dispatched in offered.running.values():
+        if dispatched.entry.partition in work:
+            left_s = max(0.0, dispatched.report.end_s - offered.now_s)
+            work[dispatched.entry.partition] += left_s * dispatched.report.node_count
     times = {slot.entry.job: _shortest_s(slot.entry) for slot in slots}
     return {
         slot.entry.job: times[slot.entry.job]

@@ -16,7 +16,7 @@ ThirdOf = Literal["forwarded", "queue"]
 DecisionName = Literal["paper", "objective"]
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a transaction remembers of its attempts.
 
     Attributes:

@@ -54,7 +54,7 @@ class Place:
         return tuple(found)
 
 
-class Away(msgspec.Struct, frozen=True, kw_only=True):
+class Dispatched(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job that has started: where, what it asked for, and its last report."""
 
     peer: str
@@ -117,7 +117,7 @@ class Offered:
     now_s: float
     attempt: int
     attempts: int
-    running: Mapping[str, Away] = field(default_factory=dict)
+    running: Mapping[str, Dispatched] = field(default_factory=dict)
     elastic: Mapping[str, int] = field(default_factory=dict)
     next_arrival_s: float | None = None
 

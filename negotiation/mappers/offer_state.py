@@ -27,7 +27,7 @@ from ...runtime.backfill import run_time_s
 from ...runtime.machine import places
 from ...runtime.records import MapEntry, NodeCount
 from ...topology.tree import topology_of
-from .mapping import Away, Place
+from .mapping import Dispatched, Place
 
 #: Most counts that a job bids on: spread evenly over its range, both ends among them.
 _COUNTS = 16
@@ -57,7 +57,7 @@ class Ground:
         self._kinds = count()
         self._variants: dict[object, tuple[Variant, ...]] = {}
 
-    def state(self, free: int, now_s: float, running: Sequence[Away], queue: Sequence[Demand]) -> State:
+    def state(self, free: int, now_s: float, running: Sequence[Dispatched], queue: Sequence[Demand]) -> State:
         """Return the state of an offer.
 
         Args:
@@ -73,7 +73,10 @@ class Ground:
             free=replace(self._columns.free, cores=cores),
             is_empty=cores.astype(np.bool_),
         )
-        holds = [(away.report.end_s, self._place.mask(away.report.nodes) & ~free) for away in running]
+        holds = [
+            (dispatched.report.end_s, self._place.mask(dispatched.report.nodes) & ~free)
+            for dispatched in running
+        ]
         return State(
             columns=columns,
             topology=self._topology,

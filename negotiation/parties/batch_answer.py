@@ -102,12 +102,12 @@ def _as_offered(
     state: BatchState, message: ResourceOffer, session: Session, peer: str, later: dict[str, float]
 ) -> Offered:
     place = session.place
-    here = {job: away for job, away in state.away.items() if away.peer == peer}
+    here = {job: dispatched for job, dispatched in state.dispatched.items() if dispatched.peer == peer}
     elastic: dict[str, int] = {}
-    for away in here.values():
-        if away.entry.type == "malleable":
-            spare = max(0, away.report.node_count - away.entry.min_nodes)
-            elastic[away.entry.partition] = elastic.get(away.entry.partition, 0) + spare
+    for dispatched in here.values():
+        if dispatched.entry.type == "malleable":
+            spare = max(0, dispatched.report.node_count - dispatched.entry.min_nodes)
+            elastic[dispatched.entry.partition] = elastic.get(dispatched.entry.partition, 0) + spare
     return Offered(
         place=place,
         idle=place.mask(message.idle),

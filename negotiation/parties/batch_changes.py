@@ -9,7 +9,7 @@ import msgspec
 from ...runtime.performance import Measured, informed, learned
 from ...runtime.records import JobReport, JobState, MapEntry
 from ..mappers.decision import Memory
-from ..mappers.mapping import Away
+from ..mappers.mapping import Dispatched
 from ..protocol import Phase, ProtocolError
 from .batch_state import BatchState, Session
 
@@ -56,22 +56,24 @@ def arrived(state: BatchState) -> BatchState:
     return with_jobs(state, [entry.job for entry in come if not entry.urgent], urgent=False)
 
 
-def told(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchState:
-    """Return the state with what reports say of jobs."""
+def with_reports(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchState:
+    """Return the state that reports of jobs lead to."""
     queue, urgent = dict(state.queue), dict(state.urgent)
     waited = len(queue) + len(urgent)
-    away, done, lost = dict(state.away), dict(state.done), state.lost_node_s
+    dispatched, done, lost = dict(state.dispatched), dict(state.done), state.lost_node_s
     measured: list[Measured] = []
     for report in reports:
         job = report.job
         if job in done:
             continue
         known = (
-            away[job].entry if job in away else queue.get(job) or (urgent[job][1] if job in urgent else None)
+            dispatched[job].entry
+            if job in dispatched
+            else queue.get(job) or (urgent[job][1] if job in urgent else None)
         )
         if known is None:
             raise ProtocolError(f"a report names {job!r}, which was never submitted")
-        for place in (queue, urgent, away):
+        for place in (queue, urgent, dispatched):
             place.pop(job, None)
         if report.state is JobState.QUEUED:
             queue[job] = known
@@ -80,8 +82,8 @@ def told(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchSta
             done[job] = report
             measured += [(known.name, count, seconds) for count, seconds in report.measured]
         else:
-            away[job] = Away(peer=peer, entry=known, report=report)
-    state = _replace(state, urgent=urgent, away=away, done=done, lost_node_s=lost)
+            dispatched[job] = Dispatched(peer=peer, entry=known, report=report)
+    state = _replace(state, urgent=urgent, dispatched=dispatched, done=done, lost_node_s=lost)
     if measured:
         state = _replace(state, known=learned(state.known, measured))
         names = {name for name, _, _ in measured}
@@ -103,6 +105,6 @@ def queued_again(state: BatchState, jobs: list[str]) -> BatchState:
     """Return the state with jobs queued that their runtime scheduler does not know."""
     if not jobs:
         return state
-    queue = {**state.queue, **{job: state.away[job].entry for job in jobs}}
-    away = {job: entry for job, entry in state.away.items() if job not in jobs}
-    return with_queue(_replace(state, away=away), queue)
+    queue = {**state.queue, **{job: state.dispatched[job].entry for job in jobs}}
+    dispatched = {job: entry for job, entry in state.dispatched.items() if job not in jobs}
+    return with_queue(_replace(state, dispatched=dispatched), queue)

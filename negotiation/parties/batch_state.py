@@ -15,7 +15,7 @@ from ...runtime.records import JobReport, JobState, MapEntry
 from ...runtime.settings import MAX_ATTEMPTS
 from ..mappers.auction_map import step_options
 from ..mappers.decision import DecisionName, Memory, ThirdOf
-from ..mappers.mapping import Away, Engine, Place
+from ..mappers.mapping import Dispatched, Engine, Place
 from ..protocol import Phase
 
 #: Names of MAPPERS.
@@ -60,7 +60,7 @@ class BatchSettings:
         step_options(self.engine, 1)
 
 
-class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+class Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job that is known to come, as in a simulation."""
 
     time_s: float
@@ -68,7 +68,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     urgent: bool = False
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How things stand with one runtime scheduler.
 
     Attributes:
@@ -76,7 +76,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         forwarded: jobs of the last Map; no other runtime scheduler is given them meanwhile.
         memory: what the transaction remembers of its attempts.
         believed: how many jobs the runtime scheduler believes to wait here: with none it makes no offer.
-        hears_s: when it stops its clock to hear of a job that comes, None: it was told of none.
+        hears_s: when it stops its clock to hear of a job that comes, None: it knows of none.
     """
 
     phase: Phase = Phase.CLOSED
@@ -95,18 +95,18 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         return self.phase in {Phase.WAITING, Phase.NEGOTIATING}
 
 
-class BatchState(msgspec.Struct, frozen=True, kw_only=True):
+class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything the batch scheduler knows.
 
     Attributes:
         queue: jobs that wait, highest priority first; among equals, first come.
         urgent: urgent jobs that were not answered, by job, with the peer they were sent to, None before.
-        away: jobs that run or are suspended.
+        dispatched: jobs that run or are suspended.
         done: jobs that ended, with their last report.
         sessions: by runtime scheduler.
         came_s: when each job came.
         arrivals: jobs to come, by time; ``arrived`` of them have come.
-        now_s: the latest time that a runtime scheduler has told.
+        now_s: the latest time that a runtime scheduler has sent.
         lost_node_s: work that kills have lost.
         known: what runs of each name took, by node count (runtime/performance.py).
     """
@@ -114,7 +114,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
     settings: BatchSettings
     queue: dict[str, MapEntry] = {}
     urgent: dict[str, tuple[str | None, MapEntry]] = {}
-    away: dict[str, Away] = {}
+    dispatched: dict[str, Dispatched] = {}
     done: dict[str, JobReport] = {}
     sessions: dict[str, Session] = {}
     came_s: dict[str, float] = {}
@@ -134,19 +134,19 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True):
 
     def knows(self, job: str) -> bool:
         """Whether a job of this id has come."""
-        return job in self.queue or job in self.urgent or job in self.away or job in self.done
+        return job in self.queue or job in self.urgent or job in self.dispatched or job in self.done
 
     @property
     def is_finished(self) -> bool:
         """Whether nothing waits, runs or is to come."""
-        is_empty = not (self.queue or self.urgent or self.away)
+        is_empty = not (self.queue or self.urgent or self.dispatched)
         return is_empty and self.arrived == len(self.arrivals)
 
 
 def job_state(state: BatchState, job: str) -> JobState | None:
     """Return where a job stands, None when there is none of that id."""
-    if job in state.away:
-        return state.away[job].report.state
+    if job in state.dispatched:
+        return state.dispatched[job].report.state
     if job in state.done:
         return JobState.DONE
     return JobState.QUEUED if job in state.queue or job in state.urgent else None

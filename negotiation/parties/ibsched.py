@@ -11,7 +11,7 @@ import msgspec
 from ...cluster.errors import InputError
 from ...runtime.records import JobReport, JobState, MapEntry
 from ..events import Connect, Disconnect, Event, Leave, Send, Submit
-from ..mappers.mapping import Away, Place
+from ..mappers.mapping import Dispatched, Place
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
@@ -34,10 +34,10 @@ from .batch_changes import (
     arrived,
     believing,
     queued_again,
-    told,
     voided,
     with_jobs,
     with_queue,
+    with_reports,
     with_session,
 )
 from .batch_state import BatchState, Session
@@ -115,7 +115,7 @@ def _connected(state: BatchState, peer: str) -> Step:
         version=PROTOCOL_VERSION,
         max_attempts=settings.max_attempts,
         interval_s=settings.interval_s,
-        started=sum(1 for away in state.away.values() if away.peer == peer),
+        started=sum(1 for dispatched in state.dispatched.values() if dispatched.peer == peer),
         **outlook(state),
     )
     return state, (Send(peer, start),)
@@ -150,10 +150,14 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
     if message.complete:
         # A batch scheduler that has lost its journal hears of jobs that have yet to come to it.
         state = arrived(state)
-    state = told(state, message.reports, peer)
+    state = with_reports(state, message.reports, peer)
     if message.complete:
         named = {report.job for report in message.reports}
-        lost = [job for job, away in state.away.items() if away.peer == peer and job not in named]
+        lost = [
+            job
+            for job, dispatched in state.dispatched.items()
+            if dispatched.peer == peer and job not in named
+        ]
         state = queued_again(state, lost)
     state, sends = _pursue(arrived(state))
     session = state.sessions[peer]
@@ -196,7 +200,7 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
 def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -> Step:
     _open_session(state, peer)
     to, entry = state.urgent.get(message.job, (None, None))
-    if entry is None and message.job in state.away:
+    if entry is None and message.job in state.dispatched:
         return state, ()
     if entry is None or to != peer:
         raise ProtocolError(f"{message.job!r} is no urgent job that waits for an answer")
@@ -212,8 +216,8 @@ def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -
             run_time_s=0.0,
             end_s=message.time_s + entry.time_at_min_s,
         )
-        away = {**state.away, message.job: Away(peer=peer, entry=entry, report=report)}
-        return _pursue(believing(_replace(state, away=away), peer, -1))
+        dispatched = {**state.dispatched, message.job: Dispatched(peer=peer, entry=entry, report=report)}
+        return _pursue(believing(_replace(state, dispatched=dispatched), peer, -1))
     first = max((waiting.priority for waiting in state.queue.values()), default=0) + 1
     entry = _replace(entry, priority=max(entry.priority, first))
     return with_queue(state, {**state.queue, entry.job: entry}), ()

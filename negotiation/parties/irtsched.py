@@ -74,13 +74,13 @@ def _received(state: RuntimeState, message: Event | Message) -> tuple[RuntimeSta
     """Return what a message of the batch scheduler comes to."""
     match message:
         case NegotiationStart():
-            return _started(_told(state, message), message)
+            return _started(_with_outlook(state, message), message)
         case RequestResourceOffer():
-            return _requested(_told(_open(state), message), message)
+            return _requested(_with_outlook(_open(state), message), message)
         case ResponseResourceOffer():
-            return _answered(_told(_open(state), message), message)
+            return _answered(_with_outlook(_open(state), message), message)
         case UrgentJob():
-            return _urgent(_told(_open(state), message), message)
+            return _urgent(_with_outlook(_open(state), message), message)
         case NegotiationEnd():
             return _replace(_void(_open(state)), phase=Phase.CLOSED), [NegotiationEndResponse()]
         case NegotiationEndResponse() if state.phase is Phase.ENDING:
@@ -103,10 +103,10 @@ def _woken(state: RuntimeState, now_s: float) -> tuple[RuntimeState, Messages]:
     state = _replace(state, machine=machine, base=None if state.base is None else machine)
     if state.phase not in {Phase.WAITING, Phase.NEGOTIATING}:
         return state, []
-    told = [*ended, *back]
+    changed = [*ended, *back]
     messages: Messages = []
-    if told or state.awaits_message():
-        messages.append(StatusReport(time_s=now_s, reports=reports(machine, told)))
+    if changed or state.awaits_message():
+        messages.append(StatusReport(time_s=now_s, reports=reports(machine, changed)))
     if state.base is not None or not (ended or is_due) or state.awaits_message():
         return state, messages
     state = _replace(state, next_step_s=now_s + state.settings.interval_s, machine=settled(machine))
@@ -273,11 +273,11 @@ def _committed(
     changed = [
         name for name, job in machine.running.items() if name in before and job.nodes != before[name].nodes
     ]
-    told = [*ended, *done.started, *changed]
+    named = [*ended, *done.started, *changed]
     state = _replace(
         _void(state), machine=machine, queued=max(0, state.queued - len(done.started)), attempt=state.attempt
     )
-    report = StatusReport(time_s=machine.now_s, reports=reports(machine, told))
+    report = StatusReport(time_s=machine.now_s, reports=reports(machine, named))
     return state, [report, _offer(state, idle=machine.idle, done=done, closes=True)]
 
 
@@ -300,11 +300,11 @@ def _urgent(state: RuntimeState, message: UrgentJob) -> tuple[RuntimeState, Mess
         killed=made.killed,
         text=made.why,
     )
-    told = reports(machine, [*made.suspended, *made.shrunk])
+    moved = reports(machine, [*made.suspended, *made.shrunk])
     messages: Messages = [answer]
     losses: tuple[JobReport, ...] = made.losses
-    if told or losses:
-        messages.append(StatusReport(time_s=machine.now_s, reports=(*told, *losses)))
+    if moved or losses:
+        messages.append(StatusReport(time_s=machine.now_s, reports=(*moved, *losses)))
     if state.queued and not state.awaits_message():
         state, offer = _offer_idle(state)
         messages.extend(offer)
@@ -320,8 +320,8 @@ def _open(state: RuntimeState) -> RuntimeState:
     return state
 
 
-def _told(state: RuntimeState, message: FromBatchBase) -> RuntimeState:
-    """Return the state with what a message of the batch scheduler tells of its queue."""
+def _with_outlook(state: RuntimeState, message: FromBatchBase) -> RuntimeState:
+    """Return the state with the queue and the next arrivals that a message carries."""
     return _replace(
         state,
         queued=message.queued,

@@ -9,7 +9,7 @@ from ...runtime.settings import RuntimeSettings
 from ..protocol import Phase
 
 
-class RuntimeState(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything the runtime scheduler knows.
 
     Attributes:
@@ -18,7 +18,7 @@ class RuntimeState(msgspec.Struct, frozen=True, kw_only=True):
         transaction, attempt: of the last offer.
         rejected_with: how many jobs would have started when this party last rejected in the transaction.
         voided: the last transaction that an urgent job aborted; a Map may still come for it.
-        queued, next_arrival_s, next_urgent_s: as the batch scheduler told last.
+        queued, next_arrival_s, next_urgent_s: as the batch scheduler sent last.
         awaits_more: the batch scheduler has said that another message follows.
         next_step_s: when the next periodic step comes; ``offers_next``: whether it is one with an offer.
     """

@@ -9,10 +9,10 @@ from ...cluster.errors import AucschedError
 _LENGTH = Struct(">I")
 #: The largest payload that a length can state.
 LARGEST_BYTES = 2**32 - 1
-#: Largest payload of a message, unless told.
+#: Largest payload of a message, by default.
 MESSAGE_BYTES = 16 * 2**20
 #: Largest payload from somebody who has yet to say who he is.
-STRANGER_BYTES = 64 * 2**10
+UNAUTHENTICATED_BYTES = 64 * 2**10
 
 
 class FramingError(AucschedError):
@@ -53,7 +53,7 @@ class Frames:
         """Return the next payload, None while it is not whole.
 
         Raises:
-            FramingError: its length is 0 or above the limit; told before the payload has come.
+            FramingError: its length is 0 or above the limit; known before the payload has come.
         """
         if len(self._bytes) < _LENGTH.size:
             return None

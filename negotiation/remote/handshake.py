@@ -159,7 +159,7 @@ class Identity:
             if self.check_notes is not None:
                 self.check_notes(hello.notes)
         except Exception as error:
-            # Whatever its notes do to what reads them, they are a stranger's.
+            # Whatever its notes do to what reads them, they are an unauthenticated peer's.
             raise RefusedError(one_line(f"the notes of {hello.party}: {error}")) from error
 
     def proof(self, mine: bytes, theirs: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Handshakes with all who connect, side by side: no silent, slow or wrong one keeps the others waiting.
 
-A listener cannot tell the other party from strangers before it has proved its secret. So each connection
+A listener cannot tell the other party from others before it has proved its secret. So each connection
 gets a bounded time, and there are bounds on how many may be open: of those that have said nothing yet, of
 those that have said a hello, and of those that were refused and may still read why. Where there is no room
 the one that has stood there the longest makes it. Nothing here waits for any one of them.
@@ -20,7 +20,7 @@ from itertools import count
 from math import inf
 from time import monotonic, sleep
 
-from .framing import STRANGER_BYTES, Frames, FramingError, framed
+from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, framed
 from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
 from .socket import LINGER_S, reason, refusal_frame
 from .transport import PeerLostError
@@ -47,7 +47,7 @@ class _Stage(Enum):
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Stranger:
+class _Peer:
     """A connection whose handshake is open.
 
     Attributes:
@@ -81,7 +81,7 @@ class Handshakes:
         listening: the socket; from now on it does not block.
         identity: this party's.
         timeout_s: how long anybody has for a hello, and then for a proof.
-        tell: is told of those who were refused.
+        tell: hears of those who were refused.
     """
 
     def __init__(
@@ -90,9 +90,9 @@ class Handshakes:
         self._listening, self._identity = listening, identity
         self._timeout_s, self._tell = timeout_s, tell
         # A dictionary keeps its order: who has stood in a stage the longest, and is late first, comes first.
-        self._open: dict[_Stage, dict[_Stranger, None]] = {stage: {} for stage in _Stage}
+        self._open: dict[_Stage, dict[_Peer, None]] = {stage: {} for stage in _Stage}
         # Frames to be looked at: bytes, a number that orders equal ones, whose.
-        self._whole: list[tuple[int, int, _Stranger]] = []
+        self._whole: list[tuple[int, int, _Peer]] = []
         self._numbers = count()
         self._selector = selectors.DefaultSelector()
         listening.setblocking(False)
@@ -108,11 +108,11 @@ class Handshakes:
         while True:
             wake_s = 0.0 if self._whole else min(self._next_s(), until_s)
             for key, _ in self._selector.select(max(wake_s - monotonic(), 0.0)):
-                stranger: _Stranger | None = key.data
-                if stranger is None:
+                peer: _Peer | None = key.data
+                if peer is None:
                     self._accept()
-                elif self._is_open(stranger):  # else it was dropped for another of the same moment
-                    self._read(stranger)
+                elif self._is_open(peer):  # else it was dropped for another of the same moment
+                    self._read(peer)
             greeted = self._looked()
             if greeted is not None:
                 return greeted
@@ -123,15 +123,15 @@ class Handshakes:
     def close(self) -> int:
         """Close all that are open; return how many of them had not said who they are."""
         silent = sum(len(self._open[stage]) for stage in (_Stage.SILENT, _Stage.MET))
-        for strangers in self._open.values():
-            for stranger in list(strangers):
-                self._close(stranger)
+        for peers in self._open.values():
+            for peer in list(peers):
+                self._close(peer)
         self._selector.close()
         return silent
 
     def _next_s(self) -> float:
         """Return when somebody is late."""
-        heads = (next(iter(strangers)) for strangers in self._open.values() if strangers)
+        heads = (next(iter(peers)) for peers in self._open.values() if peers)
         return min((head.until_s for head in heads), default=inf)
 
     def _accept(self) -> None:
@@ -148,55 +148,55 @@ class Handshakes:
             self._begin(connection)
 
     def _begin(self, connection: socket.socket) -> None:
-        stranger = _Stranger(
+        peer = _Peer(
             connection=connection,
             handshake=Handshake(self._identity, first=False),
-            frames=Frames(STRANGER_BYTES),
+            frames=Frames(UNAUTHENTICATED_BYTES),
         )
         try:
             connection.setblocking(False)
-            self._selector.register(connection, selectors.EVENT_READ, stranger)
+            self._selector.register(connection, selectors.EVENT_READ, peer)
         except OSError as error:
             connection.close()
             self._make_room(reason(error))
             return
-        self._enter(stranger, _Stage.SILENT, self._timeout_s)
+        self._enter(peer, _Stage.SILENT, self._timeout_s)
 
-    def _enter(self, stranger: _Stranger, stage: _Stage, timeout_s: float) -> None:
-        self._open[stranger.stage].pop(stranger, None)
-        stranger.stage, stranger.until_s = stage, monotonic() + timeout_s
-        self._open[stage][stranger] = None
+    def _enter(self, peer: _Peer, stage: _Stage, timeout_s: float) -> None:
+        self._open[peer.stage].pop(peer, None)
+        peer.stage, peer.until_s = stage, monotonic() + timeout_s
+        self._open[stage][peer] = None
         if len(self._open[stage]) > MOST_OPEN:
             self._drop(next(iter(self._open[stage])), "too many others connect")
 
     def _make_room(self, why: str) -> None:
         """Drop one where no descriptor or memory is left."""
-        for strangers in self._open.values():
-            if strangers:
-                self._drop(next(iter(strangers)), why)
+        for peers in self._open.values():
+            if peers:
+                self._drop(next(iter(peers)), why)
                 return
         sleep(_PAUSE_S)
 
-    def _read(self, stranger: _Stranger) -> None:
+    def _read(self, peer: _Peer) -> None:
         """Read what is there, unless a frame is still to be looked at."""
-        if stranger.payload is not None:
+        if peer.payload is not None:
             return
-        with self._judged(stranger):
-            received = stranger.connection.recv(_CHUNK)
-            if stranger.stage is _Stage.REFUSED:
-                self._ignore(stranger, received)
+        with self._judged(peer):
+            received = peer.connection.recv(_CHUNK)
+            if peer.stage is _Stage.REFUSED:
+                self._ignore(peer, received)
                 return
             if not received:
-                where = " inside a message" if stranger.frames.is_inside else ""
+                where = " inside a message" if peer.frames.is_inside else ""
                 raise PeerLostError(f"the other party closed the connection{where}")
-            stranger.frames.feed(received)
-            self._cut(stranger)
+            peer.frames.feed(received)
+            self._cut(peer)
 
-    def _cut(self, stranger: _Stranger) -> None:
+    def _cut(self, peer: _Peer) -> None:
         """Keep the next frame to be looked at, if it is whole."""
-        stranger.payload = stranger.frames.next()
-        if stranger.payload is not None:
-            heappush(self._whole, (len(stranger.payload), next(self._numbers), stranger))
+        peer.payload = peer.frames.next()
+        if peer.payload is not None:
+            heappush(self._whole, (len(peer.payload), next(self._numbers), peer))
 
     def _looked(self) -> Greeted | None:
         """Look at frames for a moment, the shortest first; return the first that proves the secret.
@@ -205,87 +205,87 @@ class Handshakes:
         """
         until_s = monotonic() + _TURN_S
         while self._whole and monotonic() < until_s:
-            stranger = heappop(self._whole)[-1]
-            hello = self._heard(stranger) if self._is_open(stranger) else None
+            peer = heappop(self._whole)[-1]
+            hello = self._heard(peer) if self._is_open(peer) else None
             if hello is not None:
-                self._forget(stranger)
-                return Greeted(connection=stranger.connection, frames=stranger.frames, hello=hello)
+                self._forget(peer)
+                return Greeted(connection=peer.connection, frames=peer.frames, hello=hello)
         return None
 
-    def _heard(self, stranger: _Stranger) -> Hello | None:
-        handshake = stranger.handshake
-        payload, stranger.payload = stranger.payload or b"", None
-        with self._judged(stranger):
+    def _heard(self, peer: _Peer) -> Hello | None:
+        handshake = peer.handshake
+        payload, peer.payload = peer.payload or b"", None
+        with self._judged(peer):
             answer = handshake.heard(payload)
             if answer is not None:
-                self._send(stranger, framed(answer, STRANGER_BYTES))
+                self._send(peer, framed(answer, UNAUTHENTICATED_BYTES))
             if handshake.is_done:
                 return handshake.hello
-            self._enter(stranger, _Stage.MET, self._timeout_s)
-            self._cut(stranger)
+            self._enter(peer, _Stage.MET, self._timeout_s)
+            self._cut(peer)
         return None
 
     @contextlib.contextmanager
-    def _judged(self, stranger: _Stranger) -> Iterator[None]:
+    def _judged(self, peer: _Peer) -> Iterator[None]:
         """Refuse or drop a connection for what goes wrong with it."""
         try:
             yield
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._drop(stranger, f"the other party is gone: {reason(error)}")
+            self._drop(peer, f"the other party is gone: {reason(error)}")
         except (PeerLostError, RefusedByOtherError) as error:
-            self._drop(stranger, str(error))
+            self._drop(peer, str(error))
         except (RefusedError, FramingError) as error:
-            self._refuse(stranger, str(error))
+            self._refuse(peer, str(error))
 
-    def _is_open(self, stranger: _Stranger) -> bool:
-        return stranger in self._open[stranger.stage]
+    def _is_open(self, peer: _Peer) -> bool:
+        return peer in self._open[peer.stage]
 
-    def _send(self, stranger: _Stranger, frame: bytes) -> None:
+    def _send(self, peer: _Peer, frame: bytes) -> None:
         """Send a frame at once: a new connection has room for it, or is not waited for."""
         try:
-            sent = stranger.connection.send(frame)
+            sent = peer.connection.send(frame)
         except BlockingIOError:
             sent = 0
         if sent < len(frame):
             raise PeerLostError("the other party does not read")
 
-    def _refuse(self, stranger: _Stranger, text: str) -> None:
+    def _refuse(self, peer: _Peer, text: str) -> None:
         """Say why, and give the other end a moment to read it."""
         self._tell(f"refused a connection: {text}")
         with contextlib.suppress(OSError, PeerLostError):
-            self._send(stranger, refusal_frame(text))
-            stranger.connection.shutdown(socket.SHUT_WR)
-        self._enter(stranger, _Stage.REFUSED, LINGER_S)
+            self._send(peer, refusal_frame(text))
+            peer.connection.shutdown(socket.SHUT_WR)
+        self._enter(peer, _Stage.REFUSED, LINGER_S)
 
-    def _ignore(self, stranger: _Stranger, received: bytes) -> None:
+    def _ignore(self, peer: _Peer, received: bytes) -> None:
         """Drop what comes after a refusal: unread bytes would take the refusal away from the other end."""
-        stranger.dropped += len(received)
-        if not received or stranger.dropped > STRANGER_BYTES:
-            self._close(stranger)
+        peer.dropped += len(received)
+        if not received or peer.dropped > UNAUTHENTICATED_BYTES:
+            self._close(peer)
 
     def _drop_late(self) -> None:
         now = monotonic()
-        for stage, strangers in self._open.items():
-            while strangers and (late := next(iter(strangers))).until_s <= now:
+        for stage, peers in self._open.items():
+            while peers and (late := next(iter(peers))).until_s <= now:
                 if stage is _Stage.REFUSED:
                     self._close(late)
                 else:
                     self._refuse(late, f"no message came within {self._timeout_s:g} s")
 
-    def _drop(self, stranger: _Stranger, why: str) -> None:
-        if stranger.stage is not _Stage.REFUSED:
+    def _drop(self, peer: _Peer, why: str) -> None:
+        if peer.stage is not _Stage.REFUSED:
             self._tell(f"refused a connection: {why}")
-        self._close(stranger)
+        self._close(peer)
 
-    def _close(self, stranger: _Stranger) -> None:
-        self._forget(stranger)
+    def _close(self, peer: _Peer) -> None:
+        self._forget(peer)
         with contextlib.suppress(OSError):
             # What is unread would reset the connection, and take what was sent away from the other end.
-            stranger.connection.recv(_CHUNK)
-        stranger.connection.close()
+            peer.connection.recv(_CHUNK)
+        peer.connection.close()
 
-    def _forget(self, stranger: _Stranger) -> None:
-        self._open[stranger.stage].pop(stranger, None)
-        self._selector.unregister(stranger.connection)
+    def _forget(self, peer: _Peer) -> None:
+        self._open[peer.stage].pop(peer, None)
+        self._selector.unregister(peer.connection)

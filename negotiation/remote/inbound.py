@@ -23,7 +23,7 @@ def one_line(text: str) -> str:
 
 
 def glanced(text: bytes, as_type: type[T]) -> T:
-    """Return what came, if it looks right: strangers' texts are refused without the work of explaining them.
+    """Return what came, if it looks right: a text that is not is refused without the work of explaining it.
 
     Raises:
         InputError: it cannot be decoded. Members that stand twice are not looked for: ``decoded`` does that.
@@ -38,7 +38,7 @@ def decoded(text: bytes, as_type: type[T]) -> T:
     """Return what came, decoded.
 
     Raises:
-        InputError: it cannot be decoded, whatever the reason: no bytes of a stranger may end the process.
+        InputError: it cannot be decoded, whatever the reason: no bytes of a peer may end the process.
     """
     try:
         return decode(text, as_type)

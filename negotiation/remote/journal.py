@@ -2,7 +2,8 @@
 
 State follows from the journal alone, because transitions are pure. The first line says whose journal it is;
 each other line is an event or a message, and a digest of what the transition sent: a program whose
-transitions differ is refused instead of continuing a state that was never there.
+transitions differ is refused instead of continuing a state that was never there. Now and then the journal
+begins again with a checkpoint, the state that all before it led to, so that it stays short and is soon read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from ... import __version__
 from ...cluster.errors import InputError
 from ...formats.checked_lines import CheckedLines
 from ...formats.jsontext import decode
@@ -21,8 +23,29 @@ from ..messages import Message
 from .codec import encode_message
 
 FORMAT = "aucsched-negotiation-journal/1"
+
+
 #: What a transition takes.
 Happening = Event | Message
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All that the entries before it led to.
+
+    Attributes:
+        version: of the program that made it.
+        entries: how many there were.
+        state: the party's, as its codec writes it.
+        memory: what was noted beside it (``party.Memory``).
+        last_event, last_message: what happened last.
+    """
+
+    version: str
+    entries: int
+    state: msgspec.Raw
+    memory: msgspec.Raw = msgspec.Raw(b"null")
+    last_event: Event | None = None
+    last_message: Message | None = None
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,33 +58,62 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     message: Message | None = None
     sent: str = ""
     notes: dict[str, str] = {}
+    checkpoint: Checkpoint | None = None
 
 
 class Journal:
-    """An open journal; ``held`` is what it held when it was opened, with the digests of what was sent.
+    """An open journal.
 
-    ``notes`` are facts beside the state, by name: the last of each name counts.
+    ``checkpoint`` is what it begins with, None where it has all entries; ``held`` the entries behind it
+    when it was opened, with the digests of what was sent; ``notes`` facts beside the state, by name: the
+    last of each name counts.
 
     Args:
         path: the file.
         identity: whose it is, by name: the party, the workload, its settings.
+        checkpoint_entries: entries from one checkpoint to the next, at least: the journal also has to have
+            twice the length of its last one, so that all checkpoints together are as much work as the
+            entries; 0: never.
 
     Raises:
         InputError: it is another's, damaged, in use, or cannot be written.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, str], *, checkpoint_entries: int = 0) -> None:
         self.notes: dict[str, str] = {}
+        self.checkpoint: Checkpoint | None = None
+        self._every, self._identity = checkpoint_entries, dict(identity)
         self._lines = CheckedLines(path, kind="journal of a negotiation", owner="process")
         try:
             self.held = self._read(identity)
         except BaseException:
             self._lines.close()
             raise
+        self._begun_with = len(self.checkpoint.state) + len(self.checkpoint.memory) if self.checkpoint else 0
+        self._entries = len(self.held)
 
     def close(self) -> None:
         """Let the file go."""
         self._lines.close()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it should begin again with a checkpoint."""
+        return 0 < self._every <= self._entries and self._lines.size >= 2 * self._begun_with
+
+    def begin_again(self, checkpoint: Checkpoint) -> None:
+        """Hold a checkpoint instead of what led to it; a file that cannot be replaced goes on as it is."""
+        head = _Head(format=FORMAT, identity=self._identity)
+        texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]
+        if self.notes:
+            texts.append(msgspec.json.encode(_Line(notes=self.notes)))
+        if self._lines.begin_again(texts):
+            self._begun_with = self._lines.size
+        self.postpone()
+
+    def postpone(self) -> None:
+        """Ask for no checkpoint before as many entries again."""
+        self._entries = 0
 
     def add(self, happening: Happening, sends: Sequence[Send]) -> None:
         """Add what happened; with something to be sent, all of it is on the disk when this returns."""
@@ -71,6 +123,7 @@ class Journal:
         else:
             line = _Line(message=happening, sent=digest)
         self._lines.hold(msgspec.json.encode(line))
+        self._entries += 1
         if sends:
             self._lines.flush()
 
@@ -97,8 +150,17 @@ class Journal:
         lines = [self._line(text, number) for number, text in enumerate(others, start=2)]
         for line in lines:
             self.notes.update(line.notes)
+        self.checkpoint = lines[0].checkpoint if lines else None
+        self._check_checkpoints(lines)
         happenings = ((line.event if line.event is not None else line.message, line.sent) for line in lines)
         return tuple((happening, sent) for happening, sent in happenings if happening is not None)
+
+    def _check_checkpoints(self, lines: Sequence[_Line]) -> None:
+        if any(line.checkpoint is not None for line in lines[1:]):
+            raise self.error("a checkpoint stands behind entries")
+        if self.checkpoint is not None and self.checkpoint.version != __version__:
+            version = self.checkpoint.version
+            raise self.error(f"its checkpoint is of aucsched {version}, this is {__version__}")
 
     def _check_head(self, text: bytes, identity: Mapping[str, str]) -> None:
         try:

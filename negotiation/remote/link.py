@@ -25,7 +25,7 @@ _UNIX = "unix:"
 _LARGEST_PORT = 2**16 - 1
 #: How long somebody has to say who he is, and then to prove it; nobody else waits for him.
 _HANDSHAKE_S = 10.0
-#: Connections that the kernel keeps while nobody accepts them: more than a burst of strangers.
+#: Connections that the kernel keeps while nobody accepts them: more than a burst of unauthenticated peers.
 _BACKLOG = 1024
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _GONE = {errno.ECONNREFUSED, errno.ENOENT}
@@ -106,7 +106,7 @@ class Link(Protocol):
         """Return a connection on which both have said who they are, and the other's hello.
 
         Raises:
-            NobodyError: the other did not come in ``wait_s`` seconds (those of the limits unless told).
+            NobodyError: the other did not come in ``wait_s`` seconds (those of the limits by default).
             RefusedError: one refuses the other for good.
         """
         ...
@@ -117,7 +117,7 @@ class Link(Protocol):
 
 
 class Listener:
-    """Waits for the other party to connect; strangers are refused, and it goes on waiting.
+    """Waits for the other party to connect; unauthenticated peers are refused, and it goes on waiting.
 
     While the other party is connected, those who connect wait in the kernel, and cost it nothing.
 
@@ -125,7 +125,7 @@ class Listener:
         address: where; port 0: any free one, ``address`` says which.
         identity: this party's.
         limits: see Limits.
-        tell: is told of those who were refused.
+        tell: hears of those who were refused.
 
     Raises:
         OptionError: nobody can listen there, or everybody could connect and no secret is asked for.

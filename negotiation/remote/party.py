@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
+from ... import __version__
 from ...cluster.errors import AucschedError, InputError
+from ...formats.jsontext import decode
 from ..events import Event, Send
 from ..messages import Message, NegotiationEnd, NegotiationEndResponse
 from ..protocol import ProtocolError
 from .inbound import one_line
-from .journal import Happening, Journal, digest_of
+from .journal import Checkpoint, Happening, Journal, digest_of
 
 State = TypeVar("State")
 
@@ -19,8 +23,43 @@ class JournalError(AucschedError):
     """The journal cannot be written: what happened is not noted, nothing was sent."""
 
 
-#: Is told of every transition, also of those that are replayed: before, what happened, after, what is sent.
+#: Is called at every transition, also of those that are replayed: before, what happened, after, what is sent.
 Watch = Callable[[State, Happening, State, Sequence[Send]], None]
+
+
+class Memory(Protocol):
+    """What a watcher has noted of the transitions so far, which a checkpoint keeps in their place."""
+
+    def saved(self) -> bytes:
+        """Return it as JSON."""
+
+    def restore(self, text: bytes) -> None:
+        """Take it from that JSON."""
+
+
+class Codec(Protocol[State]):
+    """How a state is written into a checkpoint."""
+
+    def write(self, state: State) -> bytes:
+        """Return a state as JSON."""
+
+    def read(self, text: bytes) -> State:
+        """Return the state in that JSON."""
+
+
+class StructCodec(Generic[State]):
+    """The codec of states that msgspec writes and reads as they are."""
+
+    def __init__(self, kind: type[State]) -> None:
+        self._kind = kind
+
+    def write(self, state: State) -> bytes:
+        """Return a state as JSON."""
+        return msgspec.json.encode(state)
+
+    def read(self, text: bytes) -> State:
+        """Return the state in that JSON."""
+        return decode(text, self._kind)
 
 
 class Party(Generic[State]):
@@ -30,7 +69,9 @@ class Party(Generic[State]):
         state: at the beginning; with a journal that holds something, ``state`` afterwards is what followed.
         step: the transition function.
         journal: None: nothing outlives the process.
-        watch: is told of every transition.
+        watch: is called at every transition.
+        memory: what ``watch`` notes, where that has to outlive a checkpoint.
+        codec: how a state is written; by default as msgspec does.
 
     Raises:
         InputError: the journal does not lead where it says.
@@ -42,11 +83,20 @@ class Party(Generic[State]):
         step: Callable[[State, Happening, str], tuple[State, tuple[Send, ...]]],
         journal: Journal | None = None,
         watch: Watch[State] | None = None,
+        *,
+        memory: Memory | None = None,
+        codec: Codec[State] | None = None,
     ) -> None:
         self.state = state
         self._step, self._journal, self._watch = step, journal, watch
+        self._memory, self._codec = memory, codec or StructCodec(type(state))
         self._last: Happening | None = None
-        for number, (happening, digest) in enumerate(journal.held if journal else (), start=1):
+        #: How often it has passed from one state to the next.
+        self.transitions = 0
+        if journal is not None and journal.checkpoint is not None:
+            self._restore(journal.checkpoint, journal)
+        first = self.transitions + 1
+        for number, (happening, digest) in enumerate(journal.held if journal else (), start=first):
             self._replay(happening, digest, number)
 
     @property
@@ -80,6 +130,8 @@ class Party(Generic[State]):
             except InputError as error:
                 raise JournalError(str(error)) from error
         self._passed(happening, after, sends)
+        if self._journal is not None and self._journal.is_long:
+            self._begin_again(self._journal)
         return tuple(send.message for send in sends)
 
     def _stepped(self, happening: Happening) -> tuple[State, tuple[Send, ...]]:
@@ -98,6 +150,40 @@ class Party(Generic[State]):
         if self._journal is not None:
             self._journal.flush()
 
+    def _begin_again(self, journal: Journal) -> None:
+        """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
+        text = self._codec.write(self.state)
+        if not self._is_read_back(text):
+            journal.postpone()
+            return
+        last = self._last
+        journal.begin_again(
+            Checkpoint(
+                version=__version__,
+                entries=self.transitions,
+                state=msgspec.Raw(text),
+                memory=msgspec.Raw(self._memory.saved() if self._memory is not None else b"null"),
+                last_event=last if isinstance(last, Event) else None,
+                last_message=None if isinstance(last, Event) else last,
+            )
+        )
+
+    def _is_read_back(self, text: bytes) -> bool:
+        try:
+            return self._codec.read(text) == self.state
+        except InputError:  # a time without end, say, which JSON cannot hold
+            return False
+
+    def _restore(self, checkpoint: Checkpoint, journal: Journal) -> None:
+        try:
+            self.state = self._codec.read(bytes(checkpoint.state))
+            if self._memory is not None:
+                self._memory.restore(bytes(checkpoint.memory))
+        except InputError as error:
+            raise journal.error(f"its checkpoint cannot be read: {one_line(str(error))}") from error
+        self.transitions = checkpoint.entries
+        self._last = checkpoint.last_event if checkpoint.last_event is not None else checkpoint.last_message
+
     def _replay(self, happening: Happening, digest: str, number: int) -> None:
         journal = self._journal
         if journal is None:
@@ -114,5 +200,6 @@ class Party(Generic[State]):
 
     def _passed(self, happening: Happening, after: State, sends: Sequence[Send]) -> None:
         before, self.state, self._last = self.state, after, happening
+        self.transitions += 1
         if self._watch is not None:
             self._watch(before, happening, after, sends)

@@ -1,11 +1,11 @@
-"""Remarks that strangers cause: told, but no more of them than a log can bear."""
+"""Remarks that unauthenticated peers cause: printed, but no more of them than a log can hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
 
-#: Remarks told in each period of so many seconds; the others are counted.
+#: Remarks printed in each period of so many seconds; the others are counted.
 _MOST, _PERIOD_S = 20, 10.0
 
 
@@ -13,12 +13,12 @@ class Remarks:
     """Tells remarks, and how many more there were.
 
     Args:
-        tell: is told.
+        tell: prints one.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._until_s, self._left, self._untold = 0.0, 0, 0
+        self._until_s, self._left, self._omitted = 0.0, 0, 0
 
     def add(self, text: str) -> None:
         """Tell a remark, or count it."""
@@ -29,10 +29,10 @@ class Remarks:
             self._left -= 1
             self._tell(text)
         else:
-            self._untold += 1
+            self._omitted += 1
 
     def flush(self) -> None:
         """Tell how many remarks were only counted."""
-        untold, self._untold = self._untold, 0
-        if untold:
-            self._tell(f"{untold} more remarks of that kind")
+        omitted, self._omitted = self._omitted, 0
+        if omitted:
+            self._tell(f"{omitted} more remarks of that kind")

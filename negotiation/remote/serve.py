@@ -43,8 +43,8 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
     Args:
         party: its state.
         link: how it reaches the runtime scheduler.
-        tell: is told of losses.
-        meet: is told whom it met.
+        tell: hears of losses.
+        meet: hears whom it met.
 
     Raises:
         NobodyError: the runtime scheduler stays away while jobs are left.
@@ -57,7 +57,7 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
         _send(transport, party.take(Connect()))
         while (phase := _session(party).phase) is not Phase.CLOSED:
             state = party.state
-            is_idle = phase is Phase.WAITING and not (state.away or state.urgent)
+            is_idle = phase is Phase.WAITING and not (state.dispatched or state.urgent)
             if is_idle and state.queue and state.next_arrival_s() is None:
                 _hear_or_leave(party, transport, len(state.queue))
             else:
@@ -159,7 +159,7 @@ def _serve(
 def _progress(state: BatchState | RuntimeState) -> tuple[object, ...]:
     """Return what tells whether jobs or the clock have gone on."""
     if isinstance(state, BatchState):
-        return (state.now_s, state.arrived, len(state.queue), len(state.away), len(state.done))
+        return (state.now_s, state.arrived, len(state.queue), len(state.dispatched), len(state.done))
     machine = state.machine
     return (machine.now_s, len(machine.running), len(machine.suspended), len(machine.done))
 

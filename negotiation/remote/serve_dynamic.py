@@ -17,7 +17,7 @@ from .transport import PeerLostError
 _HEAR_S = 5.0
 #: How often the clock goes on where nobody says anything, in seconds.
 _TICK_S = 1.0
-#: What both sides must say alike, so that no party of a negotiation is taken for an application.
+#: What both sides must say, so that no party of a negotiation is taken for an application.
 TERMS = {"protocol": "dynamic"}
 
 
@@ -34,7 +34,7 @@ def serve_applications(
         party: the state and its journal.
         link: where they connect.
         clock: seconds on the snapshot's clock; never back.
-        tell: is told of those that were lost or refused.
+        tell: hears of those that were lost or refused.
         is_over: asked after each answer, and each second.
     """
     while not is_over():

@@ -12,7 +12,7 @@ import msgspec
 from ...cluster.errors import AucschedError, InputError
 from ..messages import Message
 from .codec import decode_message, encode_message
-from .framing import MESSAGE_BYTES, STRANGER_BYTES, Frames, FramingError, framed
+from .framing import MESSAGE_BYTES, UNAUTHENTICATED_BYTES, Frames, FramingError, framed
 from .handshake import Handshake, Hello, Identity, Refusal, RefusedByOtherError, RefusedError, refusal_in
 from .inbound import one_line
 from .transport import PeerLostError
@@ -31,7 +31,7 @@ class SocketTransport:
 
     Args:
         connection: it; owned from now on.
-        timeout_s: how long sending may take, and receiving unless told.
+        timeout_s: how long sending may take, and receiving by default.
         limit: longest message, in bytes.
         frames: what was read from it already, by whom both parties have proved their secret to.
     """
@@ -46,7 +46,7 @@ class SocketTransport:
     ) -> None:
         self._socket = connection
         self._timeout_s, self._limit = timeout_s, limit
-        self._frames = Frames(min(limit, STRANGER_BYTES)) if frames is None else frames
+        self._frames = Frames(min(limit, UNAUTHENTICATED_BYTES)) if frames is None else frames
         if frames is not None:
             frames.limit = limit
 
@@ -89,7 +89,7 @@ class SocketTransport:
         return bool(poll.poll(self._timeout_s / 2 * 1000))
 
     def patience(self, timeout_s: float) -> None:
-        """Set how long sending may take, and receiving unless told."""
+        """Set how long sending may take, and receiving by default."""
         self._timeout_s = timeout_s
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class SocketTransport:
         said = handshake.begin()
         while not handshake.is_done or handshake.hello is None:
             if said is not None:
-                self._send(framed(said, STRANGER_BYTES))
+                self._send(framed(said, UNAUTHENTICATED_BYTES))
             said = handshake.heard(self._receive(self._timeout_s))
         return handshake.hello
 
@@ -190,7 +190,7 @@ class SocketTransport:
 
 def refusal_frame(text: str) -> bytes:
     """Return the frame that says why this party refuses."""
-    return framed(msgspec.json.encode(Refusal(text=one_line(text))), STRANGER_BYTES)
+    return framed(msgspec.json.encode(Refusal(text=one_line(text))), UNAUTHENTICATED_BYTES)
 
 
 def reason(error: OSError) -> str:

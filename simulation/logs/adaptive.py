@@ -6,7 +6,7 @@ each candidate: with the run times of those that have ended, and the estimates o
 with the smallest mean bounded slowdown takes over; between equals the present one stays, else the first
 named wins.
 
-Taking over: the new policy is told the running jobs' starts in their order, then, now, of all that
+Taking over: the new policy receives the running jobs' starts in their order, then, now, of all that
 wait. Promises of the old one, such as reservations, are not kept.
 """
 

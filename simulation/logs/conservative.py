@@ -90,7 +90,7 @@ class Conservative:
         """Move waiting jobs in queue order as early as the others allow, round after round until none moves.
 
         Before, none could move. So one can only move to a time before the end of what has been freed
-        since, and only if it is no larger than the most processors free until then: most jobs are told
+        since, and only if it is no larger than the most processors free until then: most jobs are known
         by one comparison.
         """
         profile, size, estimate = self._profile, self._size, self._estimate

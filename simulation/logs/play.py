@@ -29,7 +29,7 @@ def play_log(
         jobs: and the machine's size.
         policy: a name in POLICIES, or of somebody's own policy, which is always checked.
         order: of the queue.
-        options: what the policy is told.
+        options: the policy's parameters.
         checked: check every start against every rule; the results are the same.
         progress: called now and then with the number of jobs that have arrived.
 

@@ -49,7 +49,7 @@ from .start_rules import StartRule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOptions:
-    """What policies may be told beyond the jobs.
+    """What policies may read beside the jobs.
 
     Attributes:
         reservations: how many blocked jobs get one (policy ``reservations``).

@@ -21,14 +21,14 @@ from ...negotiation.parties.pair import Sent
 from ...negotiation.remote.journal import Happening
 from ...runtime.settings import RuntimeSettings
 from .plays import Play
-from .run import Negotiated, Recorder
+from .run import Held, Negotiated, Recorder
 
-#: The note in which the batch scheduler tells its settings.
+#: The note in which the batch scheduler sends its settings.
 _BATCH = "batch"
 
 
 def terms_of(play: Play, urgency: str) -> dict[str, str]:
-    """Return what both processes must be told alike: the jobs, the nodes, what urgent jobs may do."""
+    """Return what both processes must have alike: the jobs, the nodes, what urgent jobs may do."""
     text = msgspec.json.encode((play.nodes, dict(play.partitions), play.arrivals), order="deterministic")
     return {"workload": hashlib.sha256(text).hexdigest()[:16], "urgent": urgency}
 
@@ -39,29 +39,39 @@ def settings_text(settings: BatchSettings | RuntimeSettings) -> str:
 
 
 def batch_notes(settings: BatchSettings) -> dict[str, str]:
-    """Return what the batch scheduler tells of itself."""
+    """Return what the batch scheduler sends of itself."""
     return {_BATCH: settings_text(settings)}
 
 
 def batch_settings_in(notes: Mapping[str, str]) -> BatchSettings:
-    """Return the settings that a batch scheduler has told.
+    """Return the settings that a batch scheduler has sent.
 
     Raises:
-        InputError: it has told none, none that can be, or something else.
+        InputError: it has sent none, none that can be, or something else.
         OptionError: one of them is out of its range.
     """
     if others := sorted(notes.keys() - {_BATCH}):
         raise InputError(f"unknown note {others[0]!r}")
     if _BATCH not in notes:
-        raise InputError("the batch scheduler has not told its settings", path=_BATCH)
+        raise InputError("the batch scheduler has not sent its settings", path=_BATCH)
     return decode(notes[_BATCH].encode(), BatchSettings)
 
 
-class Chronicle:
+class _Noted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A run log as a checkpoint keeps it."""
+
+    sent: list[Sent]
+    own: list[Sent]
+    lost_node_s: float
+    held: list[Held]
+    since: dict[str, tuple[float, int]]
+
+
+class RunLog:
     """Notes every message and who holds which nodes, from the transitions of a runtime scheduler.
 
     Args:
-        progress: is told how many jobs are done.
+        progress: hears how many jobs are done.
     """
 
     def __init__(self, progress: Callable[[int], None] | None = None) -> None:
@@ -93,6 +103,24 @@ class Chronicle:
         self._recorder.see(after.machine)
         if self._progress is not None:
             self._progress(len(after.machine.done))
+
+    def saved(self) -> bytes:
+        """Return what was noted, as JSON."""
+        return msgspec.json.encode(
+            _Noted(
+                sent=self._sent,
+                own=self._own,
+                lost_node_s=self._lost_node_s,
+                held=self._recorder.held,
+                since=self._recorder.since,
+            )
+        )
+
+    def restore(self, text: bytes) -> None:
+        """Take what was noted before."""
+        noted = decode(text, _Noted)
+        self._sent, self._own, self._lost_node_s = noted.sent, noted.own, noted.lost_node_s
+        self._recorder.held, self._recorder.since = noted.held, noted.since
 
     def result(self, play: Play, batch: BatchSettings, state: RuntimeState) -> Negotiated:
         """Return the finished run.

@@ -84,28 +84,31 @@ class Negotiated:
 class Recorder:
     """Notes which nodes jobs hold, from one state of a machine to the next.
 
-    ``first``: the number of its first node among all nodes.
+    ``held`` are the stretches that have ended, ``since`` those that go on: their beginning and nodes, by job.
+
+    Args:
+        first: the number of its first node among all nodes.
     """
 
     def __init__(self, first: int = 0) -> None:
         self.held: list[Held] = []
         self._first = first
-        self._since: dict[str, tuple[float, int]] = {}
+        self.since: dict[str, tuple[float, int]] = {}
 
     def see(self, machine: Machine) -> None:
         """Take note of a machine after a transition."""
         running = machine.running
-        for job, (since, nodes) in list(self._since.items()):
+        for job, (since, nodes) in list(self.since.items()):
             now = running.get(job)
             if now is not None and now.nodes == nodes:
                 continue
             end = machine.done[job].end_s if now is None and job in machine.done else machine.now_s
             if end > since:
                 self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes << self._first))
-            del self._since[job]
+            del self.since[job]
         for job, record in running.items():
-            if job not in self._since:
-                self._since[job] = (machine.now_s, record.nodes)
+            if job not in self.since:
+                self.since[job] = (machine.now_s, record.nodes)
 
 
 def negotiate(

@@ -172,8 +172,8 @@ def _said(sent: Sent) -> str:  # noqa: C901, PLR0911 - one line for each kind of
             return f" {m.job.job} on {m.job.node_count.max} nodes"
         case UrgentJobResponse() as m:
             paid = {"shrunk": m.shrunk, "suspended": m.suspended, "killed": m.killed}
-            told = "".join(f"; {how} {_some(list(who))}" for how, who in paid.items() if who)
-            return f" {m.job} {m.code}{_because(m.text)}{told}"
+            who_paid = "".join(f"; {how} {_some(list(who))}" for how, who in paid.items() if who)
+            return f" {m.job} {m.code}{_because(m.text)}{who_paid}"
         case NegotiationEnd() | NegotiationEndResponse() as m:
             return _because(m.text)
         case DynRequest() | DynRelease() | DynStatus() | DynResponse() as m:

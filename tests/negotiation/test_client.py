@@ -18,6 +18,7 @@ from aucsched.negotiation.client import DynState, EvolvingClient
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
 from aucsched.negotiation.parties import dynsched
 from aucsched.negotiation.parties.dynsched import DynamicState
+from aucsched.negotiation.remote.dynamic_codec import DynamicCodec
 from aucsched.negotiation.remote.handshake import Identity, RefusedError
 from aucsched.negotiation.remote.journal import Journal
 from aucsched.negotiation.remote.link import Connector, Limits, Listener, NobodyError, address_of
@@ -52,8 +53,9 @@ class Server:
             snapshot=snapshot, fairness=Fairness(), depths=Depths(), accounts=begun(Fairness(), 0.0)
         )
         identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=self._secret)
-        journal = Journal(self._folder / "server.journal", {"party": "dynsched"})
-        party = Party(state, dynsched.step, journal)
+        path = self._folder / "server.journal"
+        journal = Journal(path, {"party": "dynsched"}, checkpoint_entries=3)
+        party = Party(state, dynsched.step, journal, codec=DynamicCodec(state))
         link = Listener(address_of(self.address), identity, Limits(), lambda _: None)
         is_over = [False]
         thread = Thread(

@@ -23,6 +23,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.parties.dynsched import DynamicState, step
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
+from aucsched.negotiation.remote.dynamic_codec import DynamicCodec
 from aucsched.runtime.evolving.fairness import Fairness, begun, same_for_every_user
 from aucsched.runtime.evolving.iteration import Depths
 
@@ -55,6 +56,8 @@ def _say(state: DynamicState, message: Said) -> tuple[DynamicState, DynResponse]
     state, (send,) = step(state, decoded)
     assert isinstance(send.message, DynResponse)
     assert decode_message(encode_message(send.message)) == send.message
+    codec = DynamicCodec(state)
+    assert codec.read(codec.write(state)) == state
     return state, send.message
 
 

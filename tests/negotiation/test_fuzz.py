@@ -224,7 +224,7 @@ def test_a_batch_scheduler_bears_any_messages(mapper: MapperName, happenings: li
             continue
         for send in sends:
             assert decode_message(encode_message(send.message)) == send.message
-        together = [*after.queue, *after.urgent, *after.away, *after.done]
+        together = [*after.queue, *after.urgent, *after.dispatched, *after.done]
         assert sorted(together) == sorted(entry.job.job for entry in arrivals[: after.arrived])
         assert set(after.done) >= set(state.done)
         state = after

@@ -67,7 +67,7 @@ class World:
     def check(self) -> None:
         """Assert what must hold at any time."""
         check_machine(self.runtime.machine)
-        names = [*self.batch.queue, *self.batch.urgent, *self.batch.away, *self.batch.done]
+        names = [*self.batch.queue, *self.batch.urgent, *self.batch.dispatched, *self.batch.done]
         assert sorted(names) == sorted(self.entries)
         started = {
             **self.runtime.machine.running,
@@ -77,7 +77,7 @@ class World:
         assert set(started) <= set(self.entries)
         # Whom the batch scheduler knows to have started has started, and once.
         assert {*self.batch.done} <= {*self.runtime.machine.done}
-        assert self.killed or {*self.batch.away} <= set(started)
+        assert self.killed or {*self.batch.dispatched} <= set(started)
 
 
 def _entry(data: st.DataObject, number: int, most: int = NODES) -> MapEntry:

@@ -110,7 +110,7 @@ def test_accepted_is_not_started() -> None:
     """At the last attempt both accept a Map that cannot start: its job stays queued."""
     both, _ = pair(4, arrivals(rigid("big", 4, 100), rigid("more", 4, 10, priority=99)), max_attempts=2)
     both.connect()
-    assert list(both.batch.away) == ["big"]
+    assert list(both.batch.dispatched) == ["big"]
     assert list(both.batch.queue) == ["more"]
 
 
@@ -287,12 +287,12 @@ def test_after_a_reconnect_all_jobs_are_told_before_the_first_offer() -> None:
 def test_a_job_of_which_the_runtime_scheduler_knows_nothing_is_queued_again() -> None:
     both, _ = pair(4, arrivals(rigid("a", 2, 100)))
     both.connect()
-    assert list(both.batch.away) == ["a"]
+    assert list(both.batch.dispatched) == ["a"]
     fresh, _ = pair(4)
     both.runtimes[""] = fresh.runtimes[""]  # it lost its state
     both.connect()
     # It was queued, offered and started anew: once.
-    assert list(both.batch.away) == ["a"]
+    assert list(both.batch.dispatched) == ["a"]
     assert list(both.runtimes[""].machine.running) == ["a"]
 
 
@@ -333,9 +333,9 @@ def test_after_each_step_both_parties_know_the_same_sizes_and_ends(mapper: str) 
         machine = both.runtimes[""].machine
         check_machine(machine)
         check_jobs(both.batch, machine)
-        for job, away in both.batch.away.items():
-            assert away.report.node_count == machine.running[job].count
-            assert away.report.end_s == pytest.approx(machine.running[job].end_s)
+        for job, dispatched in both.batch.dispatched.items():
+            assert dispatched.report.node_count == machine.running[job].count
+            assert dispatched.report.end_s == pytest.approx(machine.running[job].end_s)
     assert both.batch.is_finished
 
 

@@ -34,8 +34,8 @@ def drawn() -> set[tuple[str, str]]:
 def state_of(batch: BatchState, job: str, mapped: dict[str, bool]) -> str | None:
     if job in batch.done:
         return "done"
-    if job in batch.away:
-        return str(batch.away[job].report.state)
+    if job in batch.dispatched:
+        return str(batch.dispatched[job].report.state)
     if job in batch.urgent:
         return "urgent"
     if job not in batch.queue:

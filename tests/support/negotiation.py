@@ -85,12 +85,12 @@ def check_machine(state: Machine) -> None:
 
 def check_jobs(batch: BatchState, runtime: Machine) -> None:
     """Assert that every job that has come stands in exactly one place, and that both parties agree."""
-    together = [*batch.queue, *batch.urgent, *batch.away, *batch.done]
+    together = [*batch.queue, *batch.urgent, *batch.dispatched, *batch.done]
     assert len(together) == len(set(together))
     come = {entry.job.job for entry in batch.arrivals[: batch.arrived]}
     assert come <= set(together)
-    for job, away in batch.away.items():
-        place = runtime.running if away.report.state is JobState.RUNNING else runtime.suspended
+    for job, dispatched in batch.dispatched.items():
+        place = runtime.running if dispatched.report.state is JobState.RUNNING else runtime.suspended
         assert job in place or job in runtime.done
     for job in batch.done:
         assert job in runtime.done

@@ -16,7 +16,7 @@ from aucsched.cluster.errors import OptionError
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.mappers import auction_map as module
 from aucsched.negotiation.mappers.auction_map import auction_map
-from aucsched.negotiation.mappers.mapping import Away, Engine, Offered, Place, Request, Slot
+from aucsched.negotiation.mappers.mapping import Dispatched, Engine, Offered, Place, Request, Slot
 from aucsched.negotiation.messages import JobReport, JobState
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.runtime.records import MapEntry, NodeCount
@@ -25,7 +25,7 @@ from aucsched.simulation.negotiated.esp import node_names
 EXACT = Engine(strategy="exact", work_limit=10_000)
 
 
-def away(names: tuple[str, ...], end_s: float, partition: str = "") -> Away:
+def dispatched(names: tuple[str, ...], end_s: float, partition: str = "") -> Dispatched:
     """Return a running job."""
     report = JobReport(
         job="r",
@@ -36,7 +36,7 @@ def away(names: tuple[str, ...], end_s: float, partition: str = "") -> Away:
         run_time_s=0,
         end_s=end_s,
     )
-    return Away(peer="", entry=rigid("r", len(names), end_s, partition=partition), report=report)
+    return Dispatched(peer="", entry=rigid("r", len(names), end_s, partition=partition), report=report)
 
 
 def request(  # noqa: PLR0913 - what a test may set
@@ -44,7 +44,7 @@ def request(  # noqa: PLR0913 - what a test may set
     place: Place,
     idle: int,
     *,
-    running: dict[str, Away] | None = None,
+    running: dict[str, Dispatched] | None = None,
     engine: Engine | None = None,
     switches: tuple[Switch, ...] | None = None,
     patience_s: float = 1e9,
@@ -146,7 +146,7 @@ def test_a_map_is_worth_the_most_there_is(is_critical: bool, data: st.DataObject
     place = Place.of({"": (*node_names(nodes), "busy")})
     jobs = _tiny(data, nodes, choosy=False)
     idle = data.draw(st.integers(1, (1 << nodes) - 1))
-    running = {"r": away(("busy",), 1e9)} if not is_critical else {}
+    running = {"r": dispatched(("busy",), 1e9)} if not is_critical else {}
     slots = auction_map(request(jobs, place, idle, running=running, engine=EXACT))
     # With work for a long time ahead no job is critical: priority × nodes is all.
     work = sum(job.min_nodes * job.time_at_min_s for job in jobs) / 5
@@ -218,7 +218,7 @@ def test_all_partitions_are_one_award() -> None:
 def test_a_job_that_is_through_in_time_on_more_nodes_passes_a_reservation() -> None:
     """Wide gets all six nodes at 100: on three others are through at 80, on two at 120."""
     place = Place.of({"": node_names(6)})
-    running = {"r": away(("n1", "n2", "n3"), 100.0), "s": away(("n1",), 100.0)}
+    running = {"r": dispatched(("n1", "n2", "n3"), 100.0), "s": dispatched(("n1",), 100.0)}
     ahead = [rigid(f"w{n}", 6, 10_000, priority=1) for n in range(3)]
     wide = rigid("wide", 6, 50, priority=90)
     for least, most, won in ((2, 3, {"m": 3}), (2, 2, {}), (3, 3, {"m": 3})):
@@ -231,7 +231,7 @@ def test_a_job_that_is_through_in_time_on_more_nodes_passes_a_reservation() -> N
 
 def test_reservations_leave_idle_nodes_to_others_where_held_ones_will_do() -> None:
     place = Place.of({"": node_names(6)})
-    running = {"r": away(("n4", "n5", "n6"), 100.0)}
+    running = {"r": dispatched(("n4", "n5", "n6"), 100.0)}
     ahead = [rigid(f"w{n}", 6, 10_000, priority=1) for n in range(3)]
     jobs = [rigid("wide", 4, 50, priority=90), rigid("long", 2, 500, priority=5), *ahead]
     # Three held nodes and one idle are enough for wide: two idle ones are long's.
@@ -242,7 +242,7 @@ def test_priorities_of_any_size_are_summed_exactly() -> None:
     place = Place.of({"": node_names(64)})
     large = 2**62
     jobs = [rigid(f"j{n}", 40, 10, priority=large - n) for n in range(4)]
-    running = {"r": away(("n01",), 1e12)}
+    running = {"r": dispatched(("n01",), 1e12)}
     assert mapped(auction_map(request(jobs, place, (1 << 64) - 1, running=running, engine=EXACT))) == {
         "j0": 40
     }

@@ -13,7 +13,7 @@ from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.mappers.auction_map import auction_map
 from aucsched.negotiation.mappers.decision import Memory, objective_decision, paper_decision
 from aucsched.negotiation.mappers.greedy import greedy_map, try_schedule
-from aucsched.negotiation.mappers.mapping import Away, Mapper, Offered, Place, Request, Slot
+from aucsched.negotiation.mappers.mapping import Dispatched, Mapper, Offered, Place, Request, Slot
 from aucsched.negotiation.mappers.ranges import first_range, relaxed_range
 from aucsched.negotiation.messages import Code, JobReport, JobState
 from aucsched.runtime.records import MapEntry, NodeCount
@@ -33,7 +33,7 @@ def request(  # noqa: PLR0913 - what a test may set
     promised: dict[str, int] | None = None,
     attempt: int = 1,
     depth: int = 100,
-    running: dict[str, Away] | None = None,
+    running: dict[str, Dispatched] | None = None,
     now_s: float = 0.0,
     switches: tuple[Switch, ...] | None = None,
     patience_s: float = 0.0,
@@ -210,7 +210,7 @@ def test_promised_nodes_are_auctioned_with_the_idle_ones_and_kept_by_their_job()
     assert {slot.entry.job: slot.nodes for slot in slots} == {"a": 0b0011, "b": 0b1100}
 
 
-def _away(job: str, names: tuple[str, ...], end_s: float) -> Away:
+def _away(job: str, names: tuple[str, ...], end_s: float) -> Dispatched:
     nodes = len(names)
     report = JobReport(
         job=job,
@@ -221,7 +221,7 @@ def _away(job: str, names: tuple[str, ...], end_s: float) -> Away:
         run_time_s=0,
         end_s=end_s,
     )
-    return Away(peer="", entry=rigid(job, nodes, end_s), report=report)
+    return Dispatched(peer="", entry=rigid(job, nodes, end_s), report=report)
 
 
 def test_a_long_job_that_would_end_after_everybody_else_goes_first() -> None:

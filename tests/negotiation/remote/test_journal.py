@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import zlib
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from support.negotiation import check_jobs, check_machine, conserved, machine, malleable, pair, rigid
 
 from aucsched.cluster.errors import InputError
+from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.events import Connect, Disconnect, Wake
+from aucsched.negotiation.mappers.mapping import Engine
 from aucsched.negotiation.messages import Code, Message, ResponseResourceOffer
 from aucsched.negotiation.parties import ibsched, irtsched
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
@@ -184,6 +187,7 @@ class World:
     folder: Path
     arrivals: tuple[Arrival, ...]
     urgency: Urgency
+    checkpoint_entries: int
     batch: Party[BatchState] = field(init=False)
     runtime: Party[RuntimeState] = field(init=False)
     journals: dict[str, Journal] = field(default_factory=dict)
@@ -201,7 +205,9 @@ class World:
             self.journals[name].close()
         if forgetful:
             (self.folder / name).unlink()
-        journal = self.journals[name] = Journal(self.folder / name, {"party": name})
+        journal = self.journals[name] = Journal(
+            self.folder / name, {"party": name}, checkpoint_entries=self.checkpoint_entries
+        )
         if name == "batch":
             batch = BatchSettings(mapper="greedy", ends_when_done=True)
             state = BatchState(settings=batch, arrivals=self.arrivals)
@@ -245,7 +251,7 @@ class World:
         check_machine(self.runtime.state.machine)
         batch = self.batch.state
         assert set(batch.done) <= set(self.runtime.state.machine.done)
-        together = [*batch.queue, *batch.urgent, *batch.away, *batch.done]
+        together = [*batch.queue, *batch.urgent, *batch.dispatched, *batch.done]
         assert len(together) == len(set(together))
 
 
@@ -270,7 +276,8 @@ def test_deaths_at_any_moment_lose_nothing(
         for number in range(data.draw(st.integers(1, 8)))
     )
     arrivals = tuple(sorted(arrivals, key=lambda arrival: arrival.time_s))
-    world = World(tmp_path_factory.mktemp("world"), arrivals, urgency)
+    every = data.draw(st.sampled_from([0, 1, 3, 10]))
+    world = World(tmp_path_factory.mktemp("world"), arrivals, urgency, every)
     for _ in range(data.draw(st.integers(0, 60))):
         match data.draw(st.sampled_from(["on"] * 8 + ["batch", "runtime", "cut", "forget"])):
             case "on":
@@ -297,3 +304,176 @@ def test_deaths_at_any_moment_lose_nothing(
     conserved(machine_, {arrival.job.job: arrival.job for arrival in arrivals})
     for journal in world.journals.values():
         journal.close()
+
+
+# Checkpoints.
+
+
+def served(path: Path, every: int) -> tuple[Party[RuntimeState], list[Message]]:
+    """Run the small workload with a process for each transition, and a checkpoint every so often."""
+    both, sent = pair(4, ARRIVALS, ends_when_done=True)
+    both.run()
+    said: list[Message] = []
+    heard = deque(one.message for one in sent if one.from_batch)
+    while True:
+        journal = Journal(path, WHOSE, checkpoint_entries=every)
+        party = fresh(journal)
+        if not party.has_ended:
+            time = party.state.next_wake_s()
+            said += party.take(heard.popleft() if time is None else Wake(time_s=time))
+            party.close()
+        journal.close()
+        if party.has_ended:
+            assert said == [one.message for one in sent if not one.from_batch]
+            return party, said
+
+
+@pytest.mark.parametrize("every", [1, 2, 7])
+def test_a_party_goes_on_from_its_checkpoint(every: int, tmp_path: Path) -> None:
+    plain, _ = played(tmp_path / "plain")
+    party, _ = served(tmp_path / "journal", every)
+    assert party.state == plain.state
+    journal = Journal(tmp_path / "journal", WHOSE)
+    assert journal.checkpoint is not None
+    assert journal.checkpoint.entries + len(journal.held) == plain.transitions == party.transitions
+    again = fresh(journal)
+    assert again.state == plain.state
+    assert (again.has_ended, again.last_words) == (plain.has_ended, plain.last_words)
+    journal.close()
+
+
+def test_a_journal_stays_as_short_as_its_state_lets_it(tmp_path: Path) -> None:
+    """However long the clock goes on: only twice a checkpoint's length is written, and read."""
+    path = tmp_path / "journal"
+    journal = Journal(path, WHOSE, checkpoint_entries=10)
+    party = fresh(journal)
+    longest = 0
+    for second in range(400):
+        party.take(Wake(time_s=float(second)))
+        if second % 10 == 0:
+            party.close()
+        longest = max(longest, path.stat().st_size)
+    party.close()
+    journal.close()
+    assert longest < 4000
+    journal = Journal(path, WHOSE, checkpoint_entries=10)
+    assert len(journal.held) < 100
+    assert fresh(journal).state == party.state
+    journal.close()
+
+
+def test_a_kill_between_writing_and_renaming_leaves_the_journal_that_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path, WHOSE, checkpoint_entries=3)
+    party = fresh(journal)
+    party.take(Wake(time_s=1.0))
+    party.take(Wake(time_s=2.0))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            party.take(Wake(time_s=3.0))
+    party.close()
+    journal.close()
+    left = tmp_path / ".journal.new"
+    assert left.exists()
+    journal = Journal(path, WHOSE, checkpoint_entries=3)
+    assert (journal.checkpoint, len(journal.held)) == (None, 3)
+    party = fresh(journal)
+    party.take(Wake(time_s=4.0))
+    assert not left.exists()
+    assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    journal.close()
+    journal = Journal(path, WHOSE)
+    assert journal.checkpoint is not None
+    assert fresh(journal).state.machine.now_s == 4.0
+    journal.close()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_where_no_file_can_be_put_in_its_place_a_journal_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path, WHOSE, checkpoint_entries=2)
+    party = fresh(journal)
+
+    def refused(*_: object) -> None:
+        raise OSError("device or resource busy")
+
+    monkeypatch.setattr(Path, "rename", refused)
+    for second in range(9):
+        party.take(Wake(time_s=float(second)))
+    party.close()
+    journal.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["journal"]
+    journal = Journal(path, WHOSE)
+    assert (journal.checkpoint, len(journal.held)) == (None, 9)
+    journal.close()
+
+
+def test_a_journal_that_begins_again_is_still_locked_and_still_its_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "journal"
+    path.symlink_to(tmp_path / "elsewhere" / "journal")
+    journal = Journal(path, WHOSE, checkpoint_entries=1)
+    fresh(journal).take(Wake(time_s=1.0))
+    with pytest.raises(InputError, match="another process is writing it"):
+        Journal(path, WHOSE)
+    journal.close()
+    assert path.is_symlink()
+    journal = Journal(path, WHOSE)
+    assert journal.checkpoint is not None
+    journal.close()
+
+
+def test_a_checkpoint_of_another_program_or_of_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    served(path, 1)
+    head, checkpoint, *_ = path.read_bytes().splitlines()
+
+    def with_checkpoint(old: bytes, new: bytes) -> None:
+        text = checkpoint[9:].replace(old, new, 1)
+        assert text != checkpoint[9:]
+        path.write_bytes(head + b"\n%08x %s\n" % (zlib.crc32(text), text))
+
+    with_checkpoint(b'"version":"', b'"version":"9')
+    with pytest.raises(InputError, match=r"its checkpoint is of aucsched 9\S+, this is \d"):
+        Journal(path, WHOSE)
+    with_checkpoint(b'"running":{', b'"walking":{')
+    journal = Journal(path, WHOSE)
+    with pytest.raises(InputError, match=r"its checkpoint cannot be read: machine: unknown member 'walking'"):
+        fresh(journal)
+    journal.close()
+    path.write_bytes(b"\n".join([head, checkpoint, checkpoint, b""]))
+    with pytest.raises(InputError, match="a checkpoint stands behind entries"):
+        Journal(path, WHOSE)
+
+
+def test_a_batch_scheduler_s_state_is_read_back_with_its_tree(tmp_path: Path) -> None:
+    """Settings, switches, what is known of runs: nothing of it is lost in a checkpoint."""
+    settings = BatchSettings(
+        mapper="auction",
+        switches=(Switch(name="s", nodes=("n0", "n1", "n2", "n3")),),
+        engine=Engine(strategy="anytime", work_limit=3),
+    )
+    state = BatchState(settings=settings, arrivals=ARRIVALS, known={"x": {2: (3, 1.5)}})
+    journal = Journal(tmp_path / "journal", WHOSE, checkpoint_entries=1)
+    party = Party(state, ibsched.step, journal)
+    party.take(Connect())
+    journal.close()
+    journal = Journal(tmp_path / "journal", WHOSE)
+    assert journal.checkpoint is not None
+    assert journal.held == ()
+    assert Party(state, ibsched.step, journal).state == party.state
+    journal.close()

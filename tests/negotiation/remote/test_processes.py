@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,8 +64,10 @@ def heard_address(process: subprocess.Popen[str]) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("mapper", ["greedy", "auction"])
-def test_two_processes_give_the_bytes_of_one(mapper: str, workload: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mapper", "checkpoint"), [("greedy", "5"), ("auction", "0")])
+def test_two_processes_give_the_bytes_of_one(
+    mapper: str, checkpoint: str, workload: Path, tmp_path: Path
+) -> None:
     play: list[str | Path] = [workload, "--urgent", "suspend"]
     files: list[str | Path] = ["--format", "json", "--trace"]
     alone = aucsched(
@@ -74,7 +77,14 @@ def test_two_processes_give_the_bytes_of_one(mapper: str, workload: Path, tmp_pa
     assert alone.returncode == 0, alone.stderr
     (tmp_path / "secret").write_text("open sesame\n")
     (tmp_path / "secret").chmod(0o600)
-    secret: list[str | Path] = ["--secret-file", "secret", "--journal", "journals"]
+    secret: list[str | Path] = [
+        "--secret-file",
+        "secret",
+        "--journal",
+        "journals",
+        "--checkpoint",
+        checkpoint,
+    ]
     runtime: list[str | Path] = [
         "--listen",
         "127.0.0.1:0",
@@ -100,7 +110,9 @@ def test_two_processes_give_the_bytes_of_one(mapper: str, workload: Path, tmp_pa
     assert (tmp_path / "batch.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
     for journal in (tmp_path / "journals").iterdir():
         assert b"sesame" not in journal.read_bytes()
+        assert (b'"checkpoint"' in journal.read_bytes()) == (checkpoint != "0")
     # Started once more when all is done, the runtime scheduler writes the same result from its journal.
+    (tmp_path / "two.json").unlink()
     again = aucsched("irtsched", *play, *secret, *runtime, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
@@ -117,6 +129,50 @@ def test_kills_lose_nothing(workload: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"kills +6 \(ibsched \d, irtsched \d\)", done.stdout), done.stdout
     assert f"{len(JOBS)} ends: each job once" in done.stdout
+
+
+def test_kills_after_checkpoints_lose_nothing(workload: Path, tmp_path: Path) -> None:
+    """Each party is killed when its journal has just begun again, and a few entries later."""
+    play: list[str | Path] = [workload, "--urgent", "kill", "--journal", "journals", "--checkpoint", "4"]
+    lines = {
+        "irtsched": ["irtsched", *play, "--listen", "unix:socket", "--jobs-out", "irtsched.csv"],
+        "ibsched": ["ibsched", *play, "--connect", "unix:socket", "--jobs-out", "ibsched.csv"],
+    }
+    running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(party: str) -> None:
+        command = [sys.executable, "-m", "aucsched", *map(str, lines[party])]
+        running[party] = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def began(party: str) -> int:
+        """Return which file the journal is: a checkpoint makes another one."""
+        path = tmp_path / "journals" / f"{party}.journal"
+        return path.stat().st_ino if path.exists() else 0
+
+    killed = 0
+    try:
+        for party in lines:
+            start(party)
+        for number in range(6):
+            party = list(lines)[number % 2]
+            first, until = began(party), time.monotonic() + 60
+            while began(party) == first and running[party].poll() is None and time.monotonic() < until:
+                time.sleep(0.001)
+            killed += running[party].poll() is None
+            running[party].kill()
+            running[party].wait()
+            start(party)
+        assert [process.wait(60) for process in running.values()] == [0, 0]
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+    assert killed >= 3
+    rows = [(tmp_path / f"{party}.csv").read_text() for party in lines]
+    assert rows[0] == rows[1]
+    assert len(rows[0].splitlines()) == 1 + len(JOBS)
 
 
 def test_who_plays_something_else_is_told_so(workload: Path, tmp_path: Path) -> None:

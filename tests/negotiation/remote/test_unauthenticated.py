@@ -339,7 +339,7 @@ def test_bad_notes_are_refused_and_never_fatal() -> None:
             listener,
         )
         for notes, why in (
-            ({}, "has not told its settings"),
+            ({}, "has not sent its settings"),
             ({"batch": "{"}, "not JSON"),
             ({"batch": '{"depth":1, oops'}, "the notes of ibsched"),
             ({"batch": '{"depth":0}'}, "depth"),
