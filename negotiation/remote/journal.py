@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from ... import __version__
 from ...cluster.errors import InputError
+from ...cluster.version import __version__
 from ...formats.checked_lines import CheckedLines
 from ...formats.jsontext import decode
 from ..events import Event, Send

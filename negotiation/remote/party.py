@@ -7,8 +7,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from ... import __version__
 from ...cluster.errors import AucschedError, InputError
+from ...cluster.version import __version__
 from ...formats.jsontext import decode
 from ..events import Event, Send
 from ..messages import Message, NegotiationEnd, NegotiationEndResponse

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .cluster.version import __version__
+
 if TYPE_CHECKING:
     from .api.auctions import compare, explain
     from .api.simulations import Simulation, simulate
@@ -68,8 +70,6 @@ _PLACES = {
 #: Names that a room calls otherwise.
 _RENAMED = {"load_swf": ("formats.swf", "read_swf"), "plan": ("auction.planning.plan", "make_plan")}
 _SOURCE_OF = {name: (module, name) for module, names in _PLACES.items() for name in names} | _RENAMED
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ActiveJob",
