@@ -78,7 +78,7 @@ class Rows:
 
     def shape(self, worth: Worth, cycles: Cycles) -> Shape:
         """Return what does not change."""
-        weight = _weights(worth)
+        weight = weights_of(worth)
         bids = len(weight)
         largest = float(weight.max(initial=0))
         too_much = self.bid_of[self.amount > self.capacity[self.row]]
@@ -201,11 +201,20 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     pairs = np.flatnonzero(is_hard & (bidders > 1))
     if not len(pairs):
         return np.zeros(count + 1, np.int64), np.zeros(0, np.int64)
-    excludes = np.zeros((count, count), np.bool_)
-    ends = np.cumsum(bidders)
-    for first, end in zip((ends - bidders)[pairs].tolist(), ends[pairs].tolist(), strict=True):
-        mine = bid[first:end]
-        excludes[mine[:, None], mine] = True
+    # A bid excludes whom any of its rows has: rows are sets of bids in bits, and a bid joins its rows'.
+    held = np.repeat(pairs, bidders[pairs])
+    begins = (np.cumsum(bidders) - bidders)[held]
+    within = np.arange(len(held)) - np.repeat(np.cumsum(bidders[pairs]) - bidders[pairs], bidders[pairs])
+    holder, place = bid[begins + within], np.searchsorted(pairs, held)
+    of_row = np.zeros((len(pairs), count), np.bool_)
+    of_row[place, holder] = True
+    bits = np.packbits(of_row, axis=1)
+    order = np.argsort(holder, kind="stable")
+    holders, starts = np.unique(holder[order], return_index=True)
+    joined = np.zeros((count, bits.shape[1]), np.uint8)
+    for bids, rows in zip(holders.tolist(), np.split(place[order], starts[1:]), strict=True):
+        np.bitwise_or.reduce(bits[rows], axis=0, out=joined[bids])
+    excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
     np.fill_diagonal(excludes, val=False)
     one, other = np.nonzero(excludes)
     # Contiguous, as every other column: another layout would be another type to compile for.
@@ -222,7 +231,7 @@ def first_counters(seed: int, cycle: int) -> IntArray:
     return counter
 
 
-def _weights(worth: Worth) -> IntArray:
+def weights_of(worth: Worth) -> IntArray:
     """Return weights of which no sum is too large for a float; exact unless they are huge fractions."""
     total = sum(worth.weights)
     shift = max(0, (total // _LARGEST_SUM).bit_length())

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
-from .columns import Cycles, first_counters, rows_of
+from .columns import Cycles, Rows, first_counters, rows_of, weights_of
 from .compiled import Loop, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, Shape, State, make_moves
 from .packing import Packing
@@ -62,9 +62,13 @@ class _Form:
 
 
 class Repacking:
-    """The award at hand, the best one met, and the moves from one to the next."""
+    """The award at hand, the best one met, and the moves from one to the next.
 
-    _state: State
+    Rows and columns are made when the first move is wanted: many searches end before.
+    """
+
+    _rows: Rows
+    _arrays: Shape
 
     def __init__(
         self,
@@ -80,10 +84,9 @@ class Repacking:
         self._packing = packing
         self._worth = worth
         self._may_wait = may_wait
-        self._rows = rows_of(packing)
-        self._arrays = self._rows.shape(worth, _CYCLES)
+        self._largest = float(weights_of(worth).max(initial=0))
         self._form: _Form | None = None
-        self._has_state = False
+        self._made: State | None = None
         self.award = start
         self.best = worth.of(start)
         self.guide(price)
@@ -100,20 +103,32 @@ class Repacking:
         if self._form is None:
             may_load = self._may_wait and len(self._packing) >= FEW_BIDS
             compiled = compiled_loop() if may_load or is_loaded() else None
+            self._rows = rows_of(self._packing)
+            self._arrays = self._rows.shape(self._worth, _CYCLES)
             self._form = _Form(self._arrays) if compiled is None else _Form(self._arrays, compiled)
-            self._state = self._form.of(self._state)
         return self._form
+
+    @property
+    def _state(self) -> State:
+        """The state that moves go on from."""
+        formed = self._formed
+        if self._made is None:
+            award, counter = self._beginning
+            self._made = formed.of(self._rows.state(award, self._arrays, counter))
+        return self._made
 
     def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
         """Go on from an award that is better than the best so far."""
         if value > self.best:
             self.award, self.best = award, value
-            self._begin(award, np.array(self._state.counter))
+            self._begin(award, self._beginning[1] if self._made is None else np.array(self._made.counter))
 
     def others(self) -> list[IntArray]:
         """Return the awards at the ends of the last cycles, the best first, each once."""
+        if self._made is None:
+            return []
         bids = len(self._packing)
-        kept = np.asarray(self._state.kept).reshape(KEPT, bids)
+        kept = np.asarray(self._made.kept).reshape(KEPT, bids)
         awards = {one.tobytes(): one for one in (np.flatnonzero(row) for row in kept) if len(one)}
         return sorted(awards.values(), key=self._worth.of, reverse=True)
 
@@ -123,10 +138,9 @@ class Repacking:
         A job costs what its best bid gains: then no bid is worth more than it pays.
         """
         packing, value = self._packing, self._worth.value
-        weight = np.asarray(self._arrays.weight)
-        unit = float(weight.max(initial=0)) / (float(value.max(initial=0.0)) or 1.0)
+        unit = self._largest / (float(value.max(initial=0.0)) or 1.0)
         cost = packing.cost(price)
-        of_job = np.zeros(len(self._rows.capacity) - self._rows.own)
+        of_job = np.zeros(int(packing.job.max(initial=-1)) + 1)
         np.maximum.at(of_job, packing.job, value - cost)
         self._gain = (value - cost - of_job[packing.job]) * unit
         self._price = np.concatenate([price, of_job]) * unit
@@ -138,20 +152,17 @@ class Repacking:
 
     def run(self, moves: int, is_over: Callable[[], bool]) -> None:
         """Make so many moves, fewer when the time is up."""
+        formed, state = self._formed, self._state
         if not len(self._arrays.pool):
             return
-        formed, before = self._formed, self._met()
+        before = _met(state)
         gain: Floats = self._gain.tolist() if formed.is_plain else self._gain
         price: Floats = self._price.tolist() if formed.is_plain else self._price
         while moves > 0 and not is_over():
-            formed.loop(formed.shape, self._state, gain, price, min(moves, formed.chunk))
+            formed.loop(formed.shape, state, gain, price, min(moves, formed.chunk))
             moves -= formed.chunk
-        if self._met() > before:
-            self._keep(np.flatnonzero(np.asarray(self._state.best)))
-
-    def _met(self) -> tuple[int, int]:
-        counter = self._state.counter
-        return int(counter[BEST]), int(counter[BEST_LIKED])
+        if _met(state) > before:
+            self._keep(np.flatnonzero(np.asarray(state.best)))
 
     def _keep(self, award: IntArray) -> None:
         value = self._worth.of(award)
@@ -161,12 +172,17 @@ class Repacking:
     def _begin(self, award: IntArray, counter: IntArray) -> None:
         """Go on from an award and what fits beside it."""
         award = greedy_by(self._packing, np.concatenate([award, self._order]))
-        state = self._rows.state(award, self._arrays, counter)
-        if self._has_state:
-            state = state._replace(kept=np.array(self._state.kept))
-        self._has_state = True
-        self._state = state if self._form is None else self._form.of(state)
+        self._beginning = award, counter
+        if self._made is not None:
+            state = self._rows.state(award, self._arrays, counter)
+            kept = np.array(self._made.kept)
+            self._made = self._formed.of(state._replace(kept=kept))
         self._keep(award)
+
+
+def _met(state: State) -> tuple[int, int]:
+    """Return what the best award met counts, and how much it is liked."""
+    return int(state.counter[BEST]), int(state.counter[BEST_LIKED])
 
 
 def greedy_by(packing: Packing, order: IntArray) -> IntArray:
