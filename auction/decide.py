@@ -274,7 +274,12 @@ class _Step:
 
         def waiting(won: frozenset[str]) -> Iterable[Demand]:
             """Yield the jobs that wait beside some winners; those behind the window are read once."""
-            losers = (demand for demand in self._window if demand.job.id not in won)
+            # Who cannot start on all that is free cannot on what is left of it.
+            losers = (
+                demand
+                for demand in self._window
+                if demand.job.id in self._could_start and demand.job.id not in won
+            )
             if self._balance is not None:
                 # Jobs behind the window have no share: the next pass, which sees them, gives them theirs.
                 yield from map(self._balance.valued, losers)
