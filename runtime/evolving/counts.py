@@ -178,7 +178,7 @@ class CountBoard:
         """Return what others give for a request, None where it is not enough."""
         stopped: list[str] = []
         for job in sorted(self._running.values(), key=lambda job: (-job.rank, job.id)):
-            if preempts and need > 0 and job.preemptible and job.id != request.job:
+            if preempts and need > 0 and job.preemptible and self._may_stop(request.job, job):
                 stopped.append(job.id)
                 need -= job.cores
         shrunk: list[tuple[str, int]] = []
@@ -191,6 +191,14 @@ class CountBoard:
         if need > 0:
             return None
         return CountGrant(cores=request.cores, preempted=tuple(stopped), shrunk=tuple(shrunk))
+
+    def _may_stop(self, asking: str, job: CountRunning) -> bool:
+        """Return whether a request may stop a job: a preemptible job stops none of a lower rank.
+
+        Two that stop each other for their requests would start over for ever.
+        """
+        mine = self._running[asking]
+        return job.id != asking and (not mine.preemptible or job.rank >= mine.rank)
 
     def _granted(self, request: CountRequest, grant: CountGrant) -> CountBoard:
         by, given = self._running, dict(grant.shrunk)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucsched.runtime.evolving.fairness import DelayLimits, DelayPolicy, Fairness
+from aucsched.simulation.events import EventKind, EventQueue
 from aucsched.simulation.evolving.loop import EvolvingRun, Setting
 from aucsched.simulation.evolving.run import PROVIDERS, EvolvingOptions, simulate_evolving
 from aucsched.simulation.workloads.evolving import EvolvingJob, EvolvingWorkload
@@ -146,3 +148,21 @@ def test_an_auction_exceeds_no_limit(
     assert len(run.played) == len(workload.jobs)
     _check_cores(run)
     _check_limits(run, fairness)
+
+
+def test_jobs_that_may_stop_each_other_do_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are preemptible and evolve, and grown there is no room for the other's growth: one gives way."""
+    pushed, push = 0, EventQueue.push
+
+    def counted(queue: EventQueue, time: float, kind: EventKind, job: int) -> int:
+        nonlocal pushed
+        pushed += 1
+        assert pushed < 100, "a job is stopped again and again"
+        return push(queue, time, kind, job)
+
+    monkeypatch.setattr(EventQueue, "push", counted)
+    workload = _workload([(4, 50, 0, 3, False), (4, 50, 1, 3, False)])
+    options = EvolvingOptions(serve_by="iteration", setting=Setting(preemptible=frozenset("JK")))
+    run = simulate_evolving(workload, options).run
+    assert run.played["J0"].grown_s is not None
+    assert not run.preemptions
