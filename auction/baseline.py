@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..bidgen.demand import Demand
 from ..bidgen.first_fit import FirstFit
 from ..cluster.snapshot import Snapshot
+from .backfilled import backfilled
 from .options import StepOptions
 from .queue import queue_of
 from .reserve import Reservations
-from .spot import Start, spot_of_placement
 from .state import state_of
 
 
@@ -36,14 +35,7 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
     state = state_of(snapshot)
     queue = queue_of(snapshot, state.columns, StepOptions(window=window))
     fit = FirstFit(state.columns, state.topology)
-    reservations = Reservations(state, reserve, later_only=True)
-    starts: list[Start] = []
-    for demand in queue.window:
-        placement = fit.place(demand)
-        if placement is not None:
-            starts.append(Start(demand=demand, spot=spot_of_placement(placement, state.columns)))
-        elif reservations.wants_more:
-            _reserve(demand, reservations, starts, fit)
+    starts = backfilled(queue.window, state.columns, fit, Reservations(state, reserve, later_only=True))
     names = state.columns.names
     return Baseline(
         started={
@@ -52,12 +44,3 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
         priority=sum((start.demand.job.priority for start in starts), start=Fraction(0)),
     )
 
-
-def _reserve(demand: Demand, reservations: Reservations, starts: list[Start], fit: FirstFit) -> None:
-    """Keep nodes for a blocked job: what has started and outlasts its start stands beside it."""
-    before = len(reservations.guards)
-    reservations.reserve(demand, starts)
-    for guard in reservations.guards[before:]:
-        for start in starts:
-            guard.take(start.demand.job, start.spot.nodes, start.spot.held)
-        fit.keep(guard)

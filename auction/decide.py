@@ -6,7 +6,7 @@ columns stay), and whoever imports it. One step:
 1. the window: the first jobs of the queue;
 2. those of it that could start now; of jobs that ask for the same no more than could start at once;
 3. reservations for jobs that were promised a start, from then on, and for the first jobs that cannot start
-   (``--reserve``);
+   (``--reserve``); under promise ``backfill`` only those bid that plain backfilling would start beside them;
 4. bids, and the best award by the options' strategy, within the time or work that is left;
 5. reservations for jobs that lost; where the award would delay one of these, bid and award again beside them;
 6. what the award leaves: every job that could start on it starts, in the window and behind it (complete.py);
@@ -28,10 +28,12 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
+from ..bidgen.first_fit import FirstFit
 from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
 from ..cluster.errors import OptionError
 from .attempt import AttemptResult, attempt
+from .backfilled import backfilled
 from .balance import Balance, balance_of
 from .complete import completed
 from .ledger import FreeState
@@ -60,6 +62,7 @@ class Decision:
     Attributes:
         window: the jobs that took part, highest priority first.
         left_out: ids of jobs that did not bid though they could start: as many that ask for the same did.
+        passed: ids of jobs that did not bid though they could start: backfilling starts others before them.
         cluster: with the reservations, which the award does not delay.
         attempts: in the order in which they were made.
         best: the attempt whose award stands; None when no job could bid.
@@ -70,6 +73,7 @@ class Decision:
 
     window: tuple[Demand, ...]
     left_out: frozenset[str]
+    passed: frozenset[str]
     cluster: Cluster
     attempts: tuple[AttemptResult, ...]
     best: AttemptResult | None
@@ -214,6 +218,7 @@ class _Step:
             window, self._could_start, self._columns, options.reserve, all_bid_up_to
         )
         self._left_out = self._could_start - self._bidding
+        self._passed: set[str] = set()
         self._overdue = frozenset[str]() if balance is None else balance.overdue
 
     def run(self) -> Decision:
@@ -221,21 +226,15 @@ class _Step:
         reserved = Reservations(
             self._state,
             max(self._options.reserve, int(bool(self._overdue))),
-            later_only=self._balance is not None,
+            later_only=self._balance is not None or self._options.backfills,
             is_over=lambda: self._is_over(self._deadline),
         )
         for promise in self._promised:
             reserved.promise(promise)
-        for demand in self._window:
-            # No award can let these start: their reservations are known before the auction.
-            if demand.job.id in self._bidding:
-                if self._passes_over(demand):
-                    continue
-                break
-            if demand.job.id in reserved.asked:
-                continue
-            if not self._passes_over(demand) and not reserved.reserve(demand, ()):
-                break
+        if self._options.backfills:
+            self._bid_as_backfilled(reserved)
+        else:
+            self._reserve_for_blocked(reserved)
         best = self._auctioned(reserved.guards, share=_FIRST_OF_TWO if reserved.wants_more else 1.0)
         starts = self._starts(best)
         if reserved.wants_more and best is not None and self._delays(best, starts, reserved):
@@ -249,6 +248,27 @@ class _Step:
             starts = self._starts(best)
         return self._decision(best, guards)
 
+    def _reserve_for_blocked(self, reserved: Reservations) -> None:
+        """Reserve for the first jobs, up to one that may start: no award can let them start."""
+        for demand in self._window:
+            if demand.job.id in self._bidding:
+                if self._passes_over(demand):
+                    continue
+                break
+            if demand.job.id in reserved.asked:
+                continue
+            if not self._passes_over(demand) and not reserved.reserve(demand, ()):
+                break
+
+    def _bid_as_backfilled(self, reserved: Reservations) -> None:
+        """Reserve as plain backfilling would; the jobs that it would start bid, and no others."""
+        fit = FirstFit(self._columns, self._state.topology, reserved.guards)
+        starts = backfilled(self._window, self._columns, fit, reserved, self._passes_over)
+        due = {guard.job.id for guard in reserved.guards if guard.is_now}
+        self._bidding = self._could_start & ({start.demand.job.id for start in starts} | due)
+        self._left_out = set()
+        self._passed = self._could_start - self._bidding
+
     def _decision(self, best: AttemptResult | None, guards: tuple[Guard, ...]) -> Decision:
         options = self._options
         is_late = best is not None and not options.is_greedy and not self._is_proved(best)
@@ -259,6 +279,7 @@ class _Step:
         return Decision(
             window=self._window,
             left_out=frozenset(self._left_out),
+            passed=frozenset(self._passed),
             cluster=self._cluster(guards),
             attempts=tuple(self._attempts),
             best=best,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..cluster.errors import OptionError
 from ..cluster.option_table import OPTIONS, OPTIONS_BY_NAME
+from ..cluster.promises import BACKFILL, NONE, PLAN
 from .model import MODELS_BY_NAME, Model
 
 #: Every model that can be asked for by name, and those whose jobs bid.
@@ -59,7 +60,8 @@ class StepOptions:
             window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
             stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2).
         promise: ``none`` leaves the starts alone that jobs were promised (``Job.promised_start``); else
-            nothing starts that would put them off.
+            nothing starts that would put them off. ``backfill`` starts besides every job that plain
+            backfilling would start, in the order of the queue; the auction says where, and what else starts.
         reserve: how many blocked jobs get a reservation.
         seed: HiGHS's random seed.
         preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
@@ -105,10 +107,12 @@ class StepOptions:
         if self.preference_table != "corrected" and not self.auction.reads_preference_table:
             readers = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.reads_preference_table)
             raise OptionError(f"preference_table: table 5.2 is {readers}'s, {self.model} does not read it")
-        if self.promise not in {None, "plan", "none"}:
+        if self.promise not in {None, PLAN, NONE, BACKFILL}:
             raise OptionError(
                 f"promise: {self.promise!r} is for simulations; a queue's promises are its jobs'"
             )
+        if self.backfills:
+            self._check_backfilled()
         if self.export and not self.export.endswith(EXPORTS):
             raise OptionError(f"export: {self.export!r} ends in neither {' nor '.join(EXPORTS)}")
 
@@ -149,9 +153,23 @@ class StepOptions:
         if self.bid_order != "spec":
             raise OptionError(f"balance: bid_order {self.bid_order} makes no first bids")
 
+    def _check_backfilled(self) -> None:
+        """Refuse what would not start every job that it could."""
+        if self.balance:
+            raise OptionError("promise: backfill starts jobs by priority, a balance by their shapes")
+        if self.weights == "paper":
+            raise OptionError("promise: backfill has lexicographic weights only")
+        if self.bid_order != "spec":
+            raise OptionError(f"promise: bid_order {self.bid_order} makes no first bids for backfill")
+
     @property
     def _has_anytime(self) -> bool:
         return self.auction.is_searched and self.weights == "lexicographic"
+
+    @property
+    def backfills(self) -> bool:
+        """Whether every job starts that plain backfilling would start."""
+        return self.promise == BACKFILL
 
     @property
     def is_anytime(self) -> bool:

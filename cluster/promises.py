@@ -6,7 +6,7 @@ import re
 
 from .errors import OptionError
 
-PLAN, NONE, AUTO = "plan", "none", "auto"
+PLAN, NONE, AUTO, BACKFILL = "plan", "none", "auto", "backfill"
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", re.ASCII)
 #: The longest duration, in seconds; longer ones are taken for typing errors.
@@ -20,13 +20,13 @@ def promised_duration_s(promise: str) -> float:
         promise: ``plan`` (0 s), or a number with a unit of s, m, h, d or w; seconds without one.
 
     Raises:
-        OptionError: it is neither, nor ``none`` or ``auto``.
+        OptionError: it is neither, nor another word.
     """
     if promise == PLAN:
         return 0.0
     found = _DURATION.fullmatch(promise)
     if found is None or found[2] not in _UNITS_S:
-        raise OptionError(f"--promise {promise!r} is not plan, auto, none, or a duration such as 12h or 2d")
+        raise OptionError(f"--promise {promise!r} is not plan, auto, backfill, none, or a duration such as 12h or 2d")
     seconds = float(found[1]) * _UNITS_S[found[2]]
     if seconds > _LARGEST_S:
         raise OptionError(f"--promise {promise!r} is more than {_LARGEST_S:g} s")
@@ -35,5 +35,5 @@ def promised_duration_s(promise: str) -> float:
 
 def check_promise(promise: str) -> None:
     """Raise OptionError where ``--promise`` cannot be read."""
-    if promise not in {NONE, AUTO}:
+    if promise not in {NONE, AUTO, BACKFILL}:
         promised_duration_s(promise)

@@ -17,7 +17,7 @@ long as no job runs beyond its estimate (promised/plan.py):
 - ``auto``: the duration follows the log: 70 % of the longest wait that EASY would have made so far, played
   on a copy of the machine (promised/easy_copy.py), less for jobs of nearly all processors; and the plan's
   start counts half as far again, for estimates are long.
-- ``none``.
+- ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from math import inf
 import numpy as np
 
 from ...cluster.errors import OptionError
-from ...cluster.promises import AUTO, NONE, promised_duration_s
+from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
 from ..requests import Requests
 from .orderings import Resort
 from .promised.compiled import step_for
@@ -62,8 +62,8 @@ class Auctioned:
         requests: the jobs.
         resort: sorts the queue before each pass, under ``priority``.
         objective: ``priority`` or ``response``.
-        promise: ``plan``, ``none``, ``auto`` or a duration; None: the objective's own, ``auto`` for
-            ``response``.
+        promise: ``plan``, ``backfill``, ``none``, ``auto`` or a duration; None: the objective's own, ``auto``
+            for ``response`` and ``backfill`` for ``priority``.
 
     Raises:
         OptionError: no such objective or promise.
@@ -128,11 +128,12 @@ def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
         OptionError: no such promise.
     """
     if promise is None:
-        promise = AUTO if objective == "response" else NONE
+        promise = AUTO if objective == "response" else BACKFILL
     is_auto = promise == AUTO
-    window = 0.0 if is_auto or promise == NONE else promised_duration_s(promise)
+    has_promises = promise not in {BACKFILL, NONE}
+    window = promised_duration_s(promise) if has_promises and not is_auto else 0.0
     return Rules(
-        promises=int(promise != NONE),
+        promises=int(has_promises),
         follows=int(is_auto),
         window_s=window,
         share=SHARE,

@@ -14,7 +14,7 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
 from ...cluster.option_table import SIMULATE, read_by
-from ...cluster.promises import NONE, check_promise
+from ...cluster.promises import BACKFILL, NONE, check_promise
 from ...cluster.workload import ClusterWorkload
 from ..own import is_own, own_policy
 from .auction import Auction
@@ -58,8 +58,8 @@ class NodeOptions:
             blocked job (bf_interval): default 30; 0: in every pass.
         strategy: as in a step.
         balance: as in a step.
-        promise: ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective ``response``, else
-            ``none``.
+        promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective
+            ``response``, ``backfill`` for ``priority`` with reservations and no balance, else ``none``.
         max_bids, max_bids_per_job, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
@@ -229,8 +229,11 @@ def step_options(options: NodeOptions) -> StepOptions:
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     asked = step_options(options)
     # Who may be stopped was promised nothing.
-    unsaid = NONE if options.preempt else default_promise(asked.objective)
+    unsaid = NONE if options.preempt else default_promise(asked)
     promise = unsaid if options.promise is None else options.promise
+    if promise == BACKFILL:
+        # It holds for the pass: there is nothing to remember.
+        asked, promise = replace(asked, promise=BACKFILL), NONE
     return Auction(machine, asked, None if promise == NONE else promise)
 
 

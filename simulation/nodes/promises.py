@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...auction.options import StepOptions
 from ...auction.reserve import Promise, Reservations
 from ...auction.spot import Spot
 from ...auction.state import State
 from ...bidgen.demand import Demand
-from ...cluster.promises import AUTO, NONE, promised_duration_s
+from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
 from .machine import Machine
 from .queue import NodeQueue
 from .record import NodeOutage
@@ -19,9 +20,12 @@ SHARE = 0.7
 MOST = 32
 
 
-def default_promise(objective: str) -> str:
-    """Return the promise that an objective makes where none is named."""
-    return AUTO if objective == "response" else NONE
+def default_promise(options: StepOptions) -> str:
+    """Return the promise of an auction where none is named."""
+    if options.objective == "response":
+        return AUTO
+    plain = options.objective == "priority" and options.weights == "lexicographic" and not options.balance
+    return BACKFILL if plain and options.reserve else NONE
 
 
 class Promises:
