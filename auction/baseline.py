@@ -43,4 +43,3 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
         },
         priority=sum((start.demand.job.priority for start in starts), start=Fraction(0)),
     )
-

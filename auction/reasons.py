@@ -103,7 +103,8 @@ class _Explainer:
         if demand.job.id in self._decision.left_out:
             return self._left_out(demand)
         if demand.job.id in self._decision.passed:
-            return Reason.OUTBID, f"jobs before it start first, as in backfilling: {self.why_not_beside(demand)}"
+            why = self.why_not_beside(demand)
+            return Reason.OUTBID, f"jobs before it start first, as in backfilling: {why}"
         place = -1 if self._decision.best is None else self._place.get(demand.job.id, -1)
         if place < 0:
             return self._why_none(demand)

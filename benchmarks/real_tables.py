@@ -9,7 +9,7 @@ from typing import Any
 Row = dict[str, Any]
 #: What each log's policies are set beside.
 _BASE = ("easy",)
-OURS = "aucsched3 response"
+OURS, _DEFAULT, _PEER = "aucsched3 response", "aucsched3", "backfill-slurm"
 _GATES = (
     ("mean wait", "wait_mean", 0.75, 0.9),
     ("longest wait", "wait_max", None, 1.1),
@@ -43,21 +43,28 @@ def _ratio(row: Row, base: Row, name: str) -> float:
 
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
-    """Return for each gate whether it holds, by log."""
+    """Return for each gate whether it holds, by log, and on nodes also by how often and whether they fail."""
     lines = ["## Gates", ""]
-    for policy, limits in (
-        (OURS, _GATES),
-        ("aucsched3", tuple((what, name, None, 1.02) for what, name, *_ in _GATES)),
+    same = tuple((what, name, None, 1.02) for what, name, *_ in _GATES)
+    as_they_are = [(one, "") for one in logs_of(rows) if has_queue(rows, one)]
+    on_nodes = [(one["log"], one["doubt"]) for one in rows if one["doubt"] and one["policy"] == _PEER]
+    for policy, base, limits, some in (
+        (OURS, "", _GATES, as_they_are),
+        (OURS, _PEER, _GATES, on_nodes),
+        (_DEFAULT, "easy", same, as_they_are),
+        (_DEFAULT, "easy", same, on_nodes),
+        (_DEFAULT, _PEER, same, on_nodes),
     ):
-        lines += [f"`{policy}` beside EASY (on nodes beside backfill-slurm):", ""]
-        logs = [one for one in logs_of(rows) if has_queue(rows, one)]
-        if logs:
-            lines += ["| gate | " + " | ".join(logs) + " | geometric mean | holds |"]
-            lines += ["|---|" + "--:|" * (len(logs) + 2)]
-            lines += [_gate(rows, logs, policy, *limit) for limit in limits]
-            lines.append("")
-        lines += _idle(rows, policy)
-    return lines
+        cases = [one for one in some if _at(rows, one[0], policy, one[1]) is not None]
+        if not cases:
+            continue
+        lines += [f"`{policy}` beside {base or f'EASY (on nodes beside {_PEER})'}:", ""]
+        names = [", ".join(filter(None, one)) for one in cases]
+        lines += ["| gate | " + " | ".join(names) + " | geometric mean | holds |"]
+        lines += ["|---|" + "--:|" * (len(cases) + 2)]
+        lines += [_gate(rows, cases, policy, base, *limit) for limit in limits]
+        lines.append("")
+    return [*lines, *_idle(rows, OURS), *_idle(rows, _DEFAULT)]
 
 
 def _idle(rows: Sequence[Row], policy: str) -> list[str]:
@@ -76,23 +83,25 @@ def _idle(rows: Sequence[Row], policy: str) -> list[str]:
 
 def _gate(
     rows: Sequence[Row],
-    logs: Sequence[str],
+    cases: Sequence[tuple[str, str]],
     policy: str,
+    base_policy: str,
     what: str,
     name: str,
     mean: float | None,
     each: float,
 ) -> str:
-    ratios: dict[str, float] = {}
-    for log_name in logs:
-        row, base = _at(rows, log_name, policy), base_of(rows, log_name)
+    ratios: dict[tuple[str, str], float] = {}
+    for log_name, doubt in cases:
+        row = _at(rows, log_name, policy, doubt)
+        base = _at(rows, log_name, base_policy, doubt) if base_policy else base_of(rows, log_name, doubt)
         if row is not None and base is not None:
-            ratios[log_name] = _ratio(row, base, name)
+            ratios[log_name, doubt] = _ratio(row, base, name)
     known = [one for one in ratios.values() if 0 < one < float("inf")]
     average = exp(sum(map(log, known)) / len(known)) if known else float("nan")
     holds = all(one <= each for one in ratios.values()) and (mean is None or average <= mean)
     limit = f"each ≤ {each}" + ("" if mean is None else f", mean ≤ {mean}")
-    cells = [f"{ratios[one]:.3f}" if one in ratios else "-" for one in logs]
+    cells = [f"{ratios[one]:.3f}" if one in ratios else "-" for one in cases]
     return f"| {what} ({limit}) | {' | '.join(cells)} | {average:.3f} | {'yes' if holds else 'no'} |"
 
 

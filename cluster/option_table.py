@@ -212,11 +212,14 @@ OPTIONS: tuple[Option, ...] = (
         name="promise",
         help="Latest start of each job, whatever the objective, as long as estimates and nodes hold: its "
         "start in a plan; the later of that and a time after its submission (12h, 2d); auto: a time "
-        "that follows from the log's own waits.",
-        unit="plan|DURATION|auto|none",
+        "that follows from the log's own waits; backfill: whom plain backfilling would start starts now.",
+        unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
         default="what jobs were promised (promised_start)",
-        other_defaults={SIMULATE: "none; auto with objective response"},
+        other_defaults={
+            SIMULATE: "backfill; auto with objective response; none with --reserve 0, --balance, --preempt, "
+            "priority_cores or the papers' weights"
+        },
     ),
     _count(
         "reserve",

@@ -26,7 +26,8 @@ def promised_duration_s(promise: str) -> float:
         return 0.0
     found = _DURATION.fullmatch(promise)
     if found is None or found[2] not in _UNITS_S:
-        raise OptionError(f"--promise {promise!r} is not plan, auto, backfill, none, or a duration such as 12h or 2d")
+        words = "plan, auto, backfill, none"
+        raise OptionError(f"--promise {promise!r} is not {words}, or a duration such as 12h or 2d")
     seconds = float(found[1]) * _UNITS_S[found[2]]
     if seconds > _LARGEST_S:
         raise OptionError(f"--promise {promise!r} is more than {_LARGEST_S:g} s")

@@ -74,7 +74,8 @@ class PolicyOptions:
         heads: by what it chooses among their heads, ``priority`` or ``best-fit``.
         replan: ``keep`` its planned starts or ``rebuild`` the plan on every change.
         objective: of the auction: ``priority``, the queue's order, or ``response``.
-        promise: of the auction: ``plan``, ``auto``, ``none`` or a duration; None: the objective's own.
+        promise: of the auction: ``plan``, ``auto``, ``backfill``, ``none`` or a duration; None: the
+            objective's own.
 
     """
 

@@ -1,0 +1,153 @@
+"""Promise ``backfill``: what plain backfilling would start starts, and the auction says where."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from random_snapshots import random_snapshot
+from support.build import snapshot
+from support.run import aucsched
+
+from aucsched import OptionError, Snapshot, load_workload, schedule
+from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.decide import decide
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.queue import queue_of
+from aucsched.auction.state import state_of
+from aucsched.auction.step import run_step
+from aucsched.cluster.schedule import Reason
+from aucsched.formats.native.write import snapshot_to_json
+from aucsched.simulation.nodes import auction
+from aucsched.simulation.nodes.policies import NodeOptions, play
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "overtaken.json"
+NODES = [{"name": "n", "cores": 8, "free_cores": 5}]
+RUNNING: list[dict[str, Any]] = [
+    {"id": "R", "nodes": {"n": {"cores": 3}}, "end_time": "2026-11-20T09:31:40Z"}
+]
+#: The first fits and the second does not; three small ones are worth more than the first.
+JOBS: list[dict[str, Any]] = [
+    {"id": "first", "cores": 5, "time_limit_s": 50},
+    {"id": "blocked", "cores": 8, "time_limit_s": 50},
+    *({"id": name, "cores": 2, "time_limit_s": 50} for name in ("a", "b")),
+]
+
+
+def started(jobs: list[dict[str, Any]], **options: Any) -> list[str]:
+    return sorted(award.job for award in schedule(snapshot(NODES, jobs, running=RUNNING), **options).started)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_jobs_before_the_blocked_one_start_whatever_others_are_worth(model: str) -> None:
+    assert started(JOBS, model=model) == ["a", "b"]
+    assert started(JOBS, model=model, reserve=1, promise="backfill") == ["first"]
+    assert started(JOBS[1:], model=model, reserve=1, promise="backfill") == ["a", "b"]
+
+
+def test_what_outlasts_the_reservation_does_not_start_behind_it() -> None:
+    jobs = [JOBS[1], {"id": "long", "cores": 5, "time_limit_s": 200}, *JOBS[2:]]
+    assert started(jobs, reserve=1, promise="backfill") == ["a", "b"]
+    # Without a reservation they start in order.
+    assert started(jobs, promise="backfill") == ["long"]
+
+
+def test_who_is_passed_is_said() -> None:
+    found = schedule(snapshot(NODES, JOBS, running=RUNNING), reserve=1, promise="backfill")
+    why = {one.job: one for one in found.pending}
+    assert why["a"].reason is Reason.OUTBID
+    assert why["a"].detail.startswith("jobs before it start first, as in backfilling: no nodeset")
+
+
+def test_a_promised_start_comes_before() -> None:
+    wide = {"id": "wide", "cores": 8, "time_limit_s": 50, "promised_start": "2026-11-20T09:31:40Z"}
+    long = {"id": "long", "cores": 5, "time_limit_s": 200}
+    assert started([long, wide], reserve=1, promise="backfill") == []
+    assert started([long, wide], reserve=1, promise="none") == ["long"]
+
+
+def crowded(seed: int) -> Snapshot:
+    """Return a random cluster; of every other one the jobs wait three times over."""
+    found = random_snapshot(seed)
+    if seed % 2 == 0:
+        return found
+    jobs = tuple(replace(job, id=f"{job.id}-{again}") for again in range(3) for job in found.jobs)
+    return replace(found, jobs=jobs)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_whatever_backfilling_starts_starts(part: int) -> None:
+    """Or a job in its place that asks for the same: it may be the other that has the reservation."""
+    more = 0
+    for seed in range(part, 240, 2):
+        cluster = crowded(seed)
+        options = StepOptions(
+            reserve=seed % 3,
+            promise="backfill",
+            model="aucsched3" if seed % 4 else "aucsched2",
+            strategy=("anytime", "greedy")[seed % 5 == 0],
+            work_limit=2 if seed % 5 else None,
+        )
+        waiting = queue_of(cluster, state_of(cluster).columns, options).waiting
+        kind = {demand.job.id: demand.kind for demand in waiting}
+        wanted = Counter(
+            kind[job] for job in first_fit_by_priority(cluster, options.window, options.reserve).started
+        )
+        found = Counter(kind[award.job] for award in run_step(cluster, options).started)
+        assert not wanted - found, seed
+        more += (found - wanted).total()
+    # Completing a step finds places that first-fit does not look at.
+    assert more > 0
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"balance": True}, "shapes"),
+        ({"weights": "paper"}, "lexicographic weights only"),
+        ({"bid_order": "figure-4.5"}, "bid_order"),
+    ],
+)
+def test_what_would_break_it_is_refused(other: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        StepOptions(promise="backfill", **other)
+
+
+def test_it_is_what_simulations_do_where_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+
+    def noted(state: Any, queue: Any, options: StepOptions, **more: Any) -> Any:
+        asked.append(options.promise)
+        return decide(state, queue, options, **more)
+
+    monkeypatch.setattr(auction, "decide", noted)
+    contended = load_workload(EXAMPLE)
+    cases: tuple[tuple[dict[str, Any], str | None], ...] = (
+        ({}, "backfill"),
+        ({"reserve": 0}, None),
+        ({"balance": True}, None),
+        ({"objective": "priority_cores"}, None),
+        ({"promise": "none"}, None),
+        ({"preempt": True}, None),
+        ({"reserve": 0, "promise": "backfill"}, "backfill"),
+    )
+    for options, promise in cases:
+        asked.clear()
+        play(contended, NodeOptions(policy="aucsched3", **options))
+        assert set(asked) == {promise}, options
+
+
+def test_as_a_user_asks_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "now.json"
+    path.write_text(snapshot_to_json(snapshot(NODES, JOBS, running=RUNNING)))
+    done = aucsched("schedule", path, "--reserve", "1", "--promise", "backfill", "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [one["job"] for one in json.loads(done.stdout)["started"]] == ["first"]
+    for word, words in (("backfil", "is not plan, auto, backfill, none"), ("auto", "is for simulations")):
+        done = aucsched("schedule", path, "--promise", word)
+        assert done.returncode == 2
+        assert words in done.stderr
