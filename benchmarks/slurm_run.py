@@ -303,7 +303,9 @@ def _reserve(options: argparse.Namespace) -> int:
 def simulated(workload: ClusterWorkload, name: str, options: argparse.Namespace) -> dict[str, Ran]:
     """Play the jobs: under Slurm's backfill as we have it, or the auction at the loop's interval."""
     asked = (
-        NodeOptions(policy="aucsched3", interval_s=options.interval, reserve=_reserve(options))
+        NodeOptions(
+            policy="aucsched3", interval_s=options.interval, reserve=_reserve(options), promise="none"
+        )
         if name == "run"
         else NodeOptions(policy="backfill-slurm", window=options.depth, backfill_interval_s=10)
     )

@@ -112,3 +112,15 @@ def test_a_log_without_a_queue_is_to_be_equal_within_one_per_cent(ours: float, h
     lines = verdicts(rows)
     assert any(line.startswith("a has no queue") and line.endswith(f"1 %: {holds}.") for line in lines)
     assert not any(line.startswith("| mean wait") for line in lines)
+
+
+def test_the_default_is_set_beside_easy_and_on_nodes_beside_both() -> None:
+    values = {"easy": 10.0, "backfill-slurm": 8.0, "aucsched3": 10.0, OURS: 6.0}
+    rows = [real_row("a", policy, "passes", value) for policy, value in values.items()]
+    rows += [real_row("b", policy, "", value) for policy, value in {"easy": 2.0, "aucsched3": 2.1}.items()]
+    lines = verdicts(rows)
+    waits = [line for line in lines if line.startswith("| mean wait")]
+    # Response beside the peer on nodes; the default beside EASY on logs, and on nodes beside both.
+    assert [line.split("|")[2].strip() for line in waits] == ["0.750", "1.050", "1.000", "1.250"]
+    assert [line.split("|")[-2].strip() for line in waits] == ["yes", "no", "yes", "no"]
+    assert sum(line.startswith("| gate | a, passes |") for line in lines) == 3
