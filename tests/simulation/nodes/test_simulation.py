@@ -137,7 +137,7 @@ def test_reservations_alone_never_keep_an_empty_machine_idle(monkeypatch: pytest
     monkeypatch.setattr("aucsched.auction.decide.attempt", no_bids_beside_reservations)
     # Two narrow jobs are worth more than the wide one: that is reserved for now.
     jobs = (job("1", cores=32), *(job(name, cores=16, priority=800) for name in "23"))
-    result = played("aucsched3", *jobs, work_limit=20)
+    result = played("aucsched3", *jobs, work_limit=20, promise="none")
     assert starts(result) == {"2": 0, "3": 0, "1": 100}
 
 
