@@ -32,6 +32,11 @@ class Notes:
         self.add(kind, text)
         self.policies[one_line(text)] = None
 
+    def join(self, others: Notes) -> None:
+        """Take over what others note, behind what stands here."""
+        self.entries.update(others.entries)
+        self.policies.update(others.policies)
+
     def texts(self) -> tuple[str, ...]:
         """Return every note, for the snapshot file."""
         return tuple(text for _, text in self.entries)

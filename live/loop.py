@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from ..auction.options import StepOptions
 from ..cluster.errors import AucschedError
 from ..cluster.text import one_line
+from ..slurm.answers.known import Known
 from ..slurm.answers.live import Ask
 from ..slurm.answers.reservations import read_reservations
 from ..slurm.answers.states import Phase
@@ -42,6 +43,7 @@ class Settings:
         age_s: a plan older than this is not carried out.
         most_changes, most_a_minute: commands of a pass and of a minute.
         is_dry: commands are shown only, and the gate is not waited for.
+        at_once: how many commands are asked at the same time.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -52,6 +54,7 @@ class Settings:
     most_changes: int = 500
     most_a_minute: int = 2000
     is_dry: bool = False
+    at_once: int = 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,6 +135,7 @@ class Loop:
         self._spent: deque[tuple[float, int]] = deque()
         self._passes = 0
         self._held = 0
+        self._known = Known()
 
     def one_pass(self) -> Report:
         """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
@@ -161,8 +165,15 @@ class Loop:
         if not self._keep_gate(report):
             return
         rules, began = self.settings.rules, self._clock()
-        look = take_look(gate=rules.licence, ask=self._ask, clock=self._clock, now=self._now)
-        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name)
+        look = take_look(
+            gate=rules.licence,
+            ask=self._ask,
+            known=self._known,
+            at_once=self.settings.at_once,
+            clock=self._clock,
+            now=self._now,
+        )
+        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known)
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
         seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence, reserved))

@@ -11,6 +11,7 @@ from ..auction.step import run_step
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..formats.notes import Notes
+from ..slurm.answers.known import Known
 from ..slurm.answers.live import Ask, SlurmFiles, ask_slurm, collect
 from ..slurm.answers.snapshot import SlurmSources, import_slurm
 
@@ -59,6 +60,8 @@ def take_look(
     *,
     gate: str = "",
     ask: Ask = ask_slurm,
+    known: Known | None = None,
+    at_once: int = 1,
     clock: Callable[[], float] = time.perf_counter,
     now: Callable[[], float] = time.time,
 ) -> Look:
@@ -68,6 +71,8 @@ def take_look(
         files: saved answers that stand for live ones.
         gate: the licence that keeps jobs behind the gate: they count as free to start; empty for none.
         ask: answers a command of Slurm's.
+        known: what the look before read, where there was one; what is read now is kept there.
+        at_once: how many commands are asked at the same time.
         clock: seconds.
         now: seconds since the epoch.
 
@@ -76,10 +81,11 @@ def take_look(
     """
     began, at = clock(), now()
     files = SlurmFiles() if files is None else files
-    sources, notes = collect(files, ask=ask)
+    sources, notes = collect(files, ask=ask, at_once=at_once)
     # A saved queue is of its own time.
-    moment = at if files.jobs is None else None
-    snapshot, notes = import_slurm(sources, time=moment, gate=gate, notes=notes)
+    is_live = files.jobs is None
+    moment, known = (at, known) if is_live else (None, None)
+    snapshot, notes = import_slurm(sources, time=moment, gate=gate, notes=notes, known=known)
     return Look(snapshot=snapshot, sources=sources, notes=notes, at=at, read_s=clock() - began)
 
 

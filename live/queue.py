@@ -1,51 +1,23 @@
 """What the loop needs to know of each job beside the snapshot: its licences, its pin, where it runs.
 
-``squeue --json`` is decoded a second time, these members only: the snapshot keeps what a job asks for in its
-own terms, and a pinned job must get back exactly what it had asked Slurm for.
+The snapshot keeps what a job asks for in its own terms, and a pinned job must get back exactly what it had
+asked Slurm for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
-
-import msgspec
+from functools import partial
 
 from ..cluster.errors import InputError
 from ..formats.hostlist import expand
 from ..slurm.answers.jobs import array_tasks, job_id
+from ..slurm.answers.known import Known
 from ..slurm.answers.record import Record
 from ..slurm.answers.size import node_range
 from ..slurm.answers.states import Phase, phase_of
 from .marks import Mark, read_mark
-
-
-class _Job(msgspec.Struct):
-    """The members that are read, whatever else a version writes."""
-
-    job_id: Any
-    job_state: Any
-    array_job_id: Any = None
-    array_task_id: Any = None
-    array_task_string: Any = None
-    admin_comment: Any = None
-    licenses: Any = None
-    required_nodes: Any = None
-    nodes: Any = None
-    cpus: Any = None
-    max_nodes: Any = None
-    tres_req_str: Any = None
-    minimum_cpus_per_node: Any = None
-    priority: Any = None
-    resv_name: Any = None
-    state_reason: Any = None
-    partition: Any = None
-    user_name: Any = None
-
-
-class _Jobs(msgspec.Struct):
-    jobs: list[_Job]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,21 +70,21 @@ class LiveJob:
         return any(item.partition(":")[0] == licence for item in self.licenses.split(","))
 
 
-def read_queue(content: bytes, name: str) -> dict[str, LiveJob]:
+def read_queue(content: bytes, name: str, known: Known | None = None) -> dict[str, LiveJob]:
     """Return the jobs by id, a waiting task of an array each by its own.
+
+    Those of a text that is ``known`` are not read anew.
 
     Raises:
         InputError: the answer is none of squeue's, or a member is of an unknown shape.
     """
+    found: dict[str, LiveJob] = {}
     try:
-        jobs = msgspec.json.decode(content, type=_Jobs).jobs
-        found: dict[str, LiveJob] = {}
-        for index, job in enumerate(jobs):
-            record = Record(msgspec.structs.asdict(job), f"jobs[{index}]")
-            for one in _tasks(record, _live(record)):
+        document = (Known() if known is None else known).document(content, "jobs")
+        document.require("jobs")
+        for record in document.children("jobs"):
+            for one in _tasks(record, record.once("live", partial(_live, record))):
                 found[one.id] = one
-    except msgspec.DecodeError as error:
-        raise InputError(f"not what squeue --json prints: {error}", file=name) from error
     except InputError as error:
         raise error.in_file(name) from error
     return found
@@ -121,7 +93,7 @@ def read_queue(content: bytes, name: str) -> dict[str, LiveJob]:
 def _live(record: Record) -> LiveJob:
     low, high = node_range(record)
     comment = record.text("admin_comment")
-    nodes = record.members["nodes"]
+    nodes = record.members.get("nodes")
     return LiveJob(
         id=job_id(record),
         phase=phase_of(record),

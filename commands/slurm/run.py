@@ -70,6 +70,7 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
 
     from ...live.loop import Settings
     from ...live.plan import Rules
+    from ...slurm.answers.live import AT_ONCE
 
     return Settings(
         rules=Rules(licence=licence, pin_s=own["pin_for"], tries=own["tries"]),
@@ -80,6 +81,7 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
         most_changes=own["changes"],
         most_a_minute=own["changes_a_minute"],
         is_dry=is_dry,
+        at_once=AT_ONCE,
     )
 
 

@@ -89,10 +89,12 @@ def telling(error: InputError) -> None:
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
     from ...live.passes import take_look, take_pass
+    from ...slurm.answers.known import Known
+    from ...slurm.answers.live import AT_ONCE
     from ..auction_options import live_step_options
 
-    checked = live_step_options(options)
-    return lambda: take_pass(take_look(files), checked)
+    checked, known = live_step_options(options), Known()
+    return lambda: take_pass(take_look(files, known=known, at_once=AT_ONCE), checked)
 
 
 def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[Entry], None]:

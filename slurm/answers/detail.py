@@ -14,6 +14,7 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
 from .gres import parse_gres
+from .known import Known
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
 _ID = re.compile(r"JobId=(\d{1,18})\b", re.ASCII)
@@ -51,8 +52,8 @@ class JobDetail:
     use: Mapping[str, Resources]
 
 
-def parse_job_detail(text: str) -> dict[int, JobDetail]:
-    """Return the details by job id.
+def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDetail]:
+    """Return the details by job id; those whose text is ``known`` are not read anew.
 
     Raises:
         InputError: the text is not scontrol's, or a job stands twice; the path names the job.
@@ -61,15 +62,18 @@ def parse_job_detail(text: str) -> dict[int, JobDetail]:
     head, *records = _START.split(text)
     if head.strip() and not head.startswith("No jobs"):
         raise InputError(f"{head.strip()[:60]!r} is not what scontrol -d show job prints", path="line 1")
-    for record in records:
-        match = _ID.match(record)
-        if match is None:
-            raise InputError(f"{record[:40].split()[0]!r} is not a job id", path="JobId")
-        number = int(match[1])
+    for number, detail in (Known() if known is None else known).details(records, _numbered):
         if number in details:
             raise InputError(f"job {number} stands twice", path=f"JobId={number}")
-        details[number] = _detail(record, f"JobId={number}")
+        details[number] = detail
     return details
+
+
+def _numbered(record: str) -> tuple[int, JobDetail]:
+    match = _ID.match(record)
+    if match is None:
+        raise InputError(f"{record[:40].split(maxsplit=1)[0]!r} is not a job id", path="JobId")
+    return int(match[1]), _detail(record, f"JobId={match[1]}")
 
 
 def _detail(record: str, path: str) -> JobDetail:

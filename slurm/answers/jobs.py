@@ -38,6 +38,7 @@ class Queue:
         has_limits: limits of QOS and associations are read.
         policy: the site's rules.
         priorities: by job id, in the place of the queue's own; None: the queue's own.
+        against: what a request is read against; jobs of a known text and an equal one are not read anew.
     """
 
     site: Site
@@ -47,6 +48,7 @@ class Queue:
     has_limits: bool = False
     policy: Policy = field(default_factory=Policy)
     priorities: Priorities | None = None
+    against: object = None
 
 
 def read_jobs(records: Sequence[Record], queue: Queue, notes: Notes) -> tuple[Job, ...]:
@@ -80,7 +82,7 @@ def job_id(record: Record) -> str:
 
 def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
     """Yield one job, or one for each waiting task of an array."""
-    job = _job(record, queue, notes)
+    job = _noted(record, queue, notes)
     text = record.text("array_task_string")
     if not text:
         yield job
@@ -99,6 +101,20 @@ def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes
         # Slurm's plan is for the task that is next.
         planned = None if index else job.expected_start_time
         yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
+
+
+def _noted(record: Record, queue: Queue, notes: Notes) -> Job:
+    """Return a job; one whose text and all that it is read against are known is not read anew."""
+
+    def read() -> tuple[Job, Notes]:
+        own = Notes()
+        return _job(record, queue, own), own
+
+    is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
+    detail = queue.details.get(record.count("job_id"))
+    job, own = record.once("job", read, (queue.against, bool(queue.details), detail, is_due))
+    notes.join(own)
+    return job
 
 
 def _job(record: Record, queue: Queue, notes: Notes) -> Job:

@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
 from ...cluster.errors import InputError, OptionError
@@ -19,32 +21,47 @@ Command = tuple[str, ...]
 #: Returns what a command prints; raises InputError where it fails.
 Ask = Callable[[Command], bytes]
 
+#: The commands of which one gives an answer, the newest Slurm's first.
+Question = tuple[Command, ...]
+
 #: Asks for the queue.
 JOBS: Command = ("squeue", "--json")
-#: The commands for one answer, the newest Slurm's first: 22.05's scontrol writes no JSON, and from 23.02
-#: ``sinfo --json`` groups nodes.
-_NODES: tuple[Command, ...] = (("scontrol", "show", "nodes", "--json"), ("sinfo", "--json"))
-_TOPOLOGY: Command = ("scontrol", "show", "topology")
-_JOB_DETAIL: Command = ("scontrol", "-d", "show", "job")
-_LICENSES: tuple[Command, ...] = (
-    ("scontrol", "show", "licenses", "--json"),
-    ("scontrol", "-o", "show", "licenses"),
-)
-_PARTITIONS: tuple[Command, ...] = (
-    ("scontrol", "show", "partitions", "--json"),
-    ("scontrol", "-o", "show", "partitions"),
-)
-_RESERVATIONS: tuple[Command, ...] = (
-    ("scontrol", "show", "reservations", "--json"),
-    ("scontrol", "-o", "show", "reservations"),
-)
-#: What tells whose jobs may start and what they get; of a Slurm without accounting the first says nothing.
-_LIMITS: Command = ("scontrol", "show", "assoc_mgr", "flags=qos,assoc")
-_CONFIG: Command = ("scontrol", "show", "config")
-_NO_LIMITS = "limits of QOS and associations are not known"
+
+
+def _shown(what: str) -> Question:
+    return (("scontrol", "show", what, "--json"), ("scontrol", "-o", "show", what))
+
+
+#: By the names of the files that could be given instead. 22.05's scontrol writes no JSON, and from 23.02
+#: ``sinfo --json`` groups nodes; of a Slurm without accounting assoc_mgr says nothing.
+_QUESTIONS: dict[str, Question] = {
+    "jobs": (JOBS,),
+    "nodes": (("scontrol", "show", "nodes", "--json"), ("sinfo", "--json")),
+    "topology": (("scontrol", "show", "topology"),),
+    "job_detail": (("scontrol", "-d", "show", "job"),),
+    "licenses": _shown("licenses"),
+    "partitions": _shown("partitions"),
+    "reservations": _shown("reservations"),
+    "limits": (("scontrol", "show", "assoc_mgr", "flags=qos,assoc"),),
+    "conf": (("scontrol", "show", "config"),),
+}
+#: What a snapshot does without, and what that means.
+_OTHERWISE = {
+    "topology": "the topology is taken as linear",
+    "job_detail": "job detail is not known",
+    "licenses": "licences are not known",
+    "partitions": "limits of partitions are not known",
+    "reservations": "reservations are not known",
+    "limits": "limits of QOS and associations are not known",
+    "conf": "the cluster's defaults are not known",
+}
+#: By which rules jobs start; those of now belong to no saved queue.
+_RULES = {"licenses", "partitions", "reservations", "limits", "conf"}
 
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
+#: So many commands are asked at the same time beside a live Slurm: as many as take longer than a moment.
+AT_ONCE = 4
 #: A controller under load answers late; one that does not answer at all should not hang a cron job.
 _TIMEOUT_S = 120
 
@@ -90,12 +107,13 @@ def ask_slurm(command: Command) -> bytes:
     return answer.stdout
 
 
-def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, Notes]:
+def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
     Topology and job detail only add to jobs and nodes: where they are not given and cannot be asked for,
     that is a note. Licences, partitions, reservations, limits and the configuration are asked for when the
-    jobs are: those of now belong to no saved queue. Priorities stand in the queue.
+    jobs are: those of now belong to no saved queue. Priorities stand in the queue. ``at_once`` commands are
+    asked at the same time: most of a look is waiting for them.
 
     Raises:
         InputError: a file cannot be read, or ``squeue`` or both commands for nodes fail.
@@ -106,36 +124,51 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm) -> tuple[SlurmSources, N
     given = [f"--{name.replace('_', '-')}" for name, value in names.items() if value == "-"]
     if len(given) > 1:
         raise OptionError(f"only one of {' and '.join(given)} can be standard input")
+    asked = {
+        name: question
+        for name, question in _QUESTIONS.items()
+        if names[name] is None and not (name in _RULES and files.jobs is not None)
+    }
+    with _asking(asked.values(), ask, at_once) as told:
 
-    def adding(name: str | None, commands: tuple[Command, ...], otherwise: str) -> SlurmText | None:
-        return _try(commands, notes.add, otherwise, ask) if name is None else _file(name)
+        def answer(name: str) -> SlurmText | None:
+            if name not in asked:
+                return _given(name, names[name])
+            try:
+                return told(asked[name])
+            except InputError as error:
+                if name not in _OTHERWISE:
+                    raise
+                tell = notes.unread if name in _RULES else notes.add
+                tell("live commands", f"{error}; {_OTHERWISE[name]}")
+                return None
 
-    def with_jobs(name: str | None, commands: tuple[Command, ...], otherwise: str) -> SlurmText | None:
-        """Return what says by which rules jobs start: where it cannot be had, they are not looked at."""
-        if name is not None:
-            return _file(name)
-        return None if files.jobs is not None else _try(commands, notes.unread, otherwise, ask)
-
-    sources = SlurmSources(
-        jobs=_answer(JOBS, ask) if files.jobs is None else _file(files.jobs),
-        nodes=_first(_NODES, ask) if files.nodes is None else _file(files.nodes),
-        topology=SlurmText(name=files.topology, content=files.topology.encode())
-        if files.topology is not None and is_sizes(files.topology)
-        else adding(files.topology, (_TOPOLOGY,), "the topology is taken as linear"),
-        job_detail=adding(files.job_detail, (_JOB_DETAIL,), "job detail is not known"),
-        licenses=with_jobs(files.licenses, _LICENSES, "licences are not known"),
-        partitions=with_jobs(files.partitions, _PARTITIONS, "limits of partitions are not known"),
-        reservations=with_jobs(files.reservations, _RESERVATIONS, "reservations are not known"),
-        limits=with_jobs(files.limits, (_LIMITS,), _NO_LIMITS),
-        config=with_jobs(files.conf, (_CONFIG,), "the cluster's defaults are not known"),
-        priorities=None if files.priorities is None else _file(files.priorities),
-    )
+        found = {"config" if name == "conf" else name: answer(name) for name in names}
+    sources = SlurmSources(**found)  # type: ignore[arg-type]
     _note_zone(sources.reservations, notes)
     return sources, notes
 
 
-def _file(name: str) -> SlurmText:
+def _given(what: str, name: str | None) -> SlurmText | None:
+    """Return what a file holds; a topology's sizes stand for themselves."""
+    if name is None:
+        return None
+    if what == "topology" and is_sizes(name):
+        return SlurmText(name=name, content=name.encode())
     return SlurmText(name=shown_name(name), content=read_document(name, bytes))
+
+
+@contextmanager
+def _asking(
+    questions: Iterable[Question], ask: Ask, at_once: int
+) -> Iterator[Callable[[Question], SlurmText]]:
+    """Yield what answers each question; with several at once, all of them are asked from now on."""
+    if at_once == 1:
+        yield lambda question: _first(question, ask)
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        begun = {question: pool.submit(_first, question, ask) for question in questions}
+        yield lambda question: begun[question].result()
 
 
 def _answer(command: Command, ask: Ask) -> SlurmText:
@@ -150,16 +183,6 @@ def _first(commands: tuple[Command, ...], ask: Ask) -> SlurmText:
         except InputError:
             continue
     return _answer(commands[-1], ask)
-
-
-def _try(
-    commands: tuple[Command, ...], tell: Callable[[str, str], None], otherwise: str, ask: Ask
-) -> SlurmText | None:
-    try:
-        return _first(commands, ask)
-    except InputError as error:
-        tell("live commands", f"{error}; {otherwise}")
-        return None
 
 
 def _note_zone(reservations: SlurmText | None, notes: Notes) -> None:

@@ -72,10 +72,22 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     if "nodes" not in document.members:
         grouped = " (grouped by sinfo: use scontrol show nodes --json)" if document.has("sinfo") else ""
         raise InputError(f"the member 'nodes' is missing{grouped}")
-    nodes = tuple(_node(record, notes) for record in document.children("nodes"))
+    nodes = tuple(_noted(record, notes) for record in document.children("nodes"))
     if any(node.threads > 1 for node in nodes):
         notes.add("threads", THREADS_NOTE)
     return nodes
+
+
+def _noted(record: Record, notes: Notes) -> NodeFigures:
+    """Return a node; one whose text is known, with its notes, is not read anew."""
+
+    def read() -> tuple[NodeFigures, Notes]:
+        own = Notes()
+        return _node(record, own), own
+
+    node, own = record.once("node", read)
+    notes.join(own)
+    return node
 
 
 def _node(record: Record, notes: Notes) -> NodeFigures:

@@ -74,12 +74,15 @@ class Policy:
         if len(allowed) < len(names):
             closed = ", ".join(f"{name} ({refusals[name]})" for name in names if refusals[name])
             notes.add("partitions", f"job {job.id}: partitions that do not take it: {closed}")
-        job = replace(job, partition=",".join(allowed), qos=self._qos(job.qos, allowed))
+        partition, qos = ",".join(allowed), self._qos(job.qos, allowed)
+        if (partition, qos) != (job.partition, job.qos):
+            job = replace(job, partition=partition, qos=qos)
         return self._within(job)
 
     def counted(self, job: RunningJob) -> RunningJob:
         """Return a running job as the limits count it: in its partition's QOS too."""
-        return replace(job, qos=self._qos(job.qos, job.partition.split(",")))
+        qos = self._qos(job.qos, job.partition.split(","))
+        return job if qos == job.qos else replace(job, qos=qos)
 
     def _refusal(self, job: Job, partition: str) -> str | None:
         figures = self.partitions.get(partition)

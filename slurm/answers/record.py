@@ -7,13 +7,15 @@ or a list of texts. A member whose shape is none of these raises InputError with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...formats.jsontext import decode, shown
+
+T = TypeVar("T")
 
 #: What a number member says when Slurm's value is INFINITE; 22.05 writes null for it.
 INFINITE = math.inf
@@ -31,6 +33,16 @@ class Record:
 
     members: Mapping[str, Any]
     path: str
+
+    def once(self, kind: str, make: Callable[[], T], key: object = None) -> T:
+        """Return what ``make`` returns, or what it did of the same text and an equal ``key`` (known.py)."""
+        made = getattr(self.members, "made", None)
+        if made is None:
+            return make()
+        found = made.get(kind)
+        if found is None or found[0] != key:
+            found = made[kind] = key, make()
+        return found[1]  # type: ignore[no-any-return]
 
     def place(self, name: str) -> str:
         """Return the path of a member, for an error."""
@@ -160,7 +172,15 @@ def read_document(text: bytes) -> Record:
     Raises:
         InputError: it is no JSON object, or Slurm reports errors in it.
     """
-    document = Record(decode(text, dict[str, Any]), "")
+    return check_errors(Record(decode(text, dict[str, Any]), ""))
+
+
+def check_errors(document: Record) -> Record:
+    """Return an answer's top object as it is.
+
+    Raises:
+        InputError: Slurm reports errors in it.
+    """
     for error in document.children("errors"):
         what = error.text("error") or error.text("description") or "unnamed"
         raise InputError(f"Slurm reports an error: {what}", path=error.path)

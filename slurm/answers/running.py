@@ -23,11 +23,13 @@ def read_running(
     details: Mapping[int, JobDetail],
     nodes: Mapping[str, NodeFigures],
     notes: Notes,
+    against: object = None,
 ) -> tuple[RunningJob, ...]:
     """Return the jobs that hold resources; together they never hold more than a node has.
 
     Slurm's own answers disagree with each other at times: unknown nodes are dropped and an excess is
     cut, each with a note. So is a job whose use is told nowhere: the nodes' own figures still count it.
+    What a job of a known text holds is not read anew where it is read ``against`` what it was.
 
     Raises:
         InputError: a member is missing or of an unknown shape.
@@ -37,7 +39,7 @@ def read_running(
     for record in records:
         phase = phase_of(record)
         if phase in (Phase.HOLDING, Phase.SUSPENDED):
-            use = _use(record, details, nodes)
+            use = _use(record, details, nodes, against)
             if phase is Phase.SUSPENDED:
                 use = {name: replace(amount, cores=0) for name, amount in use.items()}
                 notes.add(
@@ -72,10 +74,10 @@ def _end_time(record: Record) -> float | None:
 
 
 def _use(
-    record: Record, details: Mapping[int, JobDetail], nodes: Mapping[str, NodeFigures]
-) -> dict[str, Resources]:
+    record: Record, details: Mapping[int, JobDetail], nodes: Mapping[str, NodeFigures], against: object
+) -> Mapping[str, Resources]:
     """Return what the job holds by node, from its JSON, else from scontrol's detail."""
-    if use := read_allocation(record, nodes):
+    if use := record.once("use", lambda: read_allocation(record, nodes), against):
         return use
     detail = details.get(record.count("job_id"))
     return dict(detail.use) if detail else {}

@@ -20,6 +20,7 @@ from .associations import Associations, read_limits
 from .config import ClusterConfig, read_config
 from .detail import JobDetail, parse_job_detail
 from .jobs import Queue, job_id, read_jobs
+from .known import Known
 from .licenses import read_licenses
 from .nodes import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
@@ -86,6 +87,7 @@ def import_slurm(
     schedule_held: bool = False,
     gate: str = "",
     notes: Notes | None = None,
+    known: Known | None = None,
 ) -> tuple[Snapshot, Notes]:
     """Return the snapshot that Slurm's answers make, and what it does not hold.
 
@@ -96,18 +98,19 @@ def import_slurm(
             order of submission behind all others.
         gate: a licence that no job needs, only kept from all: jobs that wait for it may start.
         notes: notes made before, which then stand first.
+        known: what the answers of the look before held; for answers of live commands, with their ``time``.
 
     Raises:
         InputError: an answer is malformed or of an unknown shape; names the file, the path, the value.
     """
     notes = Notes() if notes is None else notes
-    figures = _read(sources.nodes, lambda text: read_nodes(read_document(text), notes))
+    figures = _read(sources.nodes, lambda text: read_nodes(_document(text, "nodes", known), notes))
     nodes = _by_name(figures, sources.nodes.name)
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     cluster = _Cluster(
         nodes=nodes,
         laid=_topology(sources.topology, nodes, notes),
-        details=_details(sources.job_detail),
+        details=_details(sources.job_detail, known),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
         reservations=_read_or(sources.reservations, read_reservations, ()),
@@ -115,9 +118,14 @@ def import_slurm(
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate,
+        known=known,
     )
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
     return snapshot, notes
+
+
+def _document(text: bytes, member: str, known: Known | None) -> Record:
+    return read_document(text) if known is None else known.document(text, member)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +142,16 @@ class _Cluster:
     config: ClusterConfig
     priorities: Priorities | None
     gate: str
+    known: Known | None
+
+    @property
+    def against(self) -> object:
+        """All that a job is read against beside its own text, for jobs that are not read anew."""
+        if self.known is None:
+            return None
+        nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
+        rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
+        return self.known.site((nodes, *rules))
 
     @property
     def policy(self) -> Policy:
@@ -164,11 +182,11 @@ class _Cluster:
 
 def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, *, held: bool) -> Snapshot:
     """Read the jobs and join everything."""
-    document = read_document(text)
-    records = _records(document)
+    document = _document(text, "jobs", cluster.known)
+    records, against = _records(document), cluster.against
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, cluster.details, notes)
-    running = read_running(records, cluster.details or {}, cluster.nodes, notes)
+    running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
     queue = Queue(
         site=cluster.site,
         details=cluster.details or {},
@@ -177,6 +195,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         has_limits=bool(cluster.limits.limits),
         policy=cluster.policy,
         priorities=cluster.priorities,
+        against=against,
     )
     jobs = read_jobs(records, queue, notes)
     running = tuple(queue.policy.counted(job) for job in running)
@@ -284,11 +303,11 @@ def _topology(source: SlurmText | None, nodes: Mapping[str, NodeFigures], notes:
     return _read(source, lambda content: parse_any_topology(content, tuple(nodes), notes).laid)
 
 
-def _details(source: SlurmText | None) -> Mapping[int, JobDetail] | None:
+def _details(source: SlurmText | None, known: Known | None) -> Mapping[int, JobDetail] | None:
     """Return scontrol's details by job id, None when they are not given."""
     if source is None:
         return None
-    return _read(source, lambda content: parse_job_detail(text_of(content)))
+    return _read(source, lambda content: parse_job_detail(text_of(content), known))
 
 
 def _note_detail(records: Iterable[Record], details: Mapping[int, JobDetail] | None, notes: Notes) -> None:

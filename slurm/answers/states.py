@@ -55,6 +55,10 @@ def phase_of(record: Record) -> Phase:
     Raises:
         InputError: a state that no Slurm version is known to write.
     """
+    return record.once("phase", lambda: _phase(record))
+
+
+def _phase(record: Record) -> Phase:
     record.require("job_state")
     words = {word.upper() for word in record.texts("job_state")}
     if not words & _KNOWN or words - _KNOWN - _HARMLESS:
