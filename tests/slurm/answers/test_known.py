@@ -95,7 +95,7 @@ def test_what_did_not_change_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) -
     import_slurm(slurm.sources(), time=slurm.now + 30, known=known)
     assert read == []
     slurm.nodes["nodes"][0]["comment"] = "new"
-    with pytest.raises(TypeError):
+    with pytest.raises(AttributeError):
         import_slurm(slurm.sources(), time=slurm.now + 30, known=known)
     assert read == ["nodes._node"]
 
