@@ -219,7 +219,8 @@ def wait_for(count: int, folder: Path, environment: Mapping[str, str]) -> None:
     done = 0
     while done < count:
         time.sleep(2)
-        done = len(log.read_text().splitlines()) if log.exists() else 0
+        # A controller that is killed may record an end twice.
+        done = len({line.partition(" ")[0] for line in log.read_text().splitlines()}) if log.exists() else 0
         if sys.stderr.isatty():
             print(f"\r{done} of {count} jobs", end="", file=sys.stderr)
     subprocess.run(

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from slurm_host import SBIN, SlurmHost, fast_clock, free_ports, missing, missing_clock, running_host
+from slurm_accounts import ACCOUNTING, accounting, missing_accounting, until
+from slurm_host import SlurmHost, fast_clock, free_ports, missing, missing_clock, running_host
 
 _SITE = """\
 SelectTypeParameters=CR_Core
@@ -32,44 +33,10 @@ PriorityMaxAge=01:00:00
 PriorityCalcPeriod=1
 PriorityDecayHalfLife=01:00:00
 Licenses=auction:1000000
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={dbd}
 NodeName=DEFAULT CPUs=4 Sockets=1 CoresPerSocket=4 RealMemory=1000 Gres=gpu:1
 NodeName=n[0-1] {{common}} Port=[{{p0}}-{{p1}}]
 PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-_DBD = """\
-AuthType=auth/none
-DbdHost=localhost
-DbdAddr=127.0.0.1
-DbdPort={dbd}
-SlurmUser={user}
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={sql}
-StorageUser=slurm
-StoragePass=slurm
-StorageLoc=slurm
-LogFile={folder}/slurmdbd.log
-PidFile={folder}/slurmdbd.pid
-PluginDir={plugins}
-"""
-_CLIENT = """\
-ClusterName=aucsched
-SlurmctldHost=localhost
-AuthType=auth/none
-CredType=cred/none
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
-AccountingStoragePort={dbd}
-PluginDir={plugins}
-"""
-_USERS = """\
-CREATE DATABASE slurm;
-CREATE USER 'slurm'@'127.0.0.1' IDENTIFIED BY 'slurm';
-GRANT ALL ON slurm.* TO 'slurm'@'127.0.0.1';
-"""
-_WAIT_S = 60
 
 
 def main() -> None:
@@ -80,9 +47,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10, help="of the cluster's clock")
     parser.add_argument("--speed", type=int, default=10)
     options = parser.parse_args()
-    problem = missing() or missing_clock()
-    if not problem and not ((SBIN / "slurmdbd").exists() and (SBIN / "mariadbd").exists()):
-        problem = "Debian's slurmdbd and mariadb-server are not both installed"
+    problem = missing() or missing_clock() or missing_accounting()
     if problem:
         sys.exit(f"slurm_ages.py: {problem}")
     with contextlib.ExitStack() as stack:
@@ -92,85 +57,13 @@ def main() -> None:
         stack.enter_context(accounting(folder, ports, clock))
         host = SlurmHost(
             nodes=["n0", "n1"],
-            site=_SITE.format(dbd=ports),
+            site=(ACCOUNTING + _SITE).format(dbd=ports),
             gres="AutoDetect=off\nName=gpu File={folder}/dev/gpu[0-0]\n",
             topology="SwitchName=s0 Nodes=n[0-1]\n",
             accounting="accounting_storage/slurmdbd",
         )
         environment = stack.enter_context(running_host(folder / "host", host, clock))
         watch(environment, options)
-
-
-@contextlib.contextmanager
-def accounting(folder: Path, port: int, clock: Mapping[str, str]) -> Iterator[None]:
-    """Start MariaDB and slurmdbd on two ports of this host, and tell them the cluster and its users."""
-    data = folder / "sql"
-    user = getpass.getuser()
-    plugins = next(Path("/usr/lib").glob("*/slurm-wlm"))
-    _run(
-        "mariadb-install-db",
-        f"--datadir={data}",
-        f"--user={user}",
-        "--auth-root-authentication-method=normal",
-    )
-    text = _DBD.format(dbd=port, sql=port + 1, user=user, folder=folder, plugins=plugins)
-    (folder / "slurmdbd.conf").write_text(text)
-    (folder / "slurmdbd.conf").chmod(0o600)
-    socket = folder / "sql.sock"
-    sql = [str(SBIN / "mariadbd"), f"--datadir={data}", f"--socket={socket}", f"--user={user}"]
-    with contextlib.ExitStack() as stack:
-        log = stack.enter_context((folder / "start.log").open("wb"))
-        bind = [f"--port={port + 1}", "--bind-address=127.0.0.1", f"--pid-file={folder}/sql.pid"]
-        stack.enter_context(_daemon([*sql, *bind], log, {}))
-        _until(socket.exists, "MariaDB listens")
-        command = ["mariadb", f"--socket={socket}", "-u", "root"]
-        _until(
-            lambda: not subprocess.run(command, input=b"", capture_output=True, check=False).returncode,
-            "it answers",
-        )
-        subprocess.run(command, input=_USERS.encode(), check=True)
-        environment = {**_environment(clock), "SLURM_CONF": str(folder / "slurmdbd.conf")}
-        stack.enter_context(_daemon([str(SBIN / "slurmdbd"), "-D"], log, environment))
-        # slurmctld ends where the database does not know its cluster.
-        (folder / "client.conf").write_text(_CLIENT.format(dbd=port, plugins=plugins))
-        client = {**environment, "SLURM_CONF": str(folder / "client.conf")}
-        add = ["sacctmgr", "-i", "add", "cluster", "aucsched"]
-        _until(
-            lambda: not subprocess.run(add, capture_output=True, check=False, env=client).returncode,
-            "slurmdbd answers",
-        )
-        yield
-
-
-def _environment(clock: Mapping[str, str]) -> dict[str, str]:
-    import os
-
-    return {**os.environ, **clock}
-
-
-@contextlib.contextmanager
-def _daemon(command: list[str], log: object, environment: Mapping[str, str]) -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=log, stderr=log, env=environment or None)  # type: ignore[call-overload]
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _until(condition: object, what: str) -> None:
-    end = time.monotonic() + _WAIT_S
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, f"{what}: not within {_WAIT_S} s"
-        time.sleep(0.3)
 
 
 def watch(environment: Mapping[str, str], options: argparse.Namespace) -> None:
@@ -187,9 +80,7 @@ def watch(environment: Mapping[str, str], options: argparse.Namespace) -> None:
     for account in ("busy", "idle"):
         shell(f"sacctmgr -i add account {account} fairshare=1 || true")
         shell(f"sacctmgr -i add user {user} account={account} fairshare=1")
-    _until(
-        lambda: "busy" in shell("scontrol show assoc_mgr flags=assoc"), "the controller knows the accounts"
-    )
+    until(lambda: "busy" in shell("scontrol show assoc_mgr flags=assoc"), "the controller knows the accounts")
     shell(f"{sys.executable} -m aucsched slurm gate up --for 36000")
     sbatch = "sbatch --parsable -t 300 -o /dev/null --chdir=/ --wrap='sleep 36000'"
     shell(f"{sbatch} -A busy --exclusive -N 2")

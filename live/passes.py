@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from ..auction.options import StepOptions
 from ..auction.step import run_step
+from ..cluster.jobs import Job, Request
+from ..cluster.nodes import Node, Resources
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..formats.notes import Notes
+from ..models.search.compiled import compiled_loop
 from ..slurm.answers.known import Known
 from ..slurm.answers.live import Ask, SlurmFiles, ask_slurm, collect
 from ..slurm.answers.snapshot import SlurmSources, import_slurm
@@ -87,6 +90,14 @@ def take_look(
     moment, known = (at, known) if is_live else (None, None)
     snapshot, notes = import_slurm(sources, time=moment, gate=gate, notes=notes, known=known)
     return Look(snapshot=snapshot, sources=sources, notes=notes, at=at, read_s=clock() - began)
+
+
+def warm_up(options: StepOptions) -> None:
+    """Load and compile what an auction needs, by one of its kind: no gate that is up must wait for that."""
+    compiled_loop()
+    nodes = tuple(Node(name=f"n{number}", total=Resources(cores=2)) for number in range(2))
+    jobs = tuple(Job(id=str(number), priority=number, request=Request(cores=2)) for number in (1, 2, 3))
+    run_step(Snapshot(nodes=nodes, jobs=jobs), options)
 
 
 def take_pass(look: Look, options: StepOptions, clock: Callable[[], float] = time.perf_counter) -> Pass:

@@ -105,6 +105,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     from ...live.loop import Loop, tell
     from ...live.metrics import Metrics, served
     from ...live.pace import Pace
+    from ...live.passes import warm_up
     from ...live.shadow_log import RotatedLog
     from ...slurm.answers.live import ask_slurm
 
@@ -122,6 +123,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
             from ..outputs import note
 
             note(f"figures at {where}")
+        warm_up(checked)
         for _ in pace:
             report = loop.one_pass()
             tell(figures, report)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from aucsched.auction.options import StepOptions
@@ -42,3 +44,14 @@ def test_jobs_behind_the_gate_may_start_and_need_no_licence() -> None:
     without = take_pass(take_look(ask=ask), StepOptions(work_limit=0))
     assert not without.started
     assert {job.hold for job in without.look.snapshot.jobs} == {"Licenses"}
+
+
+def test_a_process_that_is_warm_compiles_nothing_in_its_first_pass() -> None:
+    """Numba takes seconds where its cache is empty: a gate that is up may end meanwhile."""
+    code = (
+        "from aucsched.auction.options import StepOptions;from aucsched.live.passes import warm_up;"
+        "from aucsched.models.search import compiled;assert not compiled.is_loaded();"
+        "warm_up(StepOptions(reserve=1));import sys;assert 'highspy' in sys.modules;"
+        "assert compiled.is_loaded() or 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

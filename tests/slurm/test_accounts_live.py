@@ -1,0 +1,199 @@
+"""On a real Slurm with slurmdbd: an operator who is not root runs the loop, limits hold, a shadow only asks.
+
+Runs where Debian's slurm-wlm, slurmdbd and mariadb-server are installed and AUCSCHED_SLURM=1 says that
+daemons may be started. The users are ones that every Debian has; to become them takes root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slurm_accounts import ACCOUNTING, accounting, missing_accounting, until
+from slurm_host import SlurmHost, free_ports, missing, running_host
+
+import aucsched
+from aucsched.formats.hostlist import expand
+
+_MISSING = missing() or missing_accounting()
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(
+        os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
+    ),
+    pytest.mark.skipif(bool(_MISSING), reason=_MISSING or "nothing is missing"),
+    pytest.mark.skipif(os.getuid() != 0, reason="only root becomes other users"),
+]
+
+#: Who runs the loop, who only submits, and who submits in another account.
+OPERATOR, USER, OTHER = "nobody", "games", "daemon"
+_SITE = """\
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000,bf_interval=2,sched_interval=2
+PriorityType=priority/multifactor
+PriorityWeightAge=1000
+PriorityWeightFairshare=1000
+AccountingStorageEnforce=associations,limits,qos
+Licenses=auction:1000000
+NodeName=DEFAULT CPUs=4 Sockets=1 CoresPerSocket=4 RealMemory=1000 Gres=gpu:2
+NodeName=n[0-3] {{common}} Port=[{{p0}}-{{p3}}]
+PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+_SACCTMGR = f"""\
+add qos small GrpTRES=cpu=4
+add account physics
+add account biology
+add user {USER} account=physics qos=normal,small
+add user {OTHER} account=biology maxjobs=1
+add user root account=physics
+add user {OPERATOR} account=physics adminlevel=operator
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A cluster, and a function that runs a line of shell there as a user."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    python: str
+
+    def run(self, line: str, user: str = "root", *, code: int = 0) -> str:
+        """Run a line of shell; its output and what it says."""
+        paths = [str(Path(aucsched.__file__).parents[1]), sysconfig.get_path("purelib")]
+        home = self.folder / f"home-{user}"
+        own = {"HOME": str(home), "PYTHONPATH": ":".join(paths), "NUMBA_CACHE_DIR": str(home / "numba")}
+        entry = pwd.getpwnam(user)
+        done = subprocess.run(
+            ["sh", "-c", line],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            text=True,
+            cwd="/",
+            env={**self.environment, **own},
+            user=entry.pw_uid,
+            group=entry.pw_gid,
+            extra_groups=[],
+        )
+        assert done.returncode == code, (line, done.stdout)
+        return done.stdout
+
+    def aucsched(self, arguments: str, user: str = OPERATOR, *, code: int = 0) -> str:
+        """Run a command of aucsched's."""
+        return self.run(f"{self.python} -m aucsched slurm {arguments}", user, code=code)
+
+    def submit(self, options: str, user: str = USER) -> str:
+        """Submit a job behind the gate."""
+        words = f"-L auction:1 -t 10 -o /dev/null --chdir=/ {options}"
+        return self.run(f"sbatch --parsable {words} --wrap='sleep 300'", user).strip()
+
+    def job(self, number: str) -> dict[str, Any]:
+        """Return a job as squeue has it."""
+        jobs: list[dict[str, Any]] = json.loads(self.run("squeue --json"))["jobs"]
+        return next(job for job in jobs if str(job["job_id"]) == number)
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until a condition holds."""
+        end = time.monotonic() + 45
+        while not condition():
+            assert time.monotonic() < end, f"{what}: {self.run('squeue -a')}"
+            time.sleep(0.3)
+
+    def clear(self) -> None:
+        """End all jobs and the gate."""
+        self.run("scancel -f -u games; scancel -f -u daemon; scancel -f -u root")
+        self.aucsched("gate down", "root")
+        self.wait(lambda: not self.run("squeue -h"), "the cluster is empty")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A cluster with accounting, in a folder that all users may read."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))
+        folder.chmod(0o755)
+        for user in ("root", OPERATOR, USER, OTHER):
+            home = folder / f"home-{user}"
+            home.mkdir()
+            os.chown(home, pwd.getpwnam(user).pw_uid, -1)
+        python = _python(folder)
+        port = free_ports(2)
+        stack.enter_context(accounting(folder, port, {}))
+        client = {**os.environ, "SLURM_CONF": str(folder / "client.conf")}
+        for line in _SACCTMGR.splitlines():
+            subprocess.run(["sacctmgr", "-i", *line.split()], check=True, capture_output=True, env=client)
+        host = SlurmHost(
+            nodes=[f"n{number}" for number in range(4)],
+            site=(ACCOUNTING + _SITE).format(dbd=port),
+            gres="AutoDetect=off\nName=gpu File={folder}/dev/gpu[0-1]\n",
+            topology="SwitchName=s0 Nodes=n[0-3]\n",
+            accounting="accounting_storage/slurmdbd",
+        )
+        environment = stack.enter_context(running_host(folder / "c", host))
+        made = Site(folder=folder, environment=environment, python=python)
+        until(
+            lambda: "biology" in made.run("scontrol show assoc_mgr flags=assoc"),
+            "the controller knows accounts",
+        )
+        yield made
+        made.clear()
+
+
+def _python(folder: Path) -> str:
+    """Return a Python that other users may run: this one may stand where only root looks."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        found = Site(folder=folder, environment=os.environ, python=python)
+        with contextlib.suppress(AssertionError):
+            if "version" in found.run(f"{python} -m aucsched --version", OPERATOR):
+                return python
+    pytest.skip("other users cannot run a Python that has aucsched's dependencies")
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
+    doctor = site.aucsched("doctor")
+    assert re.search(r"ok\s+rights\s+nobody is Operator", doctor), doctor
+    assert "fail" not in doctor
+    log = site.folder / f"home-{OPERATOR}" / "run.jsonl"
+    site.aucsched("gate up --for 600")
+    jobs = [site.submit(options) for options in ("-N 2 -n 4", "-N 2 -n 3", "-n 1 --gres=gpu:1", "-n 2")]
+    assert "4 pinned" in site.aucsched(f"run --once --log {log}")
+    site.wait(lambda: all(site.job(job)["job_state"] == "RUNNING" for job in jobs), "pinned jobs run")
+    pins = {line["job"]: set(line["nodes"]) for line in events(log) if line["event"] == "intend"}
+    assert {job: set(expand(site.job(job)["nodes"])) for job in jobs} == pins
+    # What an operator must be able to do as well: put a pin back, and put the gate down.
+    late = site.submit("--exclusive -N 4")
+    site.run(f"scontrol update JobId={late} Licenses= ReqNodeList=n0 AdminComment=aucsched/1,since=1,cores=4")
+    assert not [line for line in events(log) if line["event"] in {"refused", "misplaced", "said"}]
+    site.clear()
+
+
+@pytest.mark.parametrize("arguments", ["run --once --log {home}/run.jsonl", "gate up", "gate add"])
+def test_a_user_who_is_no_operator_is_refused_and_changes_nothing(site: Site, arguments: str) -> None:
+    assert re.search(r"fail\s+rights\s+games is no operator", site.aucsched("doctor", USER, code=1))
+    job = site.submit("-n 1", OTHER)
+    site.wait(lambda: site.job(job)["job_state"] in {"RUNNING", "PENDING"}, "it is there")
+    before = site.run("scontrol -o show reservations")
+    home = site.folder / f"home-{USER}"
+    said = site.run(f"{site.python} -m aucsched slurm {arguments.format(home=home)} || true", USER)
+    assert "denied" in said.lower() or "0 jobs" in said, said
+    assert site.run("scontrol -o show reservations") == before
+    site.clear()
