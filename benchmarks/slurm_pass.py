@@ -2,8 +2,9 @@
 
 A real Slurm of 1408 nodes on this host, 2 000 jobs like table 8.6's behind the gate, and passes one after the
 other; the first places what fits on the empty cluster, the others find it full. Printed: the phases by the
-loop's own log, wall time, and the processor time of the loop with the commands that it runs. Then what sdiag
-tells of slurmctld, for as long without the loop and with it.
+loop's own log, wall time, and the processor time of the loop with its commands, and of slurmctld. Then, on the
+full cluster, how slurmctld answers somebody else's questions of one job: by sdiag, which counts its own time,
+and as they are waited for; turn by turn while the loop runs and while it does not.
 """
 
 from __future__ import annotations
@@ -11,22 +12,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import re
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from against_slurm import asked, host_of, made
 from slurm_host import missing, running_host
 
 from aucsched.simulation.workloads.clusters import EvenCluster
-
-_CYCLES = (("main scheduler", "Main schedule statistics"), ("backfill", "Backfilling stats"))
 
 
 def main() -> None:
@@ -37,7 +39,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1408)
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--passes", type=int, default=4)
-    parser.add_argument("--watch", type=float, default=30, help="seconds that sdiag is watched, each way")
+    parser.add_argument("--watch", type=float, default=20, help="seconds of each turn")
+    parser.add_argument("--turns", type=int, default=3, help="without the loop, with it")
     options = parser.parse_args()
     if problem := missing():
         sys.exit(f"slurm_pass.py: {problem}")
@@ -71,22 +74,46 @@ def main() -> None:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(submit, map(asked, workload.jobs)))
         print(f"{options.jobs} jobs wait after {time.monotonic() - began:.0f} s", flush=True)
-        watched("without the loop", options.watch, environment)
         log = folder / "run.jsonl"
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         loop = [sys.executable, "-m", "aucsched", "slurm", "run", "--log", str(log), "--interval", "10"]
-        _shell(["sdiag", "-r"], environment)
-        _shell([*loop, "--passes", str(options.passes)], environment)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        told("with the loop", environment)
-        spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-        print(f"processor time of loop and commands: {spent / options.passes:.2f} s a pass, start included")
-        for line in log.read_text().splitlines():
-            entry = json.loads(line)
-            if entry["event"] == "pass":
-                names = ("read_s", "decide_s", "check_s", "place_s", "verify_s", "total_s")
-                phases = ", ".join(f"{name.removesuffix('_s')} {entry[name]:.2f}" for name in names)
-                print(f"pass {entry['number']}: {entry['waiting']} wait, {entry['pinned']} pinned; {phases}")
+        with timed(folder / "host", options.passes):
+            _shell([*loop, "--passes", str(options.passes)], environment)
+        tell_passes(log)
+        found: dict[str, list[Answers]] = {"without the loop": [], "with the loop": []}
+        for _ in range(options.turns):
+            found["without the loop"].append(probed(options.watch, environment))
+            process = subprocess.Popen([*loop], env=environment, stderr=subprocess.DEVNULL)
+            found["with the loop"].append(probed(options.watch, environment))
+            process.terminate()
+            process.wait()
+        compare(found)
+
+
+@contextlib.contextmanager
+def timed(host: Path, passes: int) -> Iterator[None]:
+    """Print the processor time that is spent meanwhile, a pass."""
+    pid = (host / "run" / "slurmctld.pid").read_text().strip()
+    before, theirs = resource.getrusage(resource.RUSAGE_CHILDREN), _processor_s(pid)
+    yield
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    print(f"processor time of loop and commands: {spent / passes:.2f} s a pass, start included")
+    print(f"processor time of slurmctld: {(_processor_s(pid) - theirs) / passes:.2f} s a pass", flush=True)
+
+
+def _processor_s(pid: str) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tell_passes(log: Path) -> None:
+    """Print the phases of each pass, wall time."""
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        if entry["event"] == "pass":
+            names = ("read_s", "decide_s", "check_s", "place_s", "verify_s", "total_s")
+            phases = ", ".join(f"{name.removesuffix('_s')} {entry[name]:.2f}" for name in names)
+            print(f"pass {entry['number']}: {entry['waiting']} wait, {entry['pinned']} pinned; {phases}")
 
 
 def _shell(command: list[str], environment: Mapping[str, str]) -> str:
@@ -95,25 +122,50 @@ def _shell(command: list[str], environment: Mapping[str, str]) -> str:
     return done.stdout
 
 
-def watched(what: str, seconds: float, environment: Mapping[str, str]) -> None:
-    """Let time pass and print what slurmctld did in it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """How slurmctld answered for a while.
+
+    Attributes:
+        own_us: its own time for a question of one job, the mean by sdiag.
+        waits_ms: what each question was waited for.
+        cycle_us: the main scheduler's mean cycle.
+    """
+
+    own_us: float
+    waits_ms: list[float]
+    cycle_us: float
+
+
+def probed(seconds: float, environment: Mapping[str, str]) -> Answers:
+    """Ask slurmctld for one job five times a second, and sdiag at the end."""
     _shell(["sdiag", "-r"], environment)
-    time.sleep(seconds)
-    told(what, environment)
-
-
-def told(what: str, environment: Mapping[str, str]) -> None:
-    """Print sdiag's mean cycles, and how long slurmctld takes to answer a question of one job."""
-    text = _shell(["sdiag"], environment)
-    for name, head in _CYCLES:
-        found = re.search(r"Mean cycle:\s+(\d+)", text.partition(head)[2].partition("\n\n")[0])
-        print(f"{what}: {name}'s mean cycle {found[1] if found else '-'} µs", flush=True)
-    times = []
-    for _ in range(20):
+    waits, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
         began = time.perf_counter()
-        _shell(["scontrol", "ping"], environment)
-        times.append(time.perf_counter() - began)
-    print(f"{what}: scontrol ping, median of 20: {1000 * sorted(times)[10]:.1f} ms", flush=True)
+        _shell(["scontrol", "show", "job", "1"], environment)
+        waits.append(1000 * (time.perf_counter() - began))
+        time.sleep(0.2)
+    text = _shell(["sdiag"], environment)
+    own = re.search(r"REQUEST_JOB_INFO_SINGLE .*?ave_time:(\d+)", text)
+    cycle = re.search(r"Main schedule.*?Mean cycle:\s+(\d+)", text, re.DOTALL)
+    assert own, text
+    return Answers(own_us=float(own[1]), waits_ms=waits, cycle_us=float(cycle[1]) if cycle else 0.0)
+
+
+def compare(found: Mapping[str, list[Answers]]) -> None:
+    """Print both ways' answers, and by how much the loop's are worse."""
+    own: dict[str, float] = {}
+    for what, turns in found.items():
+        waits = sorted(wait for turn in turns for wait in turn.waits_ms)
+        own[what] = statistics.mean(turn.own_us for turn in turns)
+        each = ", ".join(f"{turn.own_us:.0f}" for turn in turns)
+        late = waits[len(waits) * 95 // 100]
+        print(f"{what}: sdiag's mean of a question {own[what]:.0f} µs ({each})", end="; ")
+        print(f"waited for, median {statistics.median(waits):.1f} ms, p95 {late:.1f} ms")
+        print(f"{what}: main scheduler's mean cycle {statistics.mean(t.cycle_us for t in turns):.0f} µs")
+    without, beside = own["without the loop"], own["with the loop"]
+    print(f"slurmctld's own time for a question: {100 * (beside / without - 1):+.1f} % with the loop")
 
 
 if __name__ == "__main__":

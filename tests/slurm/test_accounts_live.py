@@ -173,15 +173,12 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     assert re.search(r"ok\s+rights\s+nobody is Operator", doctor), doctor
     assert "fail" not in doctor
     log = site.folder / f"home-{OPERATOR}" / "run.jsonl"
-    site.aucsched("gate up --for 600")
+    assert "up, ends in 600 s" in site.aucsched("gate up --for 600")
     jobs = [site.submit(options) for options in ("-N 2 -n 4", "-N 2 -n 3", "-n 1 --gres=gpu:1", "-n 2")]
     assert "4 pinned" in site.aucsched(f"run --once --log {log}")
     site.wait(lambda: all(site.job(job)["job_state"] == "RUNNING" for job in jobs), "pinned jobs run")
     pins = {line["job"]: set(line["nodes"]) for line in events(log) if line["event"] == "intend"}
     assert {job: set(expand(site.job(job)["nodes"])) for job in jobs} == pins
-    # What an operator must be able to do as well: put a pin back, and put the gate down.
-    late = site.submit("--exclusive -N 4")
-    site.run(f"scontrol update JobId={late} Licenses= ReqNodeList=n0 AdminComment=aucsched/1,since=1,cores=4")
     assert not [line for line in events(log) if line["event"] in {"refused", "misplaced", "said"}]
     site.clear()
 
@@ -196,4 +193,51 @@ def test_a_user_who_is_no_operator_is_refused_and_changes_nothing(site: Site, ar
     said = site.run(f"{site.python} -m aucsched slurm {arguments.format(home=home)} || true", USER)
     assert "denied" in said.lower() or "0 jobs" in said, said
     assert site.run("scontrol -o show reservations") == before
+    site.clear()
+
+
+def test_limits_of_a_qos_and_of_an_association_hold_behind_the_gate(site: Site) -> None:
+    """Of two jobs that a limit lets run one by one, one is pinned: Slurm has nothing to refuse."""
+    log = site.folder / f"home-{OPERATOR}" / "limits.jsonl"
+    site.aucsched("gate up --for 600")
+    pairs = [[site.submit("-q small -n 4") for _ in range(2)], [site.submit("-n 1", OTHER) for _ in range(2)]]
+    assert "2 pinned" in site.aucsched(f"run --once --log {log}")
+    site.wait(
+        lambda: all([site.job(job)["job_state"] for job in pair].count("RUNNING") == 1 for pair in pairs),
+        "one job of each limit runs",
+    )
+    assert "0 pinned, 2 run, 0 put back" in site.aucsched(f"run --once --log {log}")
+    waiting = [job for pair in pairs for job in pair if site.job(job)["job_state"] == "PENDING"]
+    assert [site.job(job)["licenses"] for job in waiting] == ["auction:1"] * 2
+    site.run("scancel -f " + " ".join(job for pair in pairs for job in pair if job not in waiting))
+    site.wait(lambda: "RUNNING" not in site.run("squeue -h -o %T"), "the first two are gone")
+    assert "2 pinned" in site.aucsched(f"run --once --log {log}")
+    site.clear()
+
+
+#: Slurm's commands that a user could have; each is listened to.
+_COMMANDS = (
+    *("sacct", "sacctmgr", "salloc", "sbatch", "sbcast", "scancel", "scontrol", "sdiag", "sinfo", "sprio"),
+    *("squeue", "srun", "sshare", "strigger"),
+)
+
+
+def test_a_shadow_beside_it_only_asks(site: Site, tmp_path: Path) -> None:
+    """Every command that it runs is written down: they are questions."""
+    spied, folder = tmp_path / "spied", tmp_path / "bin"
+    folder.mkdir()
+    for name in _COMMANDS:
+        script = folder / name
+        script.write_text(f'#!/bin/sh\necho "{name} $*" >> {spied}\nexec /usr/bin/{name} "$@"\n')
+        script.chmod(0o755)
+    job = site.run("sbatch --parsable -n 1 -t 10 -o /dev/null --chdir=/ --wrap='sleep 300'").strip()
+    log = tmp_path / "shadow.jsonl"
+    line = f"{site.python} -m aucsched slurm shadow -o {log} --interval 1 --passes 4"
+    site.run(f"PATH={folder}:$PATH {line}")
+    asked = set(spied.read_text().splitlines())
+    assert "squeue --json" in asked
+    allowed = re.compile(r"squeue --json|sinfo --json|scontrol (-[od] )?show [a-z_=, ]+( --json)?")
+    assert not [command for command in asked if not allowed.fullmatch(command)]
+    assert len([line for line in log.read_text().splitlines() if line]) >= 4
+    assert site.job(job)["job_state"] == "RUNNING"
     site.clear()
