@@ -2,9 +2,9 @@
 
 A real Slurm of 1408 nodes on this host, 2 000 jobs like table 8.6's behind the gate, and passes one after the
 other; the first places what fits on the empty cluster, the others find it full. Printed: the phases by the
-loop's own log, wall time, and the processor time of the loop with its commands, and of slurmctld. Then, on the
-full cluster, how slurmctld answers somebody else's questions of one job: by sdiag, which counts its own time,
-and as they are waited for; turn by turn while the loop runs and while it does not.
+loop's own log, wall time, and the processor time of the loop with its commands, and of slurmctld. Then, on
+the full cluster, how slurmctld answers somebody else's questions of one job: by sdiag, which counts its own
+time, and as they are waited for; turn by turn while the loop runs and while it does not.
 """
 
 from __future__ import annotations
