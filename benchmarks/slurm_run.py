@@ -301,7 +301,7 @@ def beside(
         columns[name] = figures(played, theirs)
         columns[f"{name}, simulated"] = figures(played, simulated(played, name, options, options.interval))
         if name == "run":
-            # A simulated pass takes no time: at twice the delay between its passes the mean delay is the loop's.
+            # A simulated pass takes no time: at twice the delay between passes the mean delay is the loop's.
             late = delay_s(options.folder / "run.jsonl")
             columns[f"at its {late:.0f} s"] = figures(played, simulated(played, name, options, 2 * late))
     print(f"{'':24}" + "".join(f"{name:>22}" for name in columns))

@@ -106,7 +106,7 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         reservation = f"{OWN}{job.id}"
         before.append(reservation_words(placing, reservation))
         words.append(f"ReservationName={reservation}")
-    words.append(f"AdminComment={write_mark(_mark(award, job, now))}")
+    words.append(f"{job.carrier.word}={write_mark(_mark(award, job, now))}")
     commands = (*before, tuple(words))
     return checked(
         Action(kind=Kind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores))
@@ -143,7 +143,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     if job.reservation.startswith(OWN):
         words.append("ReservationName=")
     kept = write_mark(Mark(tries=mark.tries + 1, comment=mark.comment)) if behind else ""
-    words.append(f"AdminComment={kept or _comment(mark.comment)}")
+    words.append(f"{job.carrier.word}={kept or _comment(mark.comment)}")
     after: list[Words] = []
     if job.reservation.startswith(OWN):
         after.append(("delete", f"ReservationName={job.reservation}"))
@@ -170,7 +170,7 @@ def hand_over(job: LiveJob, licence: str, why: str) -> Action:
     """
     words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
     if job.mark:
-        words.append(f"AdminComment={_comment(job.mark.comment)}")
+        words.append(f"{job.carrier.word}={_comment(job.mark.comment)}")
     return checked(Action(kind=Kind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
 
 

@@ -94,14 +94,16 @@ def _clock(patient: Patient) -> tuple[Level, str]:
 def _rights(patient: Patient) -> tuple[Level, str]:
     owner = patient.settings.get("SlurmUser", "").partition("(")[0]
     if patient.user in {"root", owner}:
-        return Level.WARN, f"{patient.user} may do all; an operator's rights would be enough"
+        return Level.WARN, f"{patient.user} may do all; an operator's rights are enough with --mark comment"
     question = ("sacctmgr", "-n", "-P", "show", "user", patient.user, "format=AdminLevel")
     try:
         said = patient.ask(question).decode(errors="replace").split()
     except InputError as error:
         return Level.FAIL, f"whether {patient.user} is an operator is not told: {error}"
-    if said and said[0] in {"Operator", "Administrator"}:
-        return Level.OK, f"{patient.user} is {said[0]}"
+    if said and said[0] == "Operator":
+        return Level.OK, f"{patient.user} is an operator: slurm run --mark comment"
+    if said and said[0] == "Administrator":
+        return Level.OK, f"{patient.user} is an administrator"
     return (
         Level.FAIL,
         f"{patient.user} is no operator: sacctmgr modify user {patient.user} set adminlevel=operator",

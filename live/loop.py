@@ -173,7 +173,7 @@ class Loop:
             clock=self._clock,
             now=self._now,
         )
-        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known)
+        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known, rules.carrier)
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
         seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence, reserved))

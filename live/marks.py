@@ -1,4 +1,4 @@
-"""What a pinned job carries in its AdminComment, so that Slurm alone knows all that the loop needs.
+"""What a pinned job carries in a comment of its own, so that Slurm alone knows all that the loop needs.
 
 A mark says since when the job is pinned, what it holds on each node, and what it had asked for before:
 whoever finds a pinned job that does not start, this process or a later one, can put it back as it was. Its
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import groupby
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -18,6 +19,23 @@ _GRES = "gres."
 _CORES = re.compile(r"(\d{1,7})(?:\*(\d{1,6}))?", re.ASCII)
 _COUNT = re.compile(r"\d{1,12}", re.ASCII)
 _SAFE = "*:,[]-._"
+
+
+class Carrier(StrEnum):
+    """Which of a job's comments carries the mark: Slurm 22.05 lets only administrators write AdminComment."""
+
+    ADMIN_COMMENT = "admin-comment"
+    COMMENT = "comment"
+
+    @property
+    def member(self) -> str:
+        """Return its name in squeue's JSON."""
+        return self.value.replace("-", "_")
+
+    @property
+    def word(self) -> str:
+        """Return its name in scontrol's words."""
+        return "AdminComment" if self is Carrier.ADMIN_COMMENT else "Comment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +50,7 @@ class Mark:
         nodes: the nodes that it had to have before, a hostlist.
         span: its fewest and most nodes before; most 0 where it had none.
         cpus, min_cpus: before.
-        comment: its AdminComment before.
+        comment: what stood in its place before.
     """
 
     since: int = 0

@@ -13,6 +13,7 @@ from ..slurm.place import CannotPlaceError
 from .actions import OWN, Action, Kind, clear, hand_over, own_reservations, pin, unpin
 from .claims import is_pinned
 from .fresh import Now
+from .marks import Carrier
 from .passes import Pass
 from .queue import LiveJob, names_of
 
@@ -30,11 +31,13 @@ class Rules:
         licence: the gate's.
         pin_s: a pinned job starts within so many seconds or is put back.
         tries: a job that was put back so often is handed over to Slurm.
+        carrier: which comment of a job carries its mark.
     """
 
     licence: str = "auction"
     pin_s: float = 60.0
     tries: int = 3
+    carrier: Carrier = Carrier.ADMIN_COMMENT
 
 
 def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: Rules, now: float) -> list[Action]:

@@ -17,7 +17,7 @@ from ..slurm.answers.known import Known
 from ..slurm.answers.record import Record
 from ..slurm.answers.size import node_range
 from ..slurm.answers.states import Phase, phase_of
-from .marks import Mark, read_mark
+from .marks import Carrier, Mark, read_mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,8 @@ class LiveJob:
     Attributes:
         id: as the snapshot and scontrol call it: ``17``, ``17_3``.
         licenses: as asked for, the gate's included.
-        comment: its AdminComment.
+        carrier: which of its comments carries a mark.
+        comment: that comment.
         mark: what the comment says of a pin, None where there is none of ours.
         required: the nodes that it must have, as a hostlist.
         nodes: where it runs, as a hostlist; empty while it waits.
@@ -40,6 +41,7 @@ class LiveJob:
     id: str
     phase: Phase
     licenses: str
+    carrier: Carrier
     comment: str
     mark: Mark | None
     required: str
@@ -70,8 +72,10 @@ class LiveJob:
         return any(item.partition(":")[0] == licence for item in self.licenses.split(","))
 
 
-def read_queue(content: bytes, name: str, known: Known | None = None) -> dict[str, LiveJob]:
-    """Return the jobs by id, a waiting task of an array each by its own.
+def read_queue(
+    content: bytes, name: str, known: Known | None = None, carrier: Carrier = Carrier.ADMIN_COMMENT
+) -> dict[str, LiveJob]:
+    """Return the jobs by id, a waiting task of an array each by its own; marks stand in the ``carrier``.
 
     Those of a text that is ``known`` are not read anew.
 
@@ -83,21 +87,22 @@ def read_queue(content: bytes, name: str, known: Known | None = None) -> dict[st
         document = (Known() if known is None else known).document(content, "jobs")
         document.require("jobs")
         for record in document.children("jobs"):
-            for one in _tasks(record, record.once("live", partial(_live, record))):
+            for one in _tasks(record, record.once("live", partial(_live, record, carrier), carrier)):
                 found[one.id] = one
     except InputError as error:
         raise error.in_file(name) from error
     return found
 
 
-def _live(record: Record) -> LiveJob:
+def _live(record: Record, carrier: Carrier) -> LiveJob:
     low, high = node_range(record)
-    comment = record.text("admin_comment")
+    comment = record.text(carrier.member)
     nodes = record.members.get("nodes")
     return LiveJob(
         id=job_id(record),
         phase=phase_of(record),
         licenses=record.text("licenses"),
+        carrier=carrier,
         comment=comment,
         mark=read_mark(comment),
         required=",".join(record.texts("required_nodes")),

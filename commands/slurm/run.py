@@ -28,6 +28,9 @@ _MIB = 2**20
               help="A pinned job that has not started by then goes back behind the gate.")  # fmt: skip
 @click.option("--tries", type=click.IntRange(1), default=3, show_default=True,
               help="A job that went back so often is handed over to Slurm.")  # fmt: skip
+@click.option("--mark", type=click.Choice(["admin-comment", "comment"]), default="admin-comment",
+              show_default=True,
+              help="Comment that says where a job is pinned; an operator may write the second.")  # fmt: skip
 @click.option("--plan-age", metavar="SECONDS", type=click.FloatRange(0.1), default=30.0, show_default=True,
               help="A plan that is older is not carried out.")  # fmt: skip
 @click.option("--changes", metavar="N", type=click.IntRange(1), default=500, show_default=True,
@@ -45,8 +48,9 @@ _MIB = 2**20
 def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
-    Needs the rights of Slurm's operators, not root's. When it ends, however it ends, the gate ends --gate-for
-    seconds after its last pass, and Slurm starts the jobs itself. SIGTERM finishes the pass.
+    Needs the rights of one of Slurm's administrators, with --mark comment an operator's, not root's. When it
+    ends, however it ends, the gate ends --gate-for seconds after its last pass, and Slurm starts the jobs
+    itself. SIGTERM finishes the pass.
     """
     from ...live.gate import check_licence
     from ..auction_options import live_step_options
@@ -59,7 +63,7 @@ def run(*, licence: str, dry_run: bool, **options: Any) -> int:
 
 #: The options that are not the auction's.
 _OWN = (
-    *("interval", "passes", "once", "gate_for", "pin_for", "tries", "plan_age", "changes"),
+    *("interval", "passes", "once", "gate_for", "pin_for", "tries", "mark", "plan_age", "changes"),
     *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics"),
 )
 
@@ -69,11 +73,12 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
     import socket
 
     from ...live.loop import Settings
+    from ...live.marks import Carrier
     from ...live.plan import Rules
     from ...slurm.answers.live import AT_ONCE
 
     return Settings(
-        rules=Rules(licence=licence, pin_s=own["pin_for"], tries=own["tries"]),
+        rules=Rules(licence=licence, pin_s=own["pin_for"], tries=own["tries"], carrier=Carrier(own["mark"])),
         host=socket.gethostname(),
         user=getpass.getuser(),
         gate_s=own["gate_for"],

@@ -247,6 +247,19 @@ def test_a_controller_that_is_gone_and_comes_back_is_waited_for() -> None:
     assert len(job.starts) == 1
 
 
+def test_nothing_is_asked_of_slurmrestd_which_may_be_gone() -> None:
+    """Whatever a pass does, Slurm's commands do it: pin, put back, clear, keep the gate."""
+    fake = cluster(2)
+    loop, job = pinned(fake)
+    uneven = fake.submit(3, least=2, most=2)
+    fake.nodes[job.required[0]] = "drain"
+    reports = passes(fake, loop, 3)
+    assert {report.outcome for report in reports} == {"done"}
+    assert uneven.state == "PENDING"
+    assert {command[0] for command in fake.asked} == {"squeue", "sinfo", "scontrol"}
+    assert {words[0] for words in fake.sent} <= {"update", "create", "delete"}
+
+
 def test_a_gate_put_down_by_hand_is_put_up_again_and_what_slurm_started_meanwhile_counts() -> None:
     fake = cluster(1)
     loop = loop_on(fake)

@@ -8,6 +8,7 @@ from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 from aucsched.formats.hostlist import expand
 from aucsched.live.hands import Shown
 from aucsched.live.loop import Loop
+from aucsched.live.marks import Carrier
 from aucsched.live.plan import Rules
 
 
@@ -228,3 +229,24 @@ def test_cores_beside_a_reservation_of_ours_take_other_jobs() -> None:
     assert loop.one_pass().pinned == 3
     fake.tick()
     assert [job.state for job in small] == ["RUNNING"] * 3
+
+
+def test_an_operator_marks_jobs_in_their_own_comment_and_gives_it_back() -> None:
+    """Slurm 22.05 refuses an operator's update that writes AdminComment, all of it."""
+    fake = cluster(1)
+    fake.is_operators = True
+    job = fake.submit(4, own_comment="mine", comment="site's")
+    report = loop_on(fake).one_pass()
+    assert (report.pinned, report.refused, job.required) == (0, 1, ())
+    loop = loop_on(fake, rules=Rules(carrier=Carrier.COMMENT))
+    assert loop.one_pass().pinned == 1
+    assert list(job.required) == ["n0"]
+    fake.nodes["n0"] = "drain"
+    assert loop.one_pass().put_back == 1
+    assert (job.licenses, list(job.required), job.comment) == ("auction:1", [], "site's")
+    for _ in range(2):
+        fake.nodes["n0"] = "idle"
+        assert loop.one_pass().pinned == 1
+        fake.nodes["n0"] = "drain"
+        loop.one_pass()
+    assert (job.licenses, job.own_comment) == ("", "mine")

@@ -2,7 +2,7 @@
 
 It does what was seen of Slurm 22.05: a job whose licence a reservation holds waits; one with named nodes
 starts on these alone; a second reservation of the same licences is refused; a removed node kills the jobs
-that name it.
+that name it; an operator, who is no administrator, may not write a job's AdminComment.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class FakeJob:
     min_cpus: int = 1
     required: tuple[str, ...] = ()
     comment: str = ""
+    own_comment: str = ""
     reservation: str = ""
     held: dict[str, int] = field(default_factory=dict)
     end: float = 0.0
@@ -71,6 +72,7 @@ class FakeSlurm:
     partition_state: str = "UP"
     is_up: bool = True
     disk_is_full: bool = False
+    is_operators: bool = False
     die_at: int = -1
     points: int = 0
     answer_s: float = 0.0
@@ -228,6 +230,7 @@ class FakeSlurm:
             "nodes": join(job.held),
             "gres_detail": [],
             "admin_comment": job.comment,
+            "comment": job.own_comment,
         }
         if job.held:
             record["job_resources"] = {
@@ -300,6 +303,8 @@ class FakeSlurm:
         job = self.jobs.get(values["JobId"])
         if job is None or job.state != "PENDING":
             return "Invalid job id specified" if job is None else "Job is no longer pending execution"
+        if self.is_operators and "AdminComment" in values:
+            return "Access/permission denied"
         required = expand(values["ReqNodeList"]) if values.get("ReqNodeList") else ()
         if any(node not in self.nodes for node in required):
             return "Invalid node name specified"
@@ -307,6 +312,7 @@ class FakeSlurm:
             job.required = required
         job.licenses = values.get("Licenses", job.licenses)
         job.comment = values.get("AdminComment", job.comment)
+        job.own_comment = values.get("Comment", job.own_comment)
         job.min_cpus = int(values.get("MinCPUsNode", job.min_cpus))
         job.cpus = int(values.get("NumCPUs", job.cpus))
         job.reservation = values.get("ReservationName", job.reservation)
