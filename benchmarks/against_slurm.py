@@ -189,14 +189,18 @@ def _switches(workload: ClusterWorkload) -> Iterable[str]:
 
 def submit(
     jobs: Iterable[ArrivingJob], environment: Mapping[str, str], speed: int, more: Sequence[str] = ()
-) -> None:
-    """Submit each job when it arrives; ``more`` are further options of sbatch."""
-    began = time.monotonic()
+) -> list[str]:
+    """Submit each job when it arrives, return Slurm's numbers; ``more`` are further options of sbatch."""
+    began, numbers = time.monotonic(), list[str]()
     for arriving in jobs:
         time.sleep(max(0.0, began + arriving.arrival_s / speed - time.monotonic()))
         command = ["sbatch", "--parsable", "-o", "/dev/null", "-D", "/tmp", *more, *asked(arriving)]  # noqa: S108
         script = f"#!/bin/sh\nexec sleep {arriving.run_time_s:g}\n"
-        subprocess.run(command, input=script, text=True, check=True, capture_output=True, env=environment)
+        done = subprocess.run(
+            command, input=script, text=True, check=True, capture_output=True, env=environment
+        )
+        numbers.append(done.stdout.strip())
+    return numbers
 
 
 def asked(arriving: ArrivingJob) -> list[str]:
@@ -247,6 +251,8 @@ def read_log(text: str) -> dict[str, Ran]:
         submit, start, end = (
             time.mktime(time.strptime(fields[key], _TIME)) for key in ("SubmitTime", "StartTime", "EndTime")
         )
+        if fields["Name"] in found and found[fields["Name"]].start_s == start:
+            continue  # A controller that was killed forgot the end, and told it of the same start again.
         assert fields["JobState"] == "COMPLETED", f"Slurm did not complete job {fields['Name']}: {line}"
         found[fields["Name"]] = Ran(
             submit_s=submit, start_s=start, end_s=end, nodes=expand(fields["NodeList"])
