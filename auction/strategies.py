@@ -29,7 +29,7 @@ from .stated import Answer, Stated, Weight
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
 _STATED_S = 4e-6
-#: Among bids equally preferred ``greedy`` takes the one with the narrower span, as a share of all nodes:
+#: Among bids equally preferred the one with the narrower span is taken, as a share of all nodes:
 #: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
 _NARROW = 1e-4
 
@@ -167,7 +167,7 @@ def greedy_award(
     packing = packing_of(table, cluster.columns, cluster.guards)
     built = options.clock()
     _export_bids(table, cluster, options)
-    tied = preference - _NARROW * _spans(table) / len(cluster.columns.names)
+    tied = _tied(preference, table, cluster)
     chosen = first
     if cluster.placer is None:
         chosen = determine(packing, weights, tied, first, _limits(options, None), "greedy").award
@@ -196,6 +196,9 @@ def anytime(
     table, guards = bids.table, cluster.guards
     _export_bids(table, cluster, options)
     preference, shown = preferences(table, cluster, options)
+    if cluster.placer is not None:
+        # The search is as choosy as first bids, which take the nodes that are closest together.
+        preference = np.maximum(_tied(preference, table, cluster), 0.0)
     packing = packing_of(table, cluster.columns, guards)
     built = options.clock()
     found = determine(
@@ -245,6 +248,12 @@ def _export_bids(table: BidTable, cluster: Cluster, options: StepOptions) -> Non
 def _packed_sizes(bids: Bids, packing: Packing) -> Sizes:
     rows = len(packing.capacity) + len(packing.first)
     return _sizes(bids, len(packing), rows, len(packing.row) + len(packing))
+
+
+def _tied(preference: FloatArray, table: BidTable, cluster: Cluster) -> FloatArray:
+    """Return preferences by which, of bids equally preferred, the one with the narrower span comes first."""
+    tied: FloatArray = preference - _NARROW * _spans(table) / len(cluster.columns.names)
+    return tied
 
 
 def _spans(table: BidTable) -> FloatArray:
