@@ -26,7 +26,7 @@ from .offer_state import ground_of
 
 #: A job is critical once its run time times this reaches the time that all known work takes on all nodes.
 #: 1 would start it at the last moment, and find no nodes free for it; see docs/decisions.
-CRITICAL = 1.6
+CRITICAL = 2.0
 #: Bids of one job: some for each count.
 _BIDS = 24
 #: Values up to this, times all nodes, are sums that the engine adds exactly.

@@ -156,7 +156,7 @@ def test_a_map_is_worth_the_most_there_is(is_critical: bool, data: st.DataObject
     }
     first = (max(job.priority for job in jobs) + 1) * 6
     worth = {
-        job.job: job.priority + 1 + first * (is_critical and shortest[job.job] * 1.6 >= work - 1e-9)
+        job.job: job.priority + 1 + first * (is_critical and shortest[job.job] * 2.0 >= work - 1e-9)
         for job in jobs
     }
     got = sum(worth[slot.entry.job] * slot.count for slot in slots)
