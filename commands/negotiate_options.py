@@ -218,6 +218,14 @@ _RUNTIME = (
         help="Reject a Map while nodes stay idle that a job could use, or while any do (the thesis).",
     ),
     click.option(
+        "--parts",
+        type=click.IntRange(1, 1024),
+        default=1,
+        show_default=True,
+        help="Equal parts (sockets, cores) of a node in which the runtime scheduler gives it out: jobs that "
+        "ask for less than a node share one, malleable ones grow and shrink by parts.",
+    ),
+    click.option(
         "--start-at-minimum", is_flag=True, help="Account new jobs at their minimum until a periodic step."
     ),
     click.option(
@@ -365,6 +373,7 @@ def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:
         transaction_s=options["transaction_seconds"],
         shrink=options["shrink"],
         urgency=options["urgent"] or "suspend",
+        parts=options["parts"],
     )
 
 

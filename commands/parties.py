@@ -145,7 +145,6 @@ def irtsched(workload: str, **options: Any) -> None:
     from ..negotiation.parties.irtsched import RuntimeState
     from ..negotiation.remote.party import Party
     from ..negotiation.remote.serve import serve_runtime
-    from ..runtime.machine import empty_machine
     from ..simulation.negotiated.party import RunLog, batch_settings_in, settings_text
 
     check_result_options(options)
@@ -158,7 +157,7 @@ def irtsched(workload: str, **options: Any) -> None:
         progress_over(len(play.arrivals)) as progress,
     ):
         run_log = RunLog(progress)
-        state = RuntimeState(settings=settings, machine=empty_machine(play.nodes, play.partitions))
+        state = RuntimeState(settings=settings, machine=play.machines(settings.parts)[""])
         party = Party(state, machine.step, journal, run_log.watch, memory=run_log)
         notes.update(journal.notes if journal is not None else {})
 

@@ -7,6 +7,7 @@ for node ``i``: unions and counts cost nothing at a thousand nodes, and equal st
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -115,16 +116,18 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Nodes and the jobs on them at one moment.
 
     Attributes:
-        names: of the nodes.
+        names: of the nodes; of each part its node's, where nodes are given out in parts.
         partitions: name -> its nodes; disjoint.
         now_s: the clock.
         idle: nodes that nobody holds.
         running, suspended: by job, in order of their starts.
         done: reports of the jobs that ended.
+        parts: of each node; all sets and counts are of parts (runtime/parts.py).
     """
 
     names: tuple[str, ...]
     partitions: dict[str, int]
+    parts: int = 1
     now_s: float = 0.0
     idle: int = 0
     running: dict[str, Running] = {}
@@ -137,28 +140,40 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def names_of(self, nodes: int) -> tuple[str, ...]:
         """Return a node set by name, in the machine's order."""
-        return tuple(self.names[place] for place in places(nodes))
+        return tuple(dict.fromkeys(self.names[place] for place in places(nodes)))
 
     def next_end_s(self) -> float | None:
         """Return when the next job ends, None when nothing runs."""
         return min((job.end_s for job in self.running.values()), default=None)
 
 
-def empty_machine(names: Iterable[str], partitions: Mapping[str, Iterable[str]] | None = None) -> Machine:
-    """Return idle nodes; without ``partitions`` all stand in one without a name.
+def empty_machine(
+    names: Iterable[str], partitions: Mapping[str, Iterable[str]] | None = None, *, parts: int = 1
+) -> Machine:
+    """Return idle nodes, in so many parts each; without ``partitions`` all stand in one without a name.
 
     Raises:
         InputError: a name stands twice, a partition names a node that is none, or two share one.
     """
     nodes = tuple(names)
-    place = {name: index for index, name in enumerate(nodes)}
-    if len(place) < len(nodes) or not nodes:
+    if len(set(nodes)) < len(nodes) or not nodes:
         raise InputError("node names are missing or stand twice", path="nodes")
+    nodes = tuple(name for name in nodes for _ in range(parts))
+    place = bits_of(nodes)
     masks = {"": (1 << len(nodes)) - 1}
     if partitions:
         masks = {name: _mask(members, place, name) for name, members in partitions.items()}
         _refuse_shared(masks)
-    return Machine(names=nodes, partitions=masks, idle=(1 << len(nodes)) - 1)
+    return Machine(names=nodes, partitions=masks, idle=(1 << len(nodes)) - 1, parts=parts)
+
+
+@lru_cache(maxsize=64)
+def bits_of(names: tuple[str, ...]) -> dict[str, int]:
+    """Return each node's bits by name: one, or those of its parts."""
+    bits: dict[str, int] = {}
+    for place, name in enumerate(names):
+        bits[name] = bits.get(name, 0) | 1 << place
+    return bits
 
 
 def _mask(members: Iterable[str], place: Mapping[str, int], partition: str) -> int:
@@ -166,7 +181,7 @@ def _mask(members: Iterable[str], place: Mapping[str, int], partition: str) -> i
     for member in members:
         if member not in place:
             raise InputError(f"{member!r} is no node", path=f"partitions.{partition}")
-        mask |= 1 << place[member]
+        mask |= place[member]
     return mask
 
 
@@ -265,12 +280,12 @@ def report(machine: Machine, job: Running, state: JobState, now_s: float) -> Job
     return JobReport(
         job=job.entry.job,
         state=state,
-        node_count=job.count,
+        node_count=-(-job.count // max(job.entry.parts, 1)),
         nodes=machine.names_of(job.nodes),
         start_s=job.start_s,
         run_time_s=at.held_s,
         end_s=now_s if state is JobState.DONE else at.planned_end_s(max(at.count, 1), now_s),
-        node_s=at.node_s,
+        node_s=at.node_s if machine.parts == 1 else at.node_s / machine.parts,
         measured=_measured(at) if state is JobState.DONE else (),
     )
 
@@ -280,9 +295,11 @@ def _measured(job: Running) -> tuple[tuple[int, float], ...]:
     entry = job.entry
     true_s = entry.time_at_min_s if entry.true_time_at_min_s is None else entry.true_time_at_min_s
     model = entry.true_speedup or entry.speedup
+    each = max(entry.parts, 1)
     return tuple(
-        (count, round(true_s / relative_speed(model, count, entry.min_nodes), DIGITS))
+        (count // each, round(true_s / relative_speed(model, count, entry.min_nodes), DIGITS))
         for count in sorted(job.paces)
+        if count % each == 0
     )
 
 

@@ -61,6 +61,10 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
         contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
         max_switches: it starts below at most so many leaf switches, where its Map says, and does not grow.
+        node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime scheduler that
+            gives out parts of nodes lets others have the rest.
+        parts: within a runtime scheduler that counts parts of nodes, how many make one of the job's; 0: all
+            counts are nodes. No message has it.
     """
 
     job: str
@@ -84,6 +88,8 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_switches: int | None = None
     name: str = ""
     true_speedup: str | None = None
+    node_share: tuple[int, int] = (1, 1)
+    parts: int = 0
 
 
 class OfferReservation(

@@ -38,6 +38,7 @@ class RuntimeSettings:
         transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
         shrink: who gives first for a waiting job, within the classes of algorithm 5.
         urgency: what may be done to running jobs for an urgent one.
+        parts: equal parts, sockets or cores, in which nodes are given out; 1: whole nodes.
     """
 
     max_attempts: int = MAX_ATTEMPTS
@@ -50,9 +51,11 @@ class RuntimeSettings:
     transaction_s: float = 0.0
     shrink: ShrinkOrder = "priority"
     urgency: Urgency = "suspend"
+    parts: int = 1
 
     def __post_init__(self) -> None:
         at_least(self.max_attempts, 1, "max_attempts")
+        at_least(self.parts, 1, "parts")
         if not 0 < self.interval_s < float("inf"):
             raise OptionError(f"interval {self.interval_s:g} is not above 0 s")
         if not 0 <= self.transaction_s < float("inf"):

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .machine import Machine, lowest, nearest
+from .machine import Machine, bits_of, lowest, nearest
+from .parts import part_choices
 from .records import MapEntry
 
 
 def is_choosy(entry: MapEntry) -> bool:
     """Return whether a job cannot use every node of its partition instead of another."""
-    return bool(entry.eligible or entry.contiguous or entry.max_switches)
+    return bool(entry.eligible or entry.contiguous or entry.max_switches or entry.parts)
 
 
 def node_sets(entry: MapEntry, machine: Machine) -> tuple[int, ...]:
@@ -28,7 +29,7 @@ def node_sets(entry: MapEntry, machine: Machine) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _masks(names: tuple[str, ...], sets: tuple[tuple[str, ...], ...]) -> tuple[int, ...]:
-    bits = {name: 1 << place for place, name in enumerate(names)}
+    bits = bits_of(names)
     return tuple(sum(bits.get(name, 0) for name in members) for members in sets)
 
 
@@ -47,9 +48,11 @@ def start_nodes(entry: MapEntry, machine: Machine, idle: int, count: int, wanted
         count: how many it starts on.
         wanted: where its Map puts it: these first. Below switches only there: the tree is not known here.
     """
-    if entry.max_switches is not None:
+    if entry.max_switches is not None and not entry.parts:
         fits = wanted & idle == wanted and wanted.bit_count() == count
         return wanted if fits and any(wanted & nodes == wanted for nodes in node_sets(entry, machine)) else 0
+    if entry.max_switches is not None:
+        idle &= wanted
     choices = _choices(entry, machine, idle, count, wanted)
     return max(choices, key=lambda nodes: (nodes & wanted).bit_count(), default=0)
 
@@ -58,6 +61,9 @@ def _choices(entry: MapEntry, machine: Machine, idle: int, count: int, wanted: i
     for nodes in node_sets(entry, machine):
         free = idle & nodes
         if free.bit_count() < count:
+            continue
+        if entry.parts:
+            yield from part_choices(entry, machine, free, count, wanted)
             continue
         if not entry.contiguous:
             chosen = lowest(wanted & free, count)

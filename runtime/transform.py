@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .backfill import Planned, plan, run_time_s
+from .backfill import Planned, plan, run_time_s, union_of
 from .decision import accepts
 from .dependencies import Dependencies, holders_of, update_dependencies
 from .draft import Draft
-from .machine import Machine
+from .machine import Machine, bits_of
+from .parts import in_parts, touched
 from .records import MapEntry, OfferReservation
 from .settings import RuntimeSettings
 from .share import equipartition
@@ -52,13 +53,13 @@ def transform(
 
     Args:
         machine: that state; it stays as it is.
-        entries: the Map; entries of jobs that started here already are ignored.
+        entries: the Map, in nodes; entries of jobs that started here already are ignored.
         settings: the limit of attempts, which dependencies count.
         attempt: from 1; the steps grow with it.
         atomic: all mapped entries start, or nothing does.
         rejected_with: see ``decision.accepts``.
     """
-    fresh = [entry for entry in entries if not machine.knows(entry.job)]
+    fresh = [in_parts(entry, machine.parts) for entry in entries if not machine.knows(entry.job)]
     draft = Draft(machine)
     reserved = _serve(draft, fresh, settings, attempt)
     if atomic and not _starts_whole(draft, fresh):
@@ -104,7 +105,7 @@ def _serve(
 
 def _masks(machine: Machine, entries: Sequence[MapEntry]) -> dict[str, int]:
     """Return the nodes that entries are mapped to, by job; names that are none here do not bind."""
-    bits = {name: 1 << place for place, name in enumerate(machine.names)}
+    bits = bits_of(machine.names)
     return {entry.job: sum(bits.get(name, 0) for name in entry.nodes) for entry in entries if entry.nodes}
 
 
@@ -188,9 +189,12 @@ def _reservations(
     """Return what the offer says of each forwarded job, in the order of the Map."""
     later = {planned.entry.job: planned for planned in reserved}
     found = []
+    # A node of which others hold a part, or that an entry before has named, is none for the batch scheduler.
+    named = union_of(draft.nodes.values())
     for entry in entries:
         if entry.job in draft.starts:
-            found.append(_now(draft, entry))
+            found.append(_now(draft, entry, named))
+            named |= draft.starts[entry.job][1]
         elif entry.job in later and later[entry.job].start_s < float("inf"):
             planned = later[entry.job]
             found.append(
@@ -199,13 +203,15 @@ def _reservations(
     return tuple(found)
 
 
-def _now(draft: Draft, entry: MapEntry) -> OfferReservation:
+def _now(draft: Draft, entry: MapEntry, named: int) -> OfferReservation:
+    """Return the reservation of a job that starts; one that shares a node starts without nodes of its own."""
     nodes = draft.starts[entry.job][1]
     count = nodes.bit_count()
+    names = () if entry.parts and touched(draft.machine, nodes) & named else draft.machine.names_of(nodes)
     return OfferReservation(
         job=entry.job,
-        node_count=count,
-        nodes=draft.machine.names_of(nodes),
+        node_count=len(names),
+        nodes=names,
         start_s=draft.now_s,
         end_s=draft.now_s + run_time_s(entry, count),
     )

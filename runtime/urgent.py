@@ -8,7 +8,8 @@ import msgspec
 
 from .backfill import resume_count
 from .draft import Draft, waiting_first
-from .machine import Machine, Running, report, started
+from .machine import Machine, Running, bits_of, report, started
+from .parts import in_parts
 from .records import JobReport, JobState, MapEntry
 from .settings import Urgency
 from .standing import start_nodes
@@ -38,13 +39,16 @@ def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
     """
     if machine.knows(entry.job):
         return Made(machine=machine, is_started=entry.job in machine.running, why="it has started already")
+    entry = in_parts(entry, machine.parts)
     draft = Draft(machine)
     total = machine.partitions.get(entry.partition, 0).bit_count()
     count = entry.node_cnt or min(entry.node_count.max, total)
     if not entry.min_nodes <= count <= total:
-        return Made(machine=machine, is_started=False, why=f"the partition has {total} nodes")
+        return Made(
+            machine=machine, is_started=False, why=f"the partition has {total // machine.parts} nodes"
+        )
     named = set(entry.nodes)
-    wanted = sum(1 << place for place, name in enumerate(machine.names) if name in named)
+    wanted = sum(bits for name, bits in bits_of(machine.names).items() if name in named)
     shrunk = _shrink(draft, entry.partition, count)
     after = draft.committed()
     victims = _victims(after, entry, count, urgency)
@@ -125,7 +129,7 @@ def _removed(
         else:
             lost = report(machine, at, JobState.QUEUED, machine.now_s)
             losses.append(
-                msgspec.structs.replace(lost, node_count=0, nodes=(), lost_node_s=at.node_s, node_s=0.0)
+                msgspec.structs.replace(lost, node_count=0, nodes=(), lost_node_s=lost.node_s, node_s=0.0)
             )
     after = msgspec.structs.replace(machine, running=running, suspended=suspended, idle=idle)
     return after, tuple(losses), tuple(loss.job for loss in losses)

@@ -57,3 +57,45 @@ def test_no_equation_or_figure_of_the_thesis_is_left_out(heading: str, last: dic
     for chapter, first, end in re.findall(r"\(?(\d)\.(\d+)\)?-\(?\d\.(\d+)", cells):
         found |= {(int(chapter), number) for number in range(int(first), int(end) + 1)}
     assert {(chapter, number) for chapter, most in last.items() for number in range(1, most + 1)} <= found
+
+
+ROMAN = {"I": "1", "II": "2"}
+#: The heading of each other paper → the numbers of its algorithms, figures and tables.
+NUMBERED = {
+    "Nagendra 2016": {
+        "algorithm": "1 2 3 4 5",
+        "figure": "1.1 3.1 3.2 3.3 3.4 4.1 4.2 4.3 4.4 4.5 5.1 5.2 6.1 6.2 7.1 7.2 7.3",
+    },
+    "The invasive": {"figure": "1.1 3.1 3.2", "table": "3.1 3.2"},
+    "Prabhakaran": {"algorithm": "1 2", "figure": "1 2 3 4 5 6 7 8 9 10 11 12", "table": "1 2"},
+    "Weissman": {"figure": " ".join(map(str, range(1, 17))), "table": "1 2 3"},
+}
+
+
+def _numbers(text: str, kind: str) -> set[str]:
+    """Return the numbers that stand behind a kind of item: 3; 3, 4 and 5; 8 to 11; 7.1-7.3; II."""
+    found: set[str] = set()
+    number = r"(?:\d+(?:\.\d+)?|II?\b)"
+    for match in re.finditer(rf"{kind}s? ({number}(?:(?:, | and | to |-){number})*)", text, re.IGNORECASE):
+        words = re.split(r"(, | and | to |-)", match[1])
+        for place, word in enumerate(words[::2]):
+            found.add(ROMAN.get(word, word))
+            if place and words[2 * place - 1] in {" to ", "-"}:
+                chapter, _, first = words[2 * place - 2].rpartition(".")
+                numbers = range(int(first), int(word.rpartition(".")[2]) + 1)
+                found |= {f"{chapter}.{each}" if chapter else f"{each}" for each in numbers}
+    return found
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_no_numbered_item_of_another_paper_is_left_out(paper: str) -> None:
+    (section,) = (part for part in PAGE.split("\n## ") if part.startswith(paper))
+    cells = "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| "))
+    for kind, numbers in NUMBERED[paper].items():
+        assert set(numbers.split()) <= _numbers(cells, kind), kind
+
+
+def test_no_row_stands_twice() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| item")]
+    whole = [row for row in rows if row.count("|") == 5]
+    assert len(whole) == len(set(whole))

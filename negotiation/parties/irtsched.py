@@ -12,6 +12,7 @@ import msgspec
 
 from ...cluster.errors import OptionError
 from ...runtime.machine import Machine, advanced, reports
+from ...runtime.parts import whole_nodes
 from ...runtime.records import JobReport
 from ...runtime.settings import RuntimeSettings
 from ...runtime.share import full_transformation, partial_transformation, settled
@@ -161,7 +162,7 @@ def _offer(
         negotiation=0 if closes else 1,
         transaction=state.transaction,
         attempt=state.attempt,
-        idle=state.machine.names_of(idle),
+        idle=state.machine.names_of(whole_nodes(state.machine, idle)),
         reservations=() if done is None else done.reservations,
         code=Code.ACCEPT if done is None or done.is_accepted else Code.REJECT,
         text="" if done is None else done.why,

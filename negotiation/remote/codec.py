@@ -178,6 +178,11 @@ def check_entry(entry: MapEntry, path: str) -> None:
         value = getattr(entry, name)
         if value is not None and not (isfinite(value) and value > 0):
             raise InputError(f"{value:g} is no time above 0", path=f"{path}.{name}")
+    part, whole = entry.node_share
+    if not 0 < part <= whole <= LARGEST_COUNT:
+        raise InputError(f"{part} of {whole} is no share of a node", path=f"{path}.node_share")
+    if entry.parts:
+        raise InputError("it is no message's", path=f"{path}.parts")
     if entry.priority < 0:
         raise InputError(f"{entry.priority} is below 0", path=f"{path}.priority")
     try:

@@ -68,12 +68,12 @@ class Play:
                 message = f"{least} nodes are above the {most} that a runtime scheduler has"
                 raise InputError(message, path=f"jobs[{place}].nodes")
 
-    def machines(self) -> dict[str, Machine]:
-        """Return each runtime scheduler's nodes, idle; a single one has no name."""
+    def machines(self, in_parts: int = 1) -> dict[str, Machine]:
+        """Return each runtime scheduler's nodes, idle, in so many parts each; a single one has no name."""
         parts = self._parts()
         names = [""] if len(parts) == 1 else [f"r{number}" for number in range(1, len(parts) + 1)]
         return {
-            name: empty_machine([node for members in part.values() for node in members], part)
+            name: empty_machine([node for members in part.values() for node in members], part, parts=in_parts)
             for name, part in zip(names, parts, strict=True)
         }
 
@@ -233,7 +233,8 @@ def _entry(
         entry = _within_budget(
             entry, arriving.budget_core_h, max(node.total.cores for node in wishes.members)
         )
-    return wishes.on(entry)
+    share = machine.wishes[job.partition].share(job, wishes.members, entry.min_nodes)
+    return msgspec.structs.replace(wishes.on(entry), node_share=(share.numerator, share.denominator))
 
 
 def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntry:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...cluster.text import one_line
 from ...formats.native.write import csv_field
-from ...runtime.records import JobReport
+from ...runtime.records import JobReport, MapEntry
 from ..report import to_json
 from .plays import Play
 from .run import Negotiated
@@ -48,7 +48,9 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "response_max_s": max(responses, default=None),
         "utilization": held / (nodes * makespan) if makespan else None,
         "work_bound_s": _work_node_s(result) / nodes,
-        "loss_of_capacity": _loss_of_capacity(result, nodes * makespan) if makespan else None,
+        "loss_of_capacity": _loss_of_capacity(result, nodes * result.runtime.parts * makespan)
+        if makespan
+        else None,
         "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
         "transactions": len(result.attempts),
         "attempts_mean": _mean(list(result.attempts)),
@@ -72,9 +74,15 @@ def _mean(values: list[Any]) -> float | None:
 
 def _work_node_s(result: Negotiated) -> float:
     return fsum(
-        entry.min_nodes * (entry.true_time_at_min_s or entry.time_at_min_s)
+        entry.min_nodes * _share(entry, result) * (entry.true_time_at_min_s or entry.time_at_min_s)
         for entry in (arrival.job for arrival in result.play.arrivals)
     )
+
+
+def _share(entry: MapEntry, result: Negotiated) -> float:
+    """Return how much of each of its nodes a job has at least."""
+    part, whole = entry.node_share
+    return 1 if result.runtime.parts == 1 else part / whole
 
 
 def _changes(result: Negotiated) -> tuple[int, int]:
@@ -91,7 +99,7 @@ def _changes(result: Negotiated) -> tuple[int, int]:
 
 def _loss_of_capacity(result: Negotiated, capacity_node_s: float) -> float:
     """Return the share of node-seconds idle while a job waited for its start."""
-    nodes = len(result.play.nodes)
+    nodes = len(result.play.nodes) * result.runtime.parts
     changes: list[tuple[float, int, int]] = []
     for held in result.held:
         count = held.nodes.bit_count()

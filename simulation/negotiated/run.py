@@ -20,7 +20,7 @@ from .plays import Play
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A stretch of time in which a job held the same nodes (a set of node numbers as bits)."""
+    """A stretch of time in which a job held the same nodes, or parts of them (numbers as bits)."""
 
     job: str
     start_s: float
@@ -125,8 +125,11 @@ def negotiate(
     Raises:
         StuckError: a job would never start, or the clock came to ``until_s`` seconds.
     """
-    machines = play.machines()
-    recorders = {peer: Recorder(play.nodes.index(machine.names[0])) for peer, machine in machines.items()}
+    machines = play.machines(runtime.parts)
+    recorders = {
+        peer: Recorder(runtime.parts * play.nodes.index(machine.names[0]))
+        for peer, machine in machines.items()
+    }
     sent: list[Sent] = []
 
     def watch(peer: str, machine: Machine) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import msgspec
 import numpy as np
@@ -127,6 +128,30 @@ class PartitionNodes:
             raise InputError(f"no {least} nodes that it may use stand below so few", path="max_switches")
         self._could_start.add(key)
 
+    def share(self, job: Job, members: Sequence[Node], least: int) -> Fraction:
+        """Return how much of each of its nodes a job asks for, on the fewest: of cores, memory or a gres.
+
+        Args:
+            job: the job.
+            members: the nodes that it may use.
+            least: how many it runs on at least.
+        """
+        request = job.request
+        if request.exclusive or request.gres_total:
+            return Fraction(1)
+        cores = max(
+            request.cores_per_node or -(-(request.cores or 1) // least),
+            request.min_cores_per_node,
+            request.cores_per_task,
+        )
+        memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * cores
+        shares = [Fraction(cores, min(node.total.cores for node in members))]
+        limits = [node.total.memory_mib for node in members if node.total.memory_mib]
+        shares += [Fraction(memory, min(limits))] if limits else []
+        for name, span in request.gres_per_node.items():
+            shares.append(_share_of_gres(members, name, span.minimum))
+        return min(max(shares), Fraction(1))
+
     def _ways(self, job: Job) -> list[tuple[BoolArray, int]]:
         """Return the nodes of each way to read the request that has any, and how many of them hold it all."""
         request = job.request
@@ -149,6 +174,17 @@ class PartitionNodes:
         if not found:
             raise InputError(f"no node of the partition has {_asked(request)}", path=_about(request))
         return found
+
+
+def _share_of_gres(members: Sequence[Node], name: str, asked: int) -> Fraction:
+    """Return how much of a node's gres a job asks for: of the fewest of one type that suffice."""
+    counts = [
+        count
+        for node in members
+        for own, count in node.total.gres.items()
+        if (own == name or own.startswith(f"{name}:")) and count >= asked > 0
+    ]
+    return Fraction(asked, min(counts)) if counts else Fraction(bool(asked))
 
 
 def _longest(nodes: Sequence[int]) -> int:
