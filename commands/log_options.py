@@ -199,7 +199,7 @@ _POLICY_OPTIONS = (
             multiple=True,
             metavar="KIND:LIMIT",
             help="For policy planning: hours when jobs of a kind may start, or how many at once: "
-            "'processors>66%: 18:00-08:00,sat,sun', 'processors>=33%: 2', 'user=7: 64'.",
+            "'processors>66%: 18:00-08:00,sat,sun', 'processors>=33%: 2', 'user=7: 64', 'group=3: 128'.",
         ),
     ),
     _PolicyOption(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -36,19 +35,14 @@ def relaid(read: T, source: str | None) -> T:
     """
     if source is None:
         return read
-    bare = replace(read, switches=None, network=None)
-    if source == "linear":
-        return bare
     from ..formats.notes import Notes
     from ..formats.reading import shown_name
-    from ..slurm.answers.topology_any import load_topology
+    from ..slurm.answers.topology_any import laid_on
     from .snapshot import tell
 
-    names = [node.name for node in read.nodes] if read.network is None else read.network.members
     notes = Notes()
     try:
-        laid = load_topology(source, tuple(names), notes).laid
-        made = replace(bare, switches=laid.switches, network=laid.network)
+        made = laid_on(read, source, notes)
     except InputError as error:
         raise error.in_file(shown_name(source)) from error
     tell(notes.summary())

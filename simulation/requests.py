@@ -46,6 +46,7 @@ class Requests:
         estimate: seconds the user asked for, above 0.
         user: the user's number in the log, −1 when not known.
         weight: above 0; the log's queues may be given weights.
+        group: the group's number in the log, as a site counts its projects, −1 when not known; empty: of nobody.
 
     """
 
@@ -55,12 +56,15 @@ class Requests:
     estimate: tuple[float, ...]
     user: tuple[int, ...]
     weight: tuple[float, ...]
+    group: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         jobs = len(self.submit)
         for name in ("size", "estimate", "user", "weight"):
             if len(getattr(self, name)) != jobs:
                 raise InputError(f"{len(getattr(self, name))} entries for {jobs} jobs", path=name)
+        if len(self.group) not in (0, jobs):
+            raise InputError(f"{len(self.group)} entries for {jobs} jobs", path="group")
         if not jobs:
             return
         _within(self.size, 1, self.processors, "size")
@@ -202,6 +206,7 @@ def workload_from_swf(
         size=_whole(size[row], log, row, "processors"),
         estimate=_seconds(estimate, log, row),
         user=_whole(log.column(Field.USER)[row], log, row, "user"),
+        group=_whole(log.column(Field.GROUP)[row], log, row, "group"),
         weight=_weights(log.column(Field.QUEUE)[row], queue_weights or {}),
     )
     return Workload(

@@ -97,6 +97,14 @@ def _switch(name: str, text: str) -> Axis:
     return Axis(name=name, metavar="on,off", read=read, what="on or off", help=text)
 
 
+def _network(text: str) -> str:
+    from ..slurm.answers.topology_any import LINEAR, is_sizes  # noqa: PLC0415 - costs more than --help may
+
+    if text != LINEAR and not is_sizes(text):
+        raise ValueError  # a file would be another one on another machine's workers
+    return text
+
+
 def _of_table(option: Option) -> Axis:
     """Return an option of a step as an axis; its range the step checks."""
     if option.choices:
@@ -110,6 +118,19 @@ def _of_table(option: Option) -> Axis:
     text = f"{option.help} Rows then depend on the machine's speed."
     return _number(option.name, text, 0, metavar=f"{option.unit},…")
 
+
+#: What policy negotiate alone reads.
+NEGOTIATED = (
+    _named("mapper", "For policy negotiate: what maps the queue to an offer, greedy or auction."),
+    _named("decision", "For policy negotiate: when the batch scheduler accepts, paper or objective."),
+    _integer("max_attempts", "For policy negotiate: attempts of a transaction.", 1),
+    _integer("depth", "For policy negotiate: unmapped jobs forwarded at most.", 1),
+    _named("shrink", "For policy negotiate: who gives nodes first, priority or a harvest policy."),
+    _named("dependencies", "For policy negotiate: which jobs a waiting one depends on, all or one."),
+    _named("equipartition", "For policy negotiate: who shares idle nodes, all or running."),
+    _named("reject_idle", "For policy negotiate: idle nodes that reject a Map, useful or any."),
+    _integer("parts", "For policy negotiate: equal parts of a node that are given out.", 1),
+)
 
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
@@ -136,6 +157,16 @@ _AXES = (
     ),
     _integer("stops", "For policy speculative: how often a job may be stopped after a lost bet.", 1),
     *(_of_table(option) for option in read_by(SWEEP) if option.name != "seed"),
+    Axis(
+        name="topology",
+        metavar="NETWORK,…",
+        read=_network,
+        what="linear, or a network's sizes such as torus:16x8x8",
+        help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16.",
+    ),
+    _switch("preempt", "Whether blocked jobs may stop running ones that pay less (workloads of nodes only)."),
+    _number("credits", "With preempt: each user's at first (workloads of nodes only).", 0),
+    *NEGOTIATED,
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 

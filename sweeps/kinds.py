@@ -7,10 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..cluster.errors import OptionError
+from ..cluster.snapshot import Snapshot
+from ..cluster.workload import ClusterWorkload
+from ..formats.notes import Notes
+from ..slurm.answers.topology_any import laid_on
 from .axes import AXES, Row, Value
+
+T = TypeVar("T", Snapshot, ClusterWorkload)
+
+
+def on_network(read: T, options: Mapping[str, Value]) -> T:
+    """Return an input with its nodes on the network that a run names, if it names one.
+
+    Raises:
+        InputError: these are not its nodes.
+    """
+    source = options.get("topology")
+    return read if source is None else laid_on(read, str(source), Notes())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

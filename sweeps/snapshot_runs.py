@@ -12,24 +12,27 @@ from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..formats.native.read import parse_snapshot
 from .axes import Row, Value
-from .kinds import Kind
+from .kinds import Kind, on_network
 
 #: Columns that are the step's options under the same name.
 _PLAIN = ("model", "weights", "objective", "on_timeout", "preference_table", "bid_order", "reserve", "window")
 
 
-def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
+#: Columns that are no options of a step.
+_BESIDE = frozenset({"preset", "repeat", "topology"})
+
+
+def _resolve(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
     """Return all options of the step, defaults included."""
     if "time_limit_s" in options and "work_limit" in options:
         raise OptionError(
             "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
         )
-    explicit = _as_step_has(
-        {name: value for name, value in options.items() if name not in {"preset", "repeat"}}
-    )
+    explicit = _as_step_has({name: value for name, value in options.items() if name not in _BESIDE})
     preset = options.get("preset")
     step = options_with_preset(None if preset is None else str(preset), explicit)
     by_clock = step.work_limit is None
+    on_network(snapshot, options)
     return {
         "preset": preset,
         "strategy": step.chosen_strategy,
@@ -39,18 +42,15 @@ def _resolve(_: Snapshot, options: Mapping[str, Value]) -> Row:
         "max_bids_per_job": step.bids_per_job,
         "time_limit_s": float(step.time_limit_s) if by_clock else None,
         "work_limit": step.work_limit,
+        "topology": options.get("topology"),
         "repeat": options["repeat"],
         "seed": step.seed,
     }
 
 
 def _run(snapshot: Snapshot, options: Row) -> Row:
-    given = {
-        name: value
-        for name, value in options.items()
-        if name not in {"preset", "repeat"} and value is not None
-    }
-    return _columns(run_step(snapshot, StepOptions(**_as_step_has(given))))
+    given = {name: value for name, value in options.items() if name not in _BESIDE and value is not None}
+    return _columns(run_step(on_network(snapshot, options), StepOptions(**_as_step_has(given))))
 
 
 def _as_step_has(options: Mapping[str, Value]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ SNAPSHOT = Kind(
             "bid_order",
             "reserve",
         ),
-        *("window", "max_bids", "max_bids_per_job", "time_limit_s", "work_limit"),
+        *("window", "max_bids", "max_bids_per_job", "time_limit_s", "work_limit", "topology"),
     ),
     uses_seed=lambda _: True,
     load=parse_snapshot,

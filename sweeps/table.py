@@ -36,9 +36,9 @@ _OPTIONS = (
 #: floats unless its values say otherwise.
 _WHOLE = frozenset(
     {"run", "seed", "repeat", "reserve", "reservations", "processors", "work_limit"}
-    | {"window", "max_bids", "max_bids_per_job"}
+    | {"window", "max_bids", "max_bids_per_job", "max_attempts", "depth", "parts"}
 )
-_TEXT = frozenset((*_FIRST[1:], *_LAST, "preset", "status", "error"))
+_TEXT = frozenset((*_FIRST[1:], *_LAST, "preset", "status", "error", "topology", "preempt"))
 
 
 def check_tables(paths: Sequence[Path]) -> None:

@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..auction.options import MODELS
+from ..cluster.errors import OptionError
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.workload import parse_workload
 from ..simulation.nodes.metrics import node_metrics
 from ..simulation.nodes.policies import READ_BY, NodeOptions, play, step_options
-from .axes import Row, Value
-from .kinds import Kind
+from . import negotiated_runs
+from .axes import NEGOTIATED, Row, Value
+from .kinds import Kind, on_network
 
 #: Options of a simulation that take lists, under their names there.
 _AXES = (
     *("policy", "order", "interval_s", "selection", "weights", "objective", "on_timeout", "reserve"),
     *("window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance", "promise"),
+    *("preempt", "credits"),
 )
+#: Axes that are on or off, and true or false in a simulation.
+_SWITCHES = ("balance", "preempt")
 #: Columns that are a step's options under the same name.
 _OF_A_STEP = ("weights", "objective", "reserve", "window", "work_limit", "seed")
 
@@ -27,11 +32,18 @@ def _uses_seed(options: Mapping[str, Value]) -> bool:
     return str(options.get("policy")) in MODELS
 
 
-def _resolve(_: ClusterWorkload, options: Mapping[str, Value]) -> Row:
+def _resolve(workload: ClusterWorkload, options: Mapping[str, Value]) -> Row:
     """Return all options of the simulation, defaults included."""
+    if options.get("policy") == negotiated_runs.POLICY:
+        return negotiated_runs.resolve(on_network(workload, options), options)
+    if lacking := [axis.option for axis in NEGOTIATED if axis.name in options]:
+        raise OptionError(f"{lacking[0]} needs --policy {negotiated_runs.POLICY}")
     chosen = _node_options(options)
     row: Row = {"policy": chosen.policy, "order": chosen.order, "repeat": options["repeat"]}
-    row |= chosen.settings()
+    row |= chosen.settings() | {"topology": options.get("topology")}
+    if chosen.preempt is not None:
+        row["preempt"] = "on" if chosen.preempt else "off"
+    on_network(workload, options)
     if _uses_seed(options):
         step = step_options(chosen)
         row |= {name: getattr(step, name) for name in _OF_A_STEP}
@@ -48,13 +60,14 @@ def _node_options(options: Mapping[str, Value]) -> NodeOptions:
     given: dict[str, Any] = {
         name: options[name] for name in (*_AXES, "seed") if options.get(name) is not None
     }
-    if "balance" in given:
-        given["balance"] = given["balance"] == "on"
+    given |= {name: given[name] == "on" for name in _SWITCHES if name in given}
     return NodeOptions(**given)
 
 
 def _run(workload: ClusterWorkload, options: Row) -> Row:
-    result = play(workload, _node_options(options))
+    if options["policy"] == negotiated_runs.POLICY:
+        return negotiated_runs.run(on_network(workload, options), options)
+    result = play(on_network(workload, options), _node_options(options))
     values = node_metrics(result)
     return {
         "status": "done",
@@ -76,13 +89,22 @@ def _flat(values: Mapping[str, Any]) -> Row:
     return row
 
 
+def _reads(name: str, point: Mapping[str, Value]) -> bool:
+    policy = str(point.get("policy", "easy"))
+    if policy == negotiated_runs.POLICY:
+        return negotiated_runs.reads(name)
+    if name in {axis.name for axis in NEGOTIATED}:
+        return False
+    return name not in READ_BY or policy in READ_BY[name]
+
+
 WORKLOAD = Kind(
     name="workload",
     title="a workload of nodes",
-    axes=_AXES,
+    axes=(*_AXES, "topology", *(axis.name for axis in NEGOTIATED)),
     uses_seed=_uses_seed,
     load=parse_workload,
     resolve=_resolve,
     run=_run,
-    reads=lambda name, point: name not in READ_BY or str(point.get("policy", "easy")) in READ_BY[name],
+    reads=_reads,
 )

@@ -24,6 +24,7 @@ def taken(requests: Requests, jobs: Sequence[int]) -> Requests:
         estimate=take(requests.estimate),
         user=take(requests.user),
         weight=take(requests.weight),
+        group=take(requests.group) if requests.group else (),
     )
 
 

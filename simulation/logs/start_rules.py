@@ -5,7 +5,8 @@ A planning system has no queues to switch on and off; instead its plan has const
 - a job of a kind starts only within some hours (``processors>66%: 18:00-08:00,sat,sun``: large jobs at night
   and on weekends; ``estimate>172800: sat,sun``). A job that runs when its hours end runs on.
 - so many jobs of a kind at once (``processors>=33%: 2``: never three jobs of a third of the machine).
-- a user's jobs together have so many processors (``user=7: 64``): the machine is smaller for them.
+- a user's jobs, or a project's (the log's group), together have so many processors (``user=7: 64``,
+  ``group=3: 128``): the machine is smaller for them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from ...runtime.profile import Profile
 from ..requests import Requests
 from .hours import Hours
 
-_FORM = re.compile(r"\s*(processors|estimate|user)\s*(>=|>|=)\s*([0-9.]+)(%?)\s*:\s*(.+)")
+#: Whose jobs count processors together.
+_NAMED = ("user", "group")
+_FORM = re.compile(r"\s*(processors|estimate|user|group)\s*(>=|>|=)\s*([0-9.]+)(%?)\s*:\s*(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +31,13 @@ class StartRule:
     """One constraint of the plan.
 
     Attributes:
-        member: ``processors``, ``estimate`` or ``user``.
-        sign: ``>``, ``>=``, or for a user ``=``.
-        bound: processors, seconds or a user's number.
+        member: ``processors``, ``estimate``, ``user`` or ``group``.
+        sign: ``>``, ``>=``, or for a user or group ``=``.
+        bound: processors, seconds, or a user's or group's number.
         is_share: the bound is percent of the machine.
         hours: when such jobs may start, or
-        most: for processors and estimates, how many such jobs at once; for a user, how many processors.
+        most: for processors and estimates, how many such jobs at once; for a user or group, how many
+            processors.
         text: as given.
 
     """
@@ -55,9 +59,9 @@ class StartRule:
 
         """
         found = _FORM.fullmatch(text)
-        is_user = found is not None and found[1] == "user"
-        if found is None or is_user != (found[2] == "=") or (found[4] and found[1] != "processors"):
-            kinds = "processors>N[%], estimate>SECONDS or user=N"
+        is_named = found is not None and found[1] in _NAMED
+        if found is None or is_named != (found[2] == "=") or (found[4] and found[1] != "processors"):
+            kinds = "processors>N[%], estimate>SECONDS, user=N or group=N"
             raise OptionError(f"--start-rule: {text!r} is not {kinds}, a colon and a limit")
         try:
             bound = float(found[3])
@@ -77,6 +81,8 @@ class StartRule:
         """Return whether the rule is for a job."""
         if self.member == "user":
             return requests.user[job] == self.bound
+        if self.member == "group":
+            return bool(requests.group) and requests.group[job] == self.bound
         value = requests.size[job] if self.member == "processors" else requests.estimate[job]
         bound = self.bound * requests.processors / 100 if self.is_share else self.bound
         return value >= bound if self.sign == ">=" else value > bound
@@ -105,7 +111,7 @@ class StartRules:
                 if rule.hours is not None:
                     self._hours[job].append(rule.hours)
                 if room is not None:
-                    need = requests.size[job] if rule.member == "user" else 1
+                    need = requests.size[job] if rule.member in _NAMED else 1
                     if need > room.free[0]:
                         raise OptionError(f"--start-rule {rule.text!r}: {need} processors never start")
                     self._rooms[job].append((room, need))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.network import SIZES, NetworkKind
-from ...cluster.snapshot import MAX_NODES
+from ...cluster.snapshot import MAX_NODES, Snapshot
+from ...cluster.workload import ClusterWorkload
 from ...formats.graphs import graph_network, graph_of_json, parse_graphml
 from ...formats.jsontext import decode
 from ...formats.kinds import SNAPSHOT, WORKLOAD, kind_of
@@ -22,6 +23,11 @@ from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.fattree import fat_tree_size
 from .topology_conf import parse_topology, switch_lines
+
+#: The nodes in a row.
+LINEAR = "linear"
+
+T = TypeVar("T", Snapshot, ClusterWorkload)
 
 _SPEC = re.compile(r"(torus|dragonfly|fat-tree):([0-9]{1,9}(?:x[0-9]{1,9})*)", re.ASCII)
 
@@ -49,6 +55,20 @@ def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Nam
     if is_sizes(source):
         return parse_any_topology(source.encode(), nodes, notes)
     return read_document(source, lambda content: parse_any_topology(content, nodes, notes))
+
+
+def laid_on(read: T, source: str, notes: Notes) -> T:
+    """Return a snapshot or workload on another network: ``linear``, or a source of load_topology.
+
+    Raises:
+        InputError: the network cannot be read, or is none of these nodes.
+    """
+    bare = replace(read, switches=None, network=None)
+    if source == LINEAR:
+        return bare
+    names = [node.name for node in read.nodes] if read.network is None else read.network.members
+    laid = load_topology(source, tuple(names), notes).laid
+    return replace(bare, switches=laid.switches, network=laid.network)
 
 
 def is_sizes(source: str) -> bool:

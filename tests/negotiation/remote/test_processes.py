@@ -119,6 +119,39 @@ def test_two_processes_give_the_bytes_of_one(
     assert aucsched("negotiate", "--replay", "two.jsonl", cwd=tmp_path).returncode == 0
 
 
+def test_one_runtime_scheduler_holds_several_partitions(tmp_path: Path) -> None:
+    """Each job stays in its own; all of it is as in one process, and as with a party for each partition."""
+    partitions = {"fast": "f[1-2]", "slow": "s[1-3]"}
+    document = {
+        "format": "aucsched-workload/1",
+        "name": "two",
+        "nodes": [{"name": nodes, "cores": 1, "partitions": [name]} for name, nodes in partitions.items()],
+        "jobs": [
+            {"id": f"{name[0]}{number}", "priority": 9 - number, "nodes": 1 + number % 2, "cores_per_node": 1,
+             "arrival_s": 10 * number, "run_time_s": 50, "partition": name}
+            for number in range(4) for name in partitions
+        ],
+    }  # fmt: skip
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(document))
+    rows = []
+    for runtimes in ("1", "2"):
+        done = aucsched("negotiate", path, "--runtimes", runtimes, "--jobs-out", "j.csv", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        rows.append((tmp_path / "j.csv").read_text())
+    out = ["--format", "json", "--trace", "t.jsonl", "-o", "m.json", "--jobs-out", "r.csv"]
+    with background("irtsched", path, "--listen", "unix:s", *out, cwd=tmp_path) as process:
+        batch = aucsched("ibsched", path, "--connect", "unix:s", "--jobs-out", "b.csv", cwd=tmp_path)
+        assert batch.returncode == 0, batch.stderr
+        assert process.wait(30) == 0
+    rows += [(tmp_path / name).read_text() for name in ("r.csv", "b.csv")]
+    assert rows[0] == rows[2] == rows[3]
+    assert sorted(rows[0].splitlines()) == sorted(rows[1].splitlines())
+    for line in (tmp_path / "t.jsonl").read_text().splitlines()[1:]:
+        for entry in json.loads(line).get("message", {}).get("map", []):
+            assert {name[0] for name in entry.get("nodes", [])} <= {entry["partition"][0]}
+
+
 def test_kills_lose_nothing(workload: Path) -> None:
     """A few of the benchmark's kills; it exits with 1 when a job is lost or done twice, or a node shared."""
     done = subprocess.run(

@@ -142,6 +142,21 @@ def test_a_user_has_a_smaller_machine() -> None:
         planned(jobs, 6, start_rule=rules("user=0: 1"))
 
 
+def test_a_project_has_a_smaller_machine(tmp_path: Path) -> None:
+    """Groups of a log are its projects: 1 and 3 are of group 5, which may have 2 of 6 processors."""
+    log = tmp_path / "groups.swf"
+    rows = [f"{job} 0 -1 10 {size} -1 -1 {size} 10 -1 1 1 {group} -1 1 -1 -1 -1"
+            for job, size, group in ((1, 2, 5), (2, 3, 4), (3, 1, 5))]  # fmt: skip
+    log.write_text("; MaxProcs: 6\n" + "\n".join(rows) + "\n")
+    starts = {}
+    for rule in ((), ("--start-rule", "group=5: 2")):
+        out = tmp_path / "jobs.csv"
+        options = ("--policy", "planning", *rule, "--jobs-out", str(out), "-o", str(tmp_path / "m.txt"))
+        assert run(["simulate", str(log), *options]) == 0
+        starts[rule] = [float(row.split(",")[2]) for row in out.read_text().splitlines()[1:]]
+    assert list(starts.values()) == [[0, 0, 0], [0, 0, 10]]
+
+
 @given(workloads(), st.sampled_from(["keep", "rebuild"]))
 def test_rules_hold_at_every_moment(case: Case, replan: str) -> None:
     jobs, processors = case
@@ -164,7 +179,15 @@ def test_rules_that_never_bind_change_nothing(case: Case, replan: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        *("", "cores>1: sat", "processors>1", "user>1: 5", "estimate=5: sat", "estimate>5%: sat"),
+        *(
+            "",
+            "cores>1: sat",
+            "processors>1",
+            "user>1: 5",
+            "group>1: 5",
+            "estimate=5: sat",
+            "estimate>5%: sat",
+        ),
         *("processors>1: 0", "processors>1: noon", "processors>1.2.3: 4"),
     ],
 )
