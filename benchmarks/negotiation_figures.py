@@ -11,17 +11,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest import mock
 
 import click
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.commands.negotiate_options import THESIS
 from aucsched.formats.drawing import save_figure
+from aucsched.negotiation.mappers import greedy, ranges
 from aucsched.negotiation.parties.batch_state import BatchSettings
+from aucsched.runtime import share as share_room
+from aucsched.runtime import shrink
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.esp import Mix
 from aucsched.simulation.negotiated.plays import esp_play
@@ -94,9 +99,15 @@ def wanted(orders: int) -> Iterable[tuple[str, JobKind, int, int]]:
 @click.command()
 @click.option("--picture", type=click.Path(path_type=Path), default=HERE.parent / "docs/images/figures-7.png")
 @click.option("--rows", type=click.Path(path_type=Path), default=HERE / "results/figures-7.jsonl")
-@click.option("--orders", type=click.IntRange(1), default=5, show_default=True)
-def main(picture: Path, rows: Path, orders: int) -> None:
+@click.option("--orders", type=click.IntRange(1), default=3, show_default=True)
+@click.option("--printed-steps", is_flag=True, help="Print completions with the steps as they are printed.")
+def main(picture: Path, rows: Path, orders: int, *, printed_steps: bool) -> None:
     """Make the runs that are missing, draw, and print a table."""
+    if printed_steps:
+        for share in (20, 50, 80, 100):
+            ends = [as_printed(share, order) for order in range(orders)]
+            click.echo(f"{share} % malleable: {' '.join(f'{end:.1f}' for end in ends)}")
+        return
     found = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
     known = {(row["which"], row["kind"], row["share"], row["order"]) for row in found}
     with rows.open("a") as file:
@@ -109,6 +120,18 @@ def main(picture: Path, rows: Path, orders: int) -> None:
     found = [row for row in found if row["order"] < orders]
     draw(found, picture)
     click.echo(table(found))
+
+
+def as_printed(share: int, order: int) -> float:
+    """Return a completion with steps rounded down, as algorithms 1, 3 and 5 print them."""
+
+    def printed(span: int, attempts: int) -> int:
+        return span // attempts
+
+    with ExitStack() as patches:
+        for module in (shrink, share_room, greedy, ranges):
+            patches.enter_context(mock.patch.object(module, "step_size", printed))
+        return float(made("accounted", JobKind.MALLEABLE, share, order)["makespan"])
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -148,7 +171,15 @@ def draw(rows: Sequence[dict[str, Any]], picture: Path) -> None:
         axes[place].axhline(PAPER[kind], color="#20242a", linewidth=1.2, linestyle="--", label=text)
         axes[place].axhline(BOUND_MIN, color="#8a8f98", linewidth=1, label="all work on 16 nodes")
         axes[place].set_ylim(200, 260)
-        axes[place].legend(fontsize=7, loc="upper right")
+    # The third picture has the colours of the first, and no room for their names.
+    axes[0].legend(fontsize=7, loc="upper right")
+    axes[2].annotate(
+        "thesis: around 240 min",
+        (0.98, PAPER["moldable"] + 1),
+        xycoords=("axes fraction", "data"),
+        fontsize=7,
+        ha="right",
+    )
     axes[1].set_ylim(0, 95)
     axes[1].legend(fontsize=7, loc="upper right")
     save_figure(figure, picture)

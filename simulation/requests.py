@@ -46,7 +46,7 @@ class Requests:
         estimate: seconds the user asked for, above 0.
         user: the user's number in the log, −1 when not known.
         weight: above 0; the log's queues may be given weights.
-        group: the group's number in the log, as a site counts its projects, −1 when not known; empty: of nobody.
+        group: the group's number in the log, as sites count projects, −1 when not known; empty: of nobody.
 
     """
 
