@@ -53,6 +53,8 @@ class AttemptResult:
         value: the exact sum of what the winners count, then preference: what awards are compared by.
         earlier: other awards over the table, found with less work. What one of them leaves may hold more:
             with all of them looked at, more work is never worse.
+        first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
+            what it leaves is looked at too, so that no strategy is worth less than the first bids.
     """
 
     size: int
@@ -70,6 +72,7 @@ class AttemptResult:
     build_seconds: float
     solve_seconds: float
     earlier: tuple[IntArray, ...] = ()
+    first: tuple[BidTable, IntArray] | None = None
 
 
 def attempt(
@@ -104,7 +107,8 @@ def attempt(
         solved, bids = _in_rounds(bids, weights, first, cluster, options, deadline)
     else:
         solved = solve(bids, weights, first, cluster, options, deadline)
-    solved = _not_below(first, solved, bids, cluster, options)
+    begun = _first_award(first, bids, cluster, options)
+    solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
@@ -128,6 +132,7 @@ def attempt(
         build_seconds=solved.built - made,
         solve_seconds=clock() - solved.built,
         earlier=solved.earlier if solved.answer.table is bids.table else (),
+        first=_start_of(begun, bids) if _may_be_first(solved, begun[1], options) else None,
     )
 
 
@@ -186,7 +191,7 @@ def _bids(
 ) -> Bids:
     """Make the bids, within their share of the time."""
     clock = options.clock
-    if cluster.placer is not None and options.is_greedy:
+    if cluster.placer is not None and options.is_greedy and not cluster.everywhere:
         made, placer = bid_options(options), cluster.placer
         return first_bids(demands, cluster.columns, cluster.topology, made, cluster.guards, placer)
     # A file of the program holds all bids, however long they take.
@@ -216,7 +221,37 @@ def _placements(bids: Bids) -> IntArray:
     return np.searchsorted(bids.table.job, np.flatnonzero(bids.first_fit))
 
 
-def _not_below(first: IntArray, solved: Solved, bids: Bids, cluster: Cluster, options: StepOptions) -> Solved:
+def _first_award(
+    first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions
+) -> tuple[BidTable, IntArray]:
+    """Return first-fit's award: over the bids, or where they do not hold it over a table of its own."""
+    placed = _placements(bids)
+    if not bids.placed == len(placed) > len(np.intersect1d(first, placed)):
+        return bids.table, first
+    # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
+    made, guards = bid_options(options), cluster.guards
+    table = first_fit_table(
+        bids.table.demands, cluster.columns, cluster.topology, made, guards, cluster.placer
+    )
+    return table, np.arange(len(table))
+
+
+def _may_be_first(solved: Solved, first: IntArray, options: StepOptions) -> bool:
+    """Return whether first-fit's award is another one that may stand instead."""
+    is_settled = options.weights == "paper" and solved.proved
+    return not (options.is_greedy or is_settled or solved.answer.chosen is first)
+
+
+def _start_of(begun: tuple[BidTable, IntArray], bids: Bids) -> tuple[BidTable, IntArray]:
+    """Return first-fit's award as greedy steps complete it: without the bids beside its placements."""
+    table, first = begun
+    placed = np.intersect1d(first, _placements(bids)) if table is bids.table else first
+    return table, placed if len(placed) else first
+
+
+def _not_below(
+    begun: tuple[BidTable, IntArray], solved: Solved, cluster: Cluster, options: StepOptions
+) -> Solved:
     """Return the answer, or first-fit's award where that is worth more by the exact sum.
 
     A solver's tolerance, or a limit that comes at once, may leave less. Under the papers' weighted sum an
@@ -224,15 +259,7 @@ def _not_below(first: IntArray, solved: Solved, bids: Bids, cluster: Cluster, op
     """
     if options.weights == "paper" and solved.proved:
         return solved
-    table = bids.table
-    placed = _placements(bids)
-    if bids.placed == len(placed) > len(np.intersect1d(first, placed)):
-        # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
-        made, guards = bid_options(options), cluster.guards
-        table = first_fit_table(
-            table.demands, cluster.columns, cluster.topology, made, guards, cluster.placer
-        )
-        first = np.arange(len(table))
+    table, first = begun
     if worth_of(table, first, options) <= worth_of(solved.answer.table, solved.answer.chosen, options):
         return solved
     shown = shown_preference(table, cluster, options)

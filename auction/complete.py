@@ -57,9 +57,9 @@ def completed(
     """
     base = _nothing(len(window)) if best is None else best
     tried: list[tuple[AttemptResult, list[_Found]]] = []
-    for chosen in (base.chosen, *base.earlier):
-        award = base if chosen is base.chosen else _instead(base, chosen, options)
-        won = frozenset(base.table.demands[int(base.table.job[bid])].job.id for bid in chosen.tolist())
+    for award in _awards(base, cluster, options):
+        table = award.table
+        won = frozenset(table.demands[int(table.job[bid])].job.id for bid in award.chosen.tolist())
         found = _Leftover(what_is_left(award.table, award.chosen, cluster), options).start(
             waiting(won), is_over
         )
@@ -73,6 +73,21 @@ def completed(
     if any(one.demand.job.id in window for one in found):
         joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
     return joined, tuple(one.demand for one in found)
+
+
+def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
+    """Yield the award, those that were found with less work, and first-fit's."""
+    yield base
+    for chosen in base.earlier:
+        yield _instead(base, chosen, options)
+    if base.first is None:
+        return
+    table, chosen = base.first
+    if table is not base.table:
+        shown = shown_preference(table, cluster, options)
+        yield _instead(replace(base, table=table, preference=shown), chosen, options)
+    elif not any(np.array_equal(chosen, one) for one in (base.chosen, *base.earlier)):
+        yield _instead(base, chosen, options)
 
 
 def _instead(base: AttemptResult, chosen: IntArray, options: StepOptions) -> AttemptResult:

@@ -188,7 +188,7 @@ def _held_there(auction: Auction, share: _Share) -> AttemptResult:
         result = _held_here(auction, share)
     table = replace(result.table, demands=())
     bids = table if result.bids.table is result.table else replace(result.bids.table, demands=())
-    return replace(result, table=table, bids=replace(result.bids, table=bids))
+    return replace(result, table=table, bids=replace(result.bids, table=bids), first=None)
 
 
 def _load_search() -> bool:

@@ -241,11 +241,8 @@ class _Step:
             best = self._auctioned(reserved.guards) or best
             starts = self._starts(best)
         guards = reserved.guards
-        if not starts and guards and not self._state.holds:
-            # Bids do not cover every place: what is only reserved must not keep an empty machine idle.
-            guards = ()
-            best = self._auctioned(guards) or best
-            starts = self._starts(best)
+        if not starts and not self._state.holds:
+            best, guards = self._of_empty(best, guards)
         return self._decision(best, guards)
 
     def _reserve_for_blocked(self, reserved: Reservations) -> None:
@@ -268,6 +265,23 @@ class _Step:
         self._bidding = self._could_start & ({start.demand.job.id for start in starts} | due)
         self._left_out = set()
         self._passed = self._could_start - self._bidding
+
+    def _of_empty(
+        self, best: AttemptResult | None, guards: tuple[Guard, ...]
+    ) -> tuple[AttemptResult | None, tuple[Guard, ...]]:
+        """Return what starts on a machine that would stay empty, and the reservations that this is beside.
+
+        Neither first bids nor bids cover every place: what is only reserved must not keep the machine idle.
+        """
+        bids_more = self._balance is not None and self._options.is_greedy
+        for kept in (guards, ()) if guards else (guards,):
+            if kept != guards:
+                best = self._auctioned(kept) or best
+            if bids_more and not self._starts(best):
+                best = self._auctioned(kept, everywhere=True) or best
+            if self._starts(best):
+                return best, kept
+        return best, ()
 
     def _decision(self, best: AttemptResult | None, guards: tuple[Guard, ...]) -> Decision:
         options = self._options
@@ -333,11 +347,13 @@ class _Step:
         topology = self._state.topology
         return Cluster(columns=self._columns, topology=topology, guards=guards, placer=self._balance)
 
-    def _auctioned(self, guards: tuple[Guard, ...], *, share: float = 1.0) -> AttemptResult | None:
+    def _auctioned(
+        self, guards: tuple[Guard, ...], *, share: float = 1.0, everywhere: bool = False
+    ) -> AttemptResult | None:
         """Return the best attempt beside some reservations; None when nobody could bid."""
         made: list[AttemptResult] = []
         options, size = self._options, len(self._window)
-        cluster = self._cluster(guards)
+        cluster = replace(self._cluster(guards), everywhere=everywhere)
         deadline = self._until(share)
         halves = options.on_timeout == "halve" and not options.is_anytime and not options.is_greedy
         while size and any(demand.job.id in self._bidding for demand in self._window[:size]):

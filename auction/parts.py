@@ -115,7 +115,9 @@ class _Parts:
             if int(self._won.sum()) == before:
                 break
         joined = self._joined()
-        return joined if joined.value[0] >= self._worth(first) else self._of_first_fit(joined, first)
+        if joined.value[0] < self._worth(first):
+            return self._of_first_fit(joined, first)
+        return joined if self._options.is_greedy else replace(joined, first=(first, np.arange(len(first))))
 
     def _worth(self, table: BidTable) -> Fraction:
         return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))

@@ -43,12 +43,14 @@ class Cluster:
         topology: how far apart nodes are.
         guards: reservations.
         placer: makes first bids that keep a balance; None: they are made by priority.
+        everywhere: jobs bid beyond a placer's first bids under every strategy.
     """
 
     columns: Columns
     topology: Topology
     guards: tuple[Guard, ...] = ()
     placer: Placer | None = None
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
