@@ -18,6 +18,7 @@ import numpy as np
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
 from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import IntegerProgram, SolverStatus
+from .diving import Diving
 from .neighbourhoods import Search
 from .packing import Packing
 from .prices import Prices, find_prices
@@ -31,7 +32,7 @@ Stating = Callable[[IntArray], IntegerProgram]
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
 _SCALE = 1e4
 #: Rounds of prices before the first step, and once more later; the share of the time that each may take.
-_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 320, 0.12
+_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 1500, 0.12
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9
 #: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
@@ -42,6 +43,8 @@ _ONLY_MOVES, _ONLY_MOVES_SHARE = 16, 0.3
 #: From then on, of every so many steps one is a small auction, of every so many one betters preference, of
 #: every so many one looks for the best award of all winners of several.
 _AUCTION_EVERY, _PREFER_EVERY, _MERGE_EVERY = 3, 16, 15
+#: Of so many turns one is for small auctions, the others for dives, which begin at once where a clock counts.
+_AUCTION_OF_TURNS = 2
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
 #: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
 _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
@@ -168,7 +171,9 @@ class _Contest:
         value = np.array([weight / self._largest for weight in weights]) * _SCALE
         self._worth = Worth(weights=weights, value=value, preference=preference)
         self._longest_s, self._moved_s, self._bound_s = 0.0, 0.0, 0.0
-        self._entry_s = _ENTRY_S if (packing.amount < packing.capacity[packing.row]).any() else _WHOLE_ENTRY_S
+        # Dives pay where bids hold parts of rows; where each takes all of a row, small auctions are better.
+        self._dives = bool((packing.amount < packing.capacity[packing.row]).any())
+        self._entry_s = _ENTRY_S if self._dives else _WHOLE_ENTRY_S
         self._has_relaxed = False
         self._search_s = self._searching.left_s()
         self.award = start
@@ -189,6 +194,7 @@ class _Contest:
             packing, self._worth, prices.price, self.award, limits.seed, may_wait=may_wait
         )
         self._search = Search(packing, self._worth, gain, self.award, limits.seed)
+        self._diving = Diving(packing, self._worth, prices.price, self.award, limits.seed)
         self._offer(self._repacking.award)
 
     def run(self) -> Found:
@@ -248,10 +254,17 @@ class _Contest:
             self._auctioned(self._search.prefer)
         elif self._may_auction(number) and number % _MERGE_EVERY == _MERGE_EVERY - 1 and self._has_time:
             self._auctioned(lambda left_s: self._search.merge(self._repacking.others(), left_s))
-        elif self._may_auction(number) and number % _AUCTION_EVERY == 0 and self._has_time:
+        elif number % _AUCTION_EVERY != 0:
+            self._move()
+        elif self._may_auction(number) and self._is_for_auctions(number) and self._has_time:
             self._auctioned(self._improve)
+        elif self._dives and (self._may_auction(number) or self._searching.deadline is not None):
+            self._dive()
         else:
             self._move()
+
+    def _is_for_auctions(self, number: int) -> bool:
+        return not self._dives or number % (_AUCTION_EVERY * _AUCTION_OF_TURNS) == 0
 
     def _may_auction(self, number: int) -> bool:
         if self._searching.deadline is None:
@@ -265,6 +278,16 @@ class _Contest:
             end = left_s - _STEP_S * (_AUCTION_EVERY - 1)
             while (left := self._searching.left_s()) > max(end, self._longest_s):
                 self._search.improve(left)
+
+    def _dive(self) -> None:
+        """Dive once, or where a clock counts for as long as the moves between dives last."""
+        diving, searching = self._diving, self._searching
+        diving.adopt(self.award, self.best)
+        end = searching.left_s() - _STEP_S * (_AUCTION_EVERY - 1)
+        diving.dive(searching.is_over)
+        while searching.deadline is not None and searching.left_s() > max(end, 0.0):
+            diving.dive(searching.is_over)
+        self._offer(diving.award)
 
     def _move(self) -> None:
         """Make the moves of one step."""
@@ -303,6 +326,7 @@ class _Contest:
             target = float(value[self.award].sum())
             over = self._over(_FOR_PRICES)
             self._priced(find_prices(self._packing, value, target, _MORE_ROUNDS, over, self._price))
+            self._guide(self._price)
         entries = relaxed_entries(self._packing)
         after = number - entries // _RELAX_ENTRIES - 1
         if not self._has_relaxed and (
@@ -355,8 +379,12 @@ class _Contest:
         relaxed = self._relaxation.solve(_FOR_RELAXATION * left)
         if relaxed is not None:
             # Of the rows alone: cliques are no rows of the moves.
-            self._repacking.guide(relaxed.price)
+            self._guide(relaxed.price)
         self._use(relaxed)
+
+    def _guide(self, price: FloatArray) -> None:
+        self._repacking.guide(price)
+        self._diving.guide(price)
 
     def _tighten(self) -> None:
         if self._relaxation is not None and not self._relaxation.is_done and not self._proved:

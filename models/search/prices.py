@@ -53,14 +53,14 @@ def find_prices(
         begin: prices to begin with, shape (rows,); 0 when None.
     """
     capacity = packing.capacity.astype(np.float64)
-    runs = _runs(packing)
+    runs = runs_of(packing)
     price = np.zeros(len(capacity)) if begin is None else begin
     best = Prices(price=price, bound=float("inf"), share=np.zeros(len(value)))
     share = np.zeros(len(value))
     step, since = 1.0, 0
     for number in range(rounds):
         gain = value - runs.cost(price)
-        chosen = _best_bids(packing, gain)
+        chosen = best_bids(packing.job, packing.first, gain)
         bound = float(gain[chosen].sum() + capacity @ price)
         excess = packing.use(chosen) - capacity
         weight = 2.0 / (number + 2)
@@ -85,7 +85,7 @@ def find_prices(
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class _Runs:
+class Runs:
     """Entries of bids as runs of rows of which a bid takes the same: what they cost is two look-ups.
 
     Attributes:
@@ -106,8 +106,23 @@ class _Runs:
         cost: FloatArray = paid[self.ends[1:]] - paid[self.ends[:-1]]
         return cost
 
+    def of(self, bids: IntArray) -> Runs:
+        """Return the runs of some bids, numbered by their places."""
+        length = self.ends[bids + 1] - self.ends[bids]
+        ends = np.concatenate([[0], np.cumsum(length)])
+        place = np.arange(ends[-1]) + np.repeat(self.ends[bids] - ends[:-1], length)
+        return Runs(first=self.first[place], end=self.end[place], amount=self.amount[place], ends=ends)
 
-def _runs(packing: Packing) -> _Runs:
+    def use(self, bids: IntArray, rows: int) -> FloatArray:
+        """Return what some bids take of every row together, shape (rows,)."""
+        mine = self.of(bids)
+        rises = np.bincount(mine.first, weights=mine.amount, minlength=rows + 1)
+        falls = np.bincount(mine.end, weights=mine.amount, minlength=rows + 1)
+        used: FloatArray = np.cumsum(rises - falls)[:rows]
+        return used
+
+
+def runs_of(packing: Packing) -> Runs:
     """Return a packing's entries as runs."""
     row, amount = packing.row, packing.amount
     starts = np.ones(len(row), np.bool_)
@@ -115,7 +130,7 @@ def _runs(packing: Packing) -> _Runs:
     starts[packing.indptr[:-1][np.diff(packing.indptr) > 0]] = True
     place = np.flatnonzero(starts)
     length = np.diff(np.append(place, len(row)))
-    return _Runs(
+    return Runs(
         first=row[place],
         end=row[place] + length,
         amount=amount[place],
@@ -139,12 +154,18 @@ def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[f
     return float(most.sum()) + rest, loss
 
 
-def _best_bids(packing: Packing, gain: FloatArray) -> IntArray:
-    """Return the bid that gains most of each job that gains anything, ascending."""
+def best_bids(job: IntArray, first: IntArray, gain: FloatArray) -> IntArray:
+    """Return the bid that gains most of each job that gains anything, ascending.
+
+    Args:
+        job: of each bid, ascending, shape (bids,).
+        first: first bid of each job, shape (jobs,).
+        gain: of each bid, shape (bids,).
+    """
     if not len(gain):
         return np.zeros(0, np.int64)
-    most = np.maximum.reduceat(gain, packing.first)
-    count = np.diff(np.append(packing.first, len(gain)))
+    most = np.maximum.reduceat(gain, first)
+    count = np.diff(np.append(first, len(gain)))
     place = np.flatnonzero(gain >= np.repeat(most, count))
-    best = place[np.diff(packing.job[place], prepend=-1) > 0]
+    best = place[np.diff(job[place], prepend=-1) > 0]
     return best[gain[best] > 0]

@@ -212,6 +212,6 @@ def test_what_bids_cost_is_the_same_run_by_run() -> None:
         origin=np.arange(40),
     )
     price = rng.random(40)
-    runs = prices._runs(packing)  # noqa: SLF001 - nobody else sees them
+    runs = prices.runs_of(packing)
     assert len(runs.first) < len(packing.row)
     assert runs.cost(price) == pytest.approx(packing.cost(price))

@@ -6,15 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
-from aucsched.bidgen.columns import IntArray
 from aucsched.models.search import compiled, repacking
 from aucsched.models.search.anytime import Limits, solve_anytime
 from aucsched.models.search.packing import Packing
@@ -22,42 +21,7 @@ from aucsched.models.search.repacking import Repacking
 from aucsched.models.search.worth import Worth
 
 SEEDS = st.integers(0, 10**6)
-NOTHING = np.zeros(0, np.int64)
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"
-
-
-def random_packing(seed: int, jobs: int, rows: int = 5) -> tuple[Packing, Worth]:
-    """Jobs of one to three bids; some bids take nothing, some more than there is."""
-    rng = np.random.default_rng(seed)
-    job = np.repeat(np.arange(jobs), rng.integers(1, 4, jobs))
-    taken = [np.flatnonzero(rng.random(rows) < 0.5) for _ in job]
-    length = np.array([len(one) for one in taken])
-    packing = Packing(
-        job=job,
-        first=np.flatnonzero(np.diff(job, prepend=-1)),
-        indptr=np.concatenate([[0], np.cumsum(length)]),
-        row=np.concatenate([NOTHING, *taken]),
-        amount=rng.integers(1, 6, int(length.sum())),
-        capacity=rng.integers(2, 9, rows),
-        origin=np.arange(rows),
-    )
-    weights = rng.integers(0, 9, len(job)).tolist()
-    liked = rng.integers(0, 4, len(job)) / 4
-    return packing, Worth(weights=weights, value=np.array(weights, np.float64), preference=liked)
-
-
-def best_by_force(packing: Packing, worth: Worth) -> tuple[int, float]:
-    """Return the worth of the best award, by trying each bid or none of each job."""
-    ends = np.append(packing.first[1:], len(packing))
-    choices = [[-1, *range(first, end)] for first, end in zip(packing.first, ends, strict=True)]
-    awards = (np.array([bid for bid in chosen if bid >= 0], np.int64) for chosen in product(*choices))
-    return max(worth.of(award) for award in awards if (packing.use(award) <= packing.capacity).all())
-
-
-def is_sound(packing: Packing, award: IntArray) -> bool:
-    return len(np.unique(packing.job[award])) == len(award) and bool(
-        (packing.use(award) <= packing.capacity).all()
-    )
 
 
 def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
