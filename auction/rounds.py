@@ -22,7 +22,7 @@ from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..models.search.anytime import Limits
+from ..models.search.limits import Limits
 from ..models.search.packing import packing_of
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine

@@ -14,7 +14,7 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.schedule import Sizes
-from ..models.search.anytime import Limits
+from ..models.search.limits import Limits
 from ..models.search.packing import Packing, packing_of
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aucsched.models.search.anytime import Limits
 from aucsched.models.search.compiled import compiled_loop
+from aucsched.models.search.limits import Limits
 from aucsched.models.search.packing import Packing, packing_from
 from aucsched.models.winners.determine import Decided, determine
 

@@ -35,8 +35,8 @@ from aucsched.bidgen.columns import FloatArray
 from aucsched.bidgen.generate import generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.formats.auctions.read import load_auction
-from aucsched.models.search.anytime import Limits
 from aucsched.models.search.compiled import compiled_loop
+from aucsched.models.search.limits import Limits
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.winners.determine import determine
 from aucsched.models.winners.export import export_lot

@@ -1,7 +1,7 @@
 """An award at once, a better one with time, and a bound with it.
 
 Greedy → prices and price-guided awards → the linear relaxation with cliques (relaxation.py) → moves
-(repacking.py), small auctions and merges of awards (neighbourhoods.py) in turn → HiGHS on what is left, when
+(repacking.py), dives (diving.py), small auctions and merges (neighbourhoods.py) in turn → HiGHS on what is left, when
 that is little. What is done is a fixed sequence: the clock, or a number of steps, only ends it, so that
 more is never worse.
 """
@@ -9,30 +9,22 @@ more is never worse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from math import floor, isfinite
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, WindowSolution, solve_lexicographic
-from ..solve.solver import IntegerProgram, SolverStatus
+from ...bidgen.columns import FloatArray, IntArray
+from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
+from ..solve.solver import SolverStatus
+from .bounding import Bounding
 from .diving import Diving
+from .limits import Found, Limits, Stating
 from .neighbourhoods import Search
 from .packing import Packing
-from .prices import Prices, find_prices
-from .relaxation import Relaxation, Relaxed, relaxed_entries
+from .prices import Prices
+from .relaxation import Relaxed
 from .repacking import Repacking, greedy_by
-from .worth import Worth
+from .worth import SCALE, Worth
 
-#: States the integer program over some bids, ascending.
-Stating = Callable[[IntArray], IntegerProgram]
-
-#: The largest weight becomes this for the solver: room on both sides of its tolerances.
-_SCALE = 1e4
-#: Rounds of prices before the first step, and once more later; the share of the time that each may take.
-_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 1500, 0.12
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9
 #: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
@@ -45,15 +37,8 @@ _ONLY_MOVES, _ONLY_MOVES_SHARE = 16, 0.3
 _AUCTION_EVERY, _PREFER_EVERY, _MERGE_EVERY = 3, 16, 15
 #: Of so many turns one is for small auctions, the others for dives, which begin at once where a clock counts.
 _AUCTION_OF_TURNS = 2
-#: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
-#: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
-_BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
-#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds that an entry
-#: takes, and where every bid wants all that there is.
-_MOST_ENTRIES, _ENTRY_S, _WHOLE_ENTRY_S = 600_000, 8e-6, 2e-6
-#: Share of what is left of the time for the relaxation, for a round of cliques, and for a whole program; and
-#: of the time that is gone, for all rounds of cliques where a clock counts.
-_FOR_RELAXATION, _FOR_CLIQUES, _FOR_WHOLE, _FOR_BOUND = 0.3, 0.25, 0.6, 0.2
+#: Share of what is left of the time for a whole program.
+_FOR_WHOLE = 0.6
 #: Bids that HiGHS is given whole: before any step; after the first step; at steps that are powers of two from
 #: the first on.
 _TINY = 250
@@ -67,62 +52,6 @@ _FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.15, 0.4, 4e-5
 _FOR_PREFERENCE = 0.1
 #: Steps without a better preference after which a proved award is left as it is.
 _PATIENCE = 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What the search is given.
-
-    Attributes:
-        deadline: when to stop, by ``clock`` (seconds); None when only ``steps`` count.
-        steps: steps to make at most; None when only the clock counts.
-        seed: of every random choice.
-        solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
-        ends: whether the model is stated at the end though nothing is proved: not where more search follows.
-    """
-
-    deadline: float | None
-    steps: int | None
-    seed: int
-    clock: Callable[[], float]
-    solves: bool = True
-    ends: bool = True
-
-    def left_s(self) -> float:
-        """Return the seconds that are left."""
-        return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
-
-    def shortened(self, share: float) -> Limits:
-        """Return the same limits without the last share of the time that is left now."""
-        if self.deadline is None:
-            return self
-        return replace(self, deadline=self.deadline - share * max(0.0, self.left_s()))
-
-    def is_over(self) -> bool:
-        """Return whether the time is up."""
-        return self.deadline is not None and self.left_s() <= 0
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Found:
-    """What a search found.
-
-    Attributes:
-        award: bids, ascending.
-        status: optimal only where preference is proved too; ``proved``: the sum of weights is.
-        bound: on the sum of integer weights; None: none is known.
-        steps: that were made.
-        price: of each row of the packing at the bound, in units of weight, shape (rows,).
-        earlier: awards that were the best before it, where steps are counted, not time.
-    """
-
-    award: IntArray
-    status: SolverStatus
-    proved: bool
-    bound: int | None
-    steps: int
-    price: FloatArray
-    earlier: tuple[IntArray, ...] = ()
 
 
 def solve_anytime(
@@ -167,24 +96,17 @@ class _Contest:
         self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
         # Only a model of the papers has to be stated whatever is proved.
         self._is_stated = state is None
-        self._largest = max(weights, default=1) or 1
-        value = np.array([weight / self._largest for weight in weights]) * _SCALE
-        self._worth = Worth(weights=weights, value=value, preference=preference)
-        self._longest_s, self._moved_s, self._bound_s = 0.0, 0.0, 0.0
+        self._worth = Worth.scaled(weights, preference)
+        self._bounding = Bounding(packing, self._worth, self._searching)
+        self._longest_s, self._moved_s = 0.0, 0.0
         # Dives pay where bids hold parts of rows; where each takes all of a row, small auctions are better.
-        self._dives = bool((packing.amount < packing.capacity[packing.row]).any())
-        self._entry_s = _ENTRY_S if self._dives else _WHOLE_ENTRY_S
-        self._has_relaxed = False
+        self._dives = packing.has_parts
         self._search_s = self._searching.left_s()
         self.award = start
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
-        self.bound: int | None = None
         self._is_liked_best = not preference.any()
-        self._alive: BoolArray = np.ones(len(packing), np.bool_)
-        self._relaxation: Relaxation | None = None
-        prices = find_prices(packing, value, float(value[start].sum()), _ROUNDS, self._over(_FOR_PRICES))
-        self._priced(prices)
+        prices, value = self._bounding.begin(start), self._worth.value
         gain = value - packing.cost(prices.price)
         for order in _orders(prices, gain, value):
             self._offer(greedy_by(packing, order))
@@ -218,15 +140,16 @@ class _Contest:
             award=self.award,
             status=status,
             proved=self._proved,
-            bound=self.bound,
+            bound=self._bounding.bound,
             steps=number,
-            price=self._price * (self._largest / _SCALE),
+            price=self._bounding.price * (max(self._worth.weights, default=0) / SCALE),
             earlier=tuple(self._earlier),
         )
 
     @property
     def _proved(self) -> bool:
-        return self.bound is not None and self.best[0] >= self.bound
+        bound = self._bounding.bound
+        return bound is not None and self.best[0] >= bound
 
     def _is_finished(self, since: int) -> bool:
         if self._searching.is_over() or not len(self._packing):
@@ -241,11 +164,6 @@ class _Contest:
             (liked[self.award] >= most - 1e-12).all()
         )
         return self._is_liked_best
-
-    def _over(self, share: float) -> Callable[[], bool]:
-        """Return whether a share of the time that is left now is used up."""
-        left = self._searching.left_s()
-        return lambda: self._searching.deadline is not None and self._searching.left_s() <= (1 - share) * left
 
     def _step(self, number: int) -> None:
         """Make one step: moves, a small auction, or one about preference."""
@@ -321,33 +239,20 @@ class _Contest:
         most = _WHOLE_COUNTED if self._limits.deadline is None else _WHOLE_AT_ONCE
         if number == 0 and len(self._packing) <= most and not self._is_finished(0):
             self._solve_whole(_FIRST_WHOLE)
-        if number == _BETTER_PRICES and self._relaxation is None:
-            value = self._worth.value
-            target = float(value[self.award].sum())
-            over = self._over(_FOR_PRICES)
-            self._priced(find_prices(self._packing, value, target, _MORE_ROUNDS, over, self._price))
-            self._guide(self._price)
-        entries = relaxed_entries(self._packing)
-        after = number - entries // _RELAX_ENTRIES - 1
-        if not self._has_relaxed and (
-            after == 0 if self._limits.deadline is None else self._may_relax(entries)
-        ):
-            self._has_relaxed = True
-            self._relax(entries)
-        elif self._has_relaxed and self._may_tighten(after, entries):
-            self._tighten()
+        if not self._proved:
+            self._guided(self._bounding.step(number, self.award))
         if number >= _FIRST_WHOLE and number & (number - 1) == 0:
             self._solve_whole(number // 2)
 
-    def _may_relax(self, entries: int) -> bool:
-        """Return whether the time that is gone is what the relaxation takes: it never takes most of it."""
-        return entries * self._entry_s < self._search_s - self._searching.left_s()
-
-    def _may_tighten(self, after: int, entries: int) -> bool:
-        """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""
-        if self._limits.deadline is None:
-            return after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0
-        return self._bound_s < _FOR_BOUND * (self._search_s - self._searching.left_s())
+    def _guided(self, found: FloatArray | Relaxed | None) -> None:
+        """Let better prices lead the search, and a relaxed solution small auctions besides."""
+        if isinstance(found, Relaxed):
+            self._search.guide(found.gain, found.share)
+            # Of the rows alone: cliques are no rows of moves or dives.
+            found = None if self._bounding.cliques else found.price
+        if found is not None:
+            self._repacking.guide(found)
+            self._diving.guide(found)
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
@@ -356,59 +261,10 @@ class _Contest:
                 self._earlier.append(self.award)
             self.award, self.best = award, value
 
-    def _bounded(self, bound: int | None) -> None:
-        if bound is not None:
-            self.bound = bound if self.bound is None else min(self.bound, bound)
-
-    def _priced(self, prices: Prices) -> None:
-        self._price = prices.price
-        self._bounded(self._in_weights(prices.bound))
-
-    def _in_weights(self, bound: float) -> int | None:
-        """Return a bound in integer weights, rounded down but for what floats may have lost."""
-        if not isfinite(bound):
-            return None
-        return floor(Fraction(bound * (1 + 1e-9) / _SCALE) * self._largest + Fraction(1, 10**6))
-
-    def _relax(self, entries: int) -> None:
-        """Solve the linear relaxation where there is time for it."""
-        left = self._searching.left_s()
-        if self._proved or entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
-            return
-        self._relaxation = Relaxation(self._packing, self._worth.value)
-        relaxed = self._relaxation.solve(_FOR_RELAXATION * left)
-        if relaxed is not None:
-            # Of the rows alone: cliques are no rows of the moves.
-            self._guide(relaxed.price)
-        self._use(relaxed)
-
-    def _guide(self, price: FloatArray) -> None:
-        self._repacking.guide(price)
-        self._diving.guide(price)
-
-    def _tighten(self) -> None:
-        if self._relaxation is not None and not self._relaxation.is_done and not self._proved:
-            began = self._searching.left_s()
-            self._use(self._relaxation.tighten(_FOR_CLIQUES * began))
-            self._bound_s += began - self._searching.left_s()
-
-    def _use(self, relaxed: Relaxed | None) -> None:
-        """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
-        if relaxed is None:
-            if self._relaxation is not None and not self._relaxation.is_done:
-                self._relaxation = None
-            return
-        self._bounded(self._in_weights(relaxed.bound))
-        self._price = relaxed.price
-        self._search.guide(relaxed.gain, relaxed.share)
-        slack = relaxed.bound - float(self._worth.value[self.award].sum())
-        # A thousandth of the largest weight more than floats can lose.
-        self._alive &= relaxed.loss <= slack + 1e-3
-
     def _solve_whole(self, checks: int) -> None:
         """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
-        alive = np.union1d(np.flatnonzero(self._alive), self.award)
-        gap = 1.0 if self.bound is None else (self.bound - self.best[0]) / max(self.best[0], 1)
+        alive, bound = np.union1d(np.flatnonzero(self._bounding.alive), self.award), self._bounding.bound
+        gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
         most = _WHOLE_AT_ONCE if gap > _NEAR else _WHOLE_LATER if gap > _NEARLY_PROVED else len(alive)
         is_settled = self._proved and self._is_liked_best
         if len(alive) > most or is_settled or not self._limits.solves:
@@ -416,7 +272,7 @@ class _Contest:
         share = 1.0 if self._searching.is_over() else _FOR_WHOLE
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)
         # Bids that were left out are in no better award: what is proved without them is proved.
-        self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
+        self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
         self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
@@ -424,7 +280,6 @@ class _Contest:
         limits = self._limits
         self._is_stated = True
         program = self._state(bids)
-        cliques = [] if self._relaxation is None else self._relaxation.cliques
         settings = SolveSettings(
             time_limit_s=max(0.0, share * limits.left_s()),
             seed=limits.seed,
@@ -432,7 +287,7 @@ class _Contest:
             most_checks=checks,
         )
         solution = solve_lexicographic(
-            program.with_cliques(_within(cliques, bids)),
+            program.with_cliques(_within(self._bounding.cliques, bids)),
             self._packing.job[bids],
             [self._worth.weights[bid] for bid in bids.tolist()],
             self._worth.preference[bids],
@@ -453,17 +308,17 @@ class _Contest:
             return
         if self._proved and self._is_liked_best and self._is_stated:
             return
-        alive = np.union1d(np.flatnonzero(self._alive), self.award)
+        alive = np.union1d(np.flatnonzero(self._bounding.alive), self.award)
         # A proved sum of weights is not worth the whole limit: only preference is still open.
         share = _FOR_PREFERENCE if self._proved else 1.0
         most = max(1, int(_STATED_SHARE * self._limits.left_s() / _STATED_ENTRY_S))
         length = np.diff(self._packing.indptr)
         if int(length[alive].sum()) <= most:
             solution = self._solved(alive, share, None)
-            self._bounded(None if solution.bound is None else max(solution.bound, self.best[0]))
+            self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
             self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
             return
-        gain = self._worth.value - self._packing.cost(self._price)
+        gain = self._worth.value - self._packing.cost(self._bounding.price)
         likeliest = alive[np.argsort(-gain[alive], kind="stable")]
         few = likeliest[np.cumsum(length[likeliest]) <= most]
         # Bids are left out that could be in a better award: what is proved over the others is no bound.

@@ -47,6 +47,11 @@ class Packing:
         """Rows of the program over all bids: one a job, one a capacity."""
         return len(self.first) + len(self.capacity)
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether some bid takes less of a row than there is."""
+        return bool((self.amount < self.capacity[self.row]).any())
+
     def use(self, bids: IntArray) -> IntArray:
         """Return what some bids take of every capacity together, shape (rows,)."""
         entries = self.entries(bids)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...bidgen.columns import FloatArray, IntArray
+
+#: The largest weight becomes this for the solver: room on both sides of its tolerances.
+SCALE = 1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -21,6 +26,13 @@ class Worth:
     weights: Sequence[int]
     value: FloatArray
     preference: FloatArray
+
+    @classmethod
+    def scaled(cls, weights: list[int], preference: FloatArray) -> Worth:
+        """Return the worth of bids by their weights, not negative, and their preference, shape (bids,)."""
+        largest = max(weights, default=1) or 1
+        value = np.array([weight / largest for weight in weights]) * SCALE
+        return cls(weights=weights, value=value, preference=preference)
 
     def of(self, bids: IntArray) -> tuple[int, float]:
         """Return an award's exact sum and its preference."""

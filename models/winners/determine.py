@@ -20,8 +20,9 @@ from ...bidgen.columns import FloatArray, IntArray
 from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.schedule import Status
-from ..search.anytime import Found, Limits, Stating, solve_anytime
+from ..search.anytime import solve_anytime
 from ..search.compiled import compiled_loop
+from ..search.limits import Found, Limits, Stating
 from ..search.packing import Packing
 from ..search.quick import solve_quick
 from ..search.reductions import reduced

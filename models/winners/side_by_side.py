@@ -14,8 +14,9 @@ from functools import partial
 from multiprocessing import get_context
 
 from ...bidgen.columns import FloatArray, IntArray
-from ..search.anytime import Found, Limits, solve_anytime
+from ..search.anytime import solve_anytime
 from ..search.compiled import compiled_loop
+from ..search.limits import Found, Limits
 from ..search.packing import Packing
 
 #: Steps of the first search before there are others, and how many there are then.

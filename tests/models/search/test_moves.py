@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search import compiled, repacking
-from aucsched.models.search.anytime import Limits, solve_anytime
+from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.limits import Limits
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.repacking import Repacking
 from aucsched.models.search.worth import Worth

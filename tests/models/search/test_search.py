@@ -17,9 +17,10 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.bidgen.columns import FloatArray, IntArray, columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
-from aucsched.models.search.anytime import Limits, solve_anytime
+from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.cliques import exclusions, violated_cliques
 from aucsched.models.search.differences import as_differences
+from aucsched.models.search.limits import Limits
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.relaxation import Relaxation
 from aucsched.models.search.repacking import Repacking

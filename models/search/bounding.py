@@ -1,0 +1,135 @@
+"""The bound of a search, bettered as it goes: rounds of prices, the linear relaxation, rounds of cliques.
+
+When each is due follows from the number of steps alone, or where a clock counts from shares of the time.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor, isfinite
+
+import numpy as np
+
+from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from .limits import Limits
+from .packing import Packing
+from .prices import Prices, find_prices
+from .relaxation import Relaxation, Relaxed, relaxed_entries
+from .worth import SCALE, Worth
+
+#: Rounds of prices before the first step, and once more later; the share of the time that each may take.
+_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 1500, 0.12
+#: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
+#: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
+_BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
+#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds that an entry
+#: takes, and where every bid wants all that there is.
+_MOST_ENTRIES, _ENTRY_S, _WHOLE_ENTRY_S = 600_000, 8e-6, 2e-6
+#: Share of what is left of the time for the relaxation, and for a round of cliques; and of the time that is
+#: gone, for all rounds of cliques where a clock counts.
+_FOR_RELAXATION, _FOR_CLIQUES, _FOR_BOUND = 0.3, 0.25, 0.2
+
+
+class Bounding:
+    """The least bound so far, and what is known with it.
+
+    Attributes:
+        bound: no award is worth more, in integer weights; None: none is known.
+        price: of each row, at the last prices that bound, in units of ``Worth.value``, shape (rows,).
+        alive: bids that a better award could hold, shape (bids,).
+    """
+
+    def __init__(self, packing: Packing, worth: Worth, limits: Limits) -> None:
+        self._packing = packing
+        self._worth = worth
+        self._limits = limits
+        self._largest = max(worth.weights, default=1) or 1
+        self._entry_s = _ENTRY_S if packing.has_parts else _WHOLE_ENTRY_S
+        self._began_s, self._cliques_s = limits.left_s(), 0.0
+        self._relaxation: Relaxation | None = None
+        self._has_relaxed = False
+        self.bound: int | None = None
+        self.price: FloatArray = np.zeros(len(packing.capacity))
+        self.alive: BoolArray = np.ones(len(packing), np.bool_)
+
+    @property
+    def cliques(self) -> list[IntArray]:
+        """The cliques that rounds found: sets of bids of which one wins at most."""
+        return [] if self._relaxation is None else self._relaxation.cliques
+
+    def begin(self, award: IntArray) -> Prices:
+        """Return the first prices, beside a known award."""
+        return self._prices(award, _ROUNDS, None)
+
+    def take(self, bound: int | None) -> None:
+        """Take a bound that somebody else proved, None for none."""
+        if bound is not None:
+            self.bound = bound if self.bound is None else min(self.bound, bound)
+
+    def step(self, number: int, award: IntArray) -> FloatArray | Relaxed | None:
+        """Better the bound where it is time; return new prices or a relaxed solution, if any."""
+        entries = relaxed_entries(self._packing)
+        after = number - entries // _RELAX_ENTRIES - 1
+        found: FloatArray | Relaxed | None = None
+        if number == _BETTER_PRICES and self._relaxation is None:
+            found = self._prices(award, _MORE_ROUNDS, self.price).price
+        if not self._has_relaxed:
+            if after == 0 if self._limits.deadline is None else self._may_relax(entries):
+                self._has_relaxed = True
+                found = self._relaxed(self._relax(entries), award) or found
+        elif self._may_tighten(after, entries):
+            found = self._relaxed(self._tighten(), award) or found
+        return found
+
+    def _prices(self, award: IntArray, rounds: int, begin: FloatArray | None) -> Prices:
+        value = self._worth.value
+        target, is_over = float(value[award].sum()), self._limits.over(_FOR_PRICES)
+        prices = find_prices(self._packing, value, target, rounds, is_over, begin)
+        self.price = prices.price
+        self.take(self._in_weights(prices.bound))
+        return prices
+
+    def _in_weights(self, bound: float) -> int | None:
+        """Return a bound in integer weights, rounded down but for what floats may have lost."""
+        if not isfinite(bound):
+            return None
+        return floor(Fraction(bound * (1 + 1e-9) / SCALE) * self._largest + Fraction(1, 10**6))
+
+    def _may_relax(self, entries: int) -> bool:
+        """Return whether the time that is gone is what the relaxation takes: it never takes most of it."""
+        return entries * self._entry_s < self._began_s - self._limits.left_s()
+
+    def _may_tighten(self, after: int, entries: int) -> bool:
+        """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""
+        if self._limits.deadline is None:
+            return after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0
+        return self._cliques_s < _FOR_BOUND * (self._began_s - self._limits.left_s())
+
+    def _relax(self, entries: int) -> Relaxed | None:
+        """Solve the linear relaxation where there is time for it."""
+        left = self._limits.left_s()
+        if entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
+            return None
+        self._relaxation = Relaxation(self._packing, self._worth.value)
+        return self._relaxation.solve(_FOR_RELAXATION * left)
+
+    def _tighten(self) -> Relaxed | None:
+        if self._relaxation is None or self._relaxation.is_done:
+            return None
+        began = self._limits.left_s()
+        relaxed = self._relaxation.tighten(_FOR_CLIQUES * began)
+        self._cliques_s += began - self._limits.left_s()
+        return relaxed
+
+    def _relaxed(self, relaxed: Relaxed | None, award: IntArray) -> Relaxed | None:
+        """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
+        if relaxed is None:
+            if self._relaxation is not None and not self._relaxation.is_done:
+                self._relaxation = None
+            return None
+        self.take(self._in_weights(relaxed.bound))
+        self.price = relaxed.price
+        slack = relaxed.bound - float(self._worth.value[award].sum())
+        # A thousandth of the largest weight more than floats can lose.
+        self.alive &= relaxed.loss <= slack + 1e-3
+        return relaxed
