@@ -1,9 +1,9 @@
 """An award at once, a better one with time, and a bound with it.
 
 Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) → moves
-(repacking.py), dives (diving.py), small auctions and merges of awards (neighbourhoods.py) in turn → HiGHS on
-what is left, when that is little. What is done is a fixed sequence: the clock, or a number of steps, only ends
-it, so that more is never worse.
+(repacking.py), dives (diving.py), small auctions and merges of awards (neighbourhoods.py) in turn → HiGHS
+on what is left, when that is little. What is done is a fixed sequence: the clock, or a number of steps, only
+ends it, so that more is never worse.
 """
 
 from __future__ import annotations
