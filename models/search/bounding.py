@@ -17,8 +17,9 @@ from .prices import Prices, find_prices
 from .relaxation import Relaxation, Relaxed, relaxed_entries
 from .worth import SCALE, Worth
 
-#: Rounds of prices before the first step, and once more later; the share of the time that each may take.
-_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 1500, 0.12
+#: Rounds of prices before the first step, where steps are counted and where a clock is, and once more later;
+#: the share of the time that each may take.
+_ROUNDS, _TIMED_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 400, 1500, 0.12
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
 #: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
 _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
@@ -59,7 +60,7 @@ class Bounding:
 
     def begin(self, award: IntArray) -> Prices:
         """Return the first prices, beside a known award."""
-        return self._prices(award, _ROUNDS, None)
+        return self._prices(award, _ROUNDS if self._limits.deadline is None else _TIMED_ROUNDS, None)
 
     def take(self, bound: int | None) -> None:
         """Take a bound that somebody else proved, None for none."""
@@ -110,7 +111,7 @@ class Bounding:
         left = self._limits.left_s()
         if entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
             return None
-        self._relaxation = Relaxation(self._packing, self._worth.value)
+        self._relaxation = Relaxation(self._packing, self._worth.value, self._limits.clock)
         return self._relaxation.solve(_FOR_RELAXATION * left)
 
     def _tighten(self) -> Relaxed | None:

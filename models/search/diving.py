@@ -2,7 +2,7 @@
 
 Rounds of prices (prices.py) on what is free tell which bids win most often; a few of those are taken, what is
 free shrinks, and rounds go on from the prices at hand until nothing fits. Where bids are long and hold parts
-of nodes, one such dive over half of the machine finds what exchanges of a few winners do not.
+of nodes, one such dive over a third of the machine finds what exchanges of a few winners do not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEPT, _KEPT_ON = 0.85, 0.3
 #: What chance multiplies the share by which bids are taken: up to 1 + this.
 _NOISE = 0.3
 #: Shares of the winners that leave, at least and at most; in how many dives they are neighbours.
-_FEWEST, _MOST, _NEAR = 0.1, 0.5, 0.5
+_FEWEST, _MOST, _NEAR = 0.1, 0.35, 0.5
 #: How much worse an award may be that the next dive starts from, and how often it may.
 _WORSE, _OFTEN = 0.002, 0.1
 

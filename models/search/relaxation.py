@@ -6,6 +6,8 @@ can make it wrong.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +52,9 @@ def relaxed_entries(packing: Packing) -> int:
 class Relaxation:
     """The relaxation of a whole window; each round of cuts goes on from the last solution."""
 
-    def __init__(self, packing: Packing, value: FloatArray) -> None:
+    def __init__(
+        self, packing: Packing, value: FloatArray, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._packing = packing
         self._value = value
         self.cliques: list[IntArray] = []
@@ -65,7 +69,7 @@ class Relaxation:
             differences = as_differences(program, self._jobs)
             self.has_differences = differences.nonzeros < program.nonzeros
             program = differences if self.has_differences else program
-        self._solver = RelaxedSolver(program)
+        self._solver = RelaxedSolver(program, clock)
 
     def solve(self, time_limit_s: float) -> Relaxed | None:
         """Solve within the time; None when that is too short."""

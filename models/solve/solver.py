@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
+from math import inf
 from pathlib import Path
 
 import highspy
@@ -225,14 +227,27 @@ class LinearReport:
 
 
 class RelaxedSolver:
-    """HiGHS over a program without its integers; rows may be added, and solving goes on from there."""
+    """HiGHS over a program without its integers; rows may be added, and solving goes on from there.
 
-    def __init__(self, program: IntegerProgram) -> None:
+    Args:
+        program: whose integers are left out.
+        clock: that limits count by (seconds): HiGHS's own is of the wall, by another one it is interrupted.
+    """
+
+    def __init__(self, program: IntegerProgram, clock: Callable[[], float] = time.perf_counter) -> None:
         linear = replace(program, is_integer=np.zeros(program.columns, np.bool_))
         # Dense columns: the interior-point method is several times faster from nothing.
         self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra={"solver": "ipm"}))
         self.values: FloatArray = np.zeros(program.columns)
         self.objective = float("inf")
+        self._clock, self._end = clock, 0.0
+        if clock is not time.perf_counter:
+            self._highs.cbSimplexInterrupt.subscribe(self._asked)
+            self._highs.cbIpmInterrupt.subscribe(self._asked)
+
+    def _asked(self, event: highspy.highs.HighsCallbackEvent) -> None:
+        if self._clock() > self._end:
+            event.interrupt()
 
     def solve(self, time_limit_s: float) -> LinearReport | None:
         """Solve within so many seconds from now; None when that is too short.
@@ -241,8 +256,10 @@ class RelaxedSolver:
             SolverError: HiGHS fails.
         """
         highs = self._highs
+        self._end = self._clock() + time_limit_s
         # HiGHS counts the time of all its runs together.
-        highs.setOptionValue("time_limit", highs.getRunTime() + max(time_limit_s, 0.0))
+        end_s = highs.getRunTime() + max(time_limit_s, 0.0) if self._clock is time.perf_counter else inf
+        highs.setOptionValue("time_limit", end_s)
         _checked(highs.run(), "failed")
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

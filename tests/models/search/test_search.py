@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,11 @@ def test_the_relaxation_bounds_every_award_with_and_without_cliques(seed: int) -
 def test_a_relaxation_that_gets_no_time_says_so() -> None:
     packing, weights, _ = window_of(tiny(3))
     program = packing.program(np.arange(len(packing)), packing.capacity)
-    assert RelaxedSolver(program.maximising(np.array(weights, np.float64))).solve(0.0) is None
+    program = program.maximising(np.array(weights, np.float64))
+    assert RelaxedSolver(program).solve(0.0) is None
+    # By a clock that stands still no time is too short; by one that jumps any is.
+    assert RelaxedSolver(program, lambda: 0.0).solve(0.0) is not None
+    assert RelaxedSolver(program, count().__next__).solve(0.0) is None
 
 
 @given(SEEDS, st.integers(0, 3))
