@@ -15,6 +15,7 @@ import json
 import os
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -79,13 +80,17 @@ def main() -> None:
         with timed(folder / "host", options.passes):
             _shell([*loop, "--passes", str(options.passes)], environment)
         tell_passes(log)
+        process = subprocess.Popen(loop, env=environment, stderr=subprocess.DEVNULL)
+        time.sleep(options.watch)
         found: dict[str, list[Answers]] = {"without the loop": [], "with the loop": []}
         for _ in range(options.turns):
+            # Stopped and not ended: what a start costs is no part of it.
+            process.send_signal(signal.SIGSTOP)
             found["without the loop"].append(probed(options.watch, environment))
-            process = subprocess.Popen([*loop], env=environment, stderr=subprocess.DEVNULL)
+            process.send_signal(signal.SIGCONT)
             found["with the loop"].append(probed(options.watch, environment))
-            process.terminate()
-            process.wait()
+        process.terminate()
+        process.wait()
         compare(found)
 
 
