@@ -62,6 +62,8 @@ PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 _GRES = "AutoDetect=off\nName=gpu File={{folder}}/dev/gpu[0-{last}]\n"
 _TIME = "%Y-%m-%dT%H:%M:%S"
 _CYCLES = "# backfill cycles: "
+#: In jobcomp's line of a job that Slurm started and took back itself: it waits again.
+PUT_BACK = "JobState=PENDING"
 _FIELD = re.compile(r"(\w+)=(\S*)")
 
 
@@ -223,8 +225,9 @@ def wait_for(count: int, folder: Path, environment: Mapping[str, str]) -> None:
     done = 0
     while done < count:
         time.sleep(2)
-        # A controller that is killed may record an end twice.
-        done = len({line.partition(" ")[0] for line in log.read_text().splitlines()}) if log.exists() else 0
+        # A controller that is killed may record an end twice, and may put a job that it started back.
+        lines = log.read_text().splitlines() if log.exists() else []
+        done = len({line.partition(" ")[0] for line in lines if PUT_BACK not in line})
         if sys.stderr.isatty():
             print(f"\r{done} of {count} jobs", end="", file=sys.stderr)
     subprocess.run(
@@ -245,7 +248,7 @@ def read_log(text: str) -> dict[str, Ran]:
     """Return jobcomp's records by job name."""
     found: dict[str, Ran] = {}
     for line in text.splitlines():
-        if line.startswith("#"):
+        if line.startswith("#") or PUT_BACK in line:
             continue
         fields = dict(_FIELD.findall(line))
         submit, start, end = (

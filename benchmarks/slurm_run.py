@@ -27,6 +27,7 @@ from pathlib import Path
 
 from against_slurm import (
     _FORMS,
+    PUT_BACK,
     Ran,
     as_held,
     backfill_cycles,
@@ -256,6 +257,9 @@ def check(record: Path, journal: Path) -> None:
     starts: dict[str, str] = {}
     for line in record.read_text().splitlines():
         if line.startswith("#"):
+            continue
+        if PUT_BACK in line:
+            counts["that Slurm started and put back by itself"] += 1
             continue
         fields = dict(word.partition("=")[::2] for word in line.split())
         # A controller that is killed may record an end, forget it, and record the same start's end again.
