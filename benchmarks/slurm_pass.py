@@ -163,10 +163,10 @@ def compare(found: Mapping[str, list[Answers]]) -> None:
     own: dict[str, float] = {}
     for what, turns in found.items():
         waits = sorted(wait for turn in turns for wait in turn.waits_ms)
-        own[what] = statistics.mean(turn.own_us for turn in turns)
+        own[what] = statistics.median(turn.own_us for turn in turns)
         each = ", ".join(f"{turn.own_us:.0f}" for turn in turns)
         late = waits[len(waits) * 95 // 100]
-        print(f"{what}: sdiag's mean of a question {own[what]:.0f} µs ({each})", end="; ")
+        print(f"{what}: sdiag's mean of a question, median of turns {own[what]:.0f} µs ({each})", end="; ")
         print(f"waited for, median {statistics.median(waits):.1f} ms, p95 {late:.1f} ms")
         print(f"{what}: main scheduler's mean cycle {statistics.mean(t.cycle_us for t in turns):.0f} µs")
     without, beside = own["without the loop"], own["with the loop"]
