@@ -72,6 +72,7 @@ ON_NODES: dict[str, dict[str, Any]] = {
     "aucsched3 response": {"policy": "aucsched3", "objective": "response"},
 }
 _DOUBTED = ("easy", "aucsched3 response")
+_AT_NODES = ("easy", "backfill-slurm", "aucsched3", "aucsched3 response")
 
 
 def all_runs() -> list[Run]:
@@ -88,7 +89,14 @@ def all_runs() -> list[Run]:
     runs += [
         Run(log=real_logs.DOUBTED_NODES, doubt=doubt, policy=name, options={**ON_NODES[name], **told})
         for doubt, told in real_logs.NODE_DOUBTS.items()
-        for name in ("easy", "backfill-slurm", "aucsched3", "aucsched3 response")
+        for name in _AT_NODES
+    ]
+    often = "passes every 300 s"
+    runs += [
+        Run(log=log, doubt=often, policy=name, options={**ON_NODES[name], **real_logs.NODE_DOUBTS[often]})
+        for log in real_logs.ON_NODES
+        if log != real_logs.DOUBTED_NODES
+        for name in _AT_NODES
     ]
     runs += [
         Run(log=log, policy=name, options={**told, **_paced(log, told["policy"])})

@@ -33,7 +33,16 @@ UB, ALIBABA = "UB week", "Alibaba 2023"
 CLUSTERS = (UB, ALIBABA)
 #: A log on nodes of two processors, as the machine had them.
 DOUBTED_NODES = "HPC2N on nodes"
-_HPC2N = EvenCluster(nodes=120, cores=2, gpus=0, tree=False)
+#: Name -> log, its jobs from which up to which, and the nodes that they are put on.
+ON_NODES: Mapping[str, tuple[str, slice, EvenCluster]] = {
+    DOUBTED_NODES: ("HPC2N first", slice(None), EvenCluster(nodes=120, cores=2, gpus=0, tree=False)),
+    "KTH-SP2 on nodes": ("KTH-SP2", slice(2500), EvenCluster(nodes=100, cores=1, gpus=0, tree=False)),
+    "SDSC-SP2 on nodes": (
+        "SDSC-SP2 first 5k",
+        slice(1500, 3000),
+        EvenCluster(nodes=128, cores=1, gpus=0, tree=False),
+    ),
+}
 #: The baseline to beat: EASY, first whom waited a day in the order of submission, then the shortest.
 OVERDUE = "overdue"
 _DAY_S = 86_400
@@ -72,7 +81,7 @@ def is_here(log: str, data: Path) -> bool:
     """Return whether a log's files are in the data's folder."""
     if log in CLUSTERS:
         return (data / ("ub" if log == UB else "gpu")).is_dir()
-    return (data / "swf" / LOGS["HPC2N first" if log == DOUBTED_NODES else log][0]).is_file()
+    return (data / "swf" / LOGS[ON_NODES[log][0] if log in ON_NODES else log][0]).is_file()
 
 
 @cache
@@ -83,13 +92,21 @@ def _log(name: str, data: Path) -> Workload:
 
 @cache
 def _cluster(name: str, data: Path) -> ClusterWorkload:
-    if name == DOUBTED_NODES:
-        return workload_of_log(name, read_swf(data / "swf" / LOGS["HPC2N first"][0]), _HPC2N)[0]
+    if name in ON_NODES:
+        log, part, cluster = ON_NODES[name]
+        return _part(workload_of_log(name, read_swf(data / "swf" / LOGS[log][0]), cluster)[0], part)
     if name == UB:
         return import_events(data / "ub" / "workload_week.events.gz", data / "ub")[0]
     nodes, pods = (data / "gpu" / f"openb_{kind}.csv" for kind in ("node_list_gpu_node", "pod_list_default"))
     options = AlibabaOptions(gpus="separate", time_limits="run-time")
     return import_alibaba(nodes, pods, options)[0]
+
+
+def _part(workload: ClusterWorkload, part: slice) -> ClusterWorkload:
+    """Return a workload of some of the jobs, from the arrival of the first on."""
+    jobs = workload.jobs[part]
+    first = jobs[0].arrival_s
+    return replace(workload, jobs=tuple(replace(job, arrival_s=job.arrival_s - first) for job in jobs))
 
 
 def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tuple[Result, int]:
