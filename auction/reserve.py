@@ -100,6 +100,19 @@ class Reservations:
         self._guards = None
         return kept
 
+    def sooner(self, promise: Promise, since: float) -> Kept | None:
+        """Move a promise to the first start from a time on that the others leave; None: none is sooner."""
+        demand = promise.demand
+        others = [kept for name, kept in self._kept.items() if name != demand.job.id]
+        time = max(since, self._state.now)
+        found = self._beside(others, (time,)).first(demand.job, demand, since=time)
+        if found is None or found[0] >= promise.start:
+            return None
+        kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
+        self._kept[demand.job.id] = kept
+        self._guards = None
+        return kept
+
     def reserve(self, demand: Demand, before: Sequence[Start]) -> bool:
         """Reserve for a job that could start later; return whether more are to get one.
 

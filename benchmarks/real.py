@@ -91,9 +91,8 @@ def all_runs() -> list[Run]:
         for doubt, told in real_logs.NODE_DOUBTS.items()
         for name in _AT_NODES
     ]
-    often = "passes every 300 s"
     runs += [
-        Run(log=log, doubt=often, policy=name, options={**ON_NODES[name], **real_logs.NODE_DOUBTS[often]})
+        Run(log=log, doubt="passes every 300 s", policy=name, options={**ON_NODES[name], "interval_s": 300.0})
         for log in real_logs.ON_NODES
         if log != real_logs.DOUBTED_NODES
         for name in _AT_NODES

@@ -11,7 +11,7 @@ from ...auction.state import State
 from ...bidgen.demand import Demand
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
 from .machine import Machine
-from .queue import NodeQueue
+from .queue import NodeQueue, cores_asked
 from .record import NodeOutage
 
 #: The share of the longest wait so far that ``auto`` takes for a duration.
@@ -49,6 +49,7 @@ class Promises:
         self._is_auto = promise == AUTO
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
         self._longest = 0.0
+        self._cores = sum(node.total.cores for node in machine.snapshot.nodes)
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
         #: What ran when the last new plan was made; None: none was.
@@ -75,14 +76,46 @@ class Promises:
         """Find the places of promises anew where they are no longer free, and make new promises."""
         duration = SHARE * self._longest if self._is_auto else self._duration
         state = self._machine.state(now)
-        reservations, promised = self._sooner(state, known) or self._as_made(state, known)
+        made = self._sooner(state, known)
+        reservations, promised = self._one_sooner(state, known, duration) if made is None else made
         for demand in new:
-            kept = reservations.promise(Promise(demand, self._machine.arrivals[demand.job.id] + duration))
+            kept = reservations.promise(Promise(demand, self._earliest(demand, duration)))
             if kept is not None:
                 self.made[demand.index] = kept.start
                 promised.append(Promise(demand, kept.start, kept.spot))
         self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
         return sorted(promised, key=lambda promise: promise.start)
+
+    def _earliest(self, demand: Demand, duration: float) -> float:
+        """Return the earliest start that a job may be promised.
+
+        A job of nearly the whole machine has next to no window: it needs a drain, and waits for it anyway.
+        """
+        arrival = self._machine.arrivals[demand.job.id]
+        if not self._is_auto:
+            return arrival + duration
+        share = min(cores_asked(demand) / self._cores, 1.0)
+        return arrival + duration * (1.0 - share**6)
+
+    def _one_sooner(
+        self, state: State, known: Sequence[Promise], duration: float
+    ) -> tuple[Reservations, list[Promise]]:
+        """Keep promises where they were made, or sooner where a job has ended, one after another."""
+        reservations, promised = self._as_made(state, known)
+        running = set(self._machine.running)
+        if self._running is not None and self._running <= running:
+            self._running = running
+            return reservations, promised
+        self._running = running
+        for place, promise in enumerate(promised):
+            since = self._earliest(promise.demand, duration)
+            if promise.start <= max(since, state.now):
+                continue
+            kept = reservations.sooner(promise, since)
+            if kept is not None:
+                self.made[promise.demand.index] = kept.start
+                promised[place] = promise._replace(start=kept.start, spot=kept.spot)
+        return reservations, promised
 
     def _as_made(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]]:
         """Keep promises where they were made."""

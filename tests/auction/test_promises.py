@@ -135,6 +135,27 @@ def test_promises_follow_one_another_on_the_same_nodes() -> None:
     assert [guard.room.cores.tolist() for guard in again.guards] == [[0], [0]]
 
 
+def test_a_promise_moves_sooner_as_far_as_others_leave_it() -> None:
+    cluster = snapshot(NODES, [wide("31:40"), wide("31:41") | {"id": "next"}], running=RUNNING)
+    state = state_of(cluster)
+    first, second = queue_of(cluster, state.columns, StepOptions()).window
+    ends = state.now + 100
+    reservations = Reservations(state, 0)
+    late = Promise(first, ends + 300)
+    assert reservations.promise(late) is not None
+    assert reservations.promise(Promise(second, ends + 10)) is not None
+    # Before the other there is room for 10 s only, behind it from 60 s on.
+    found = reservations.sooner(late, state.now)
+    assert found is not None
+    assert (found.start, found.end) == (ends + 60, ends + 110)
+    assert [guard.time for guard in reservations.guards] == [ends + 60, ends + 10]
+    assert reservations.sooner(Promise(first, ends + 60), state.now) is None
+    # Not before the time that counts, though it could.
+    found = reservations.sooner(Promise(second, ends + 10), ends + 5)
+    assert found is not None
+    assert found.start == ends + 5
+
+
 def test_a_known_place_that_is_taken_is_looked_for_anew() -> None:
     document = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(document)

@@ -28,6 +28,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(real_logs, "LOGS", {"tiny": ("tiny.swf", None)})
     monkeypatch.setattr(real_logs, "CLUSTERS", ())
     monkeypatch.setattr(real_logs, "NODE_DOUBTS", {})
+    monkeypatch.setattr(real_logs, "ON_NODES", {})
     return tmp_path
 
 
