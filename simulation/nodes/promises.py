@@ -34,6 +34,7 @@ class Promises:
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
     are kept from then on for as long as it may run (``Reservations.promise``); until then others use them.
+    When a job has ended promises move sooner where the others leave room, and never later.
 
     Args:
         machine: where jobs run.
