@@ -233,7 +233,7 @@ class FromApplicationBase(
 
 
 class DynRequest(FromApplicationBase, frozen=True, tag="DYN_REQUEST"):
-    """The job asks for more cores, or for nodes with so many cores each.
+    """The job asks for more cores, or for nodes with that many cores each.
 
     ``serial`` numbers what a job says, from 1; the same once more asks what has become of it. ``timeout_s``:
     how long the request may wait; 0: it is granted or refused at once.

@@ -31,7 +31,7 @@ class Planned:
 
 
 def run_time_s(entry: MapEntry, count: int) -> float:
-    """Return how long a job is expected to run on so many nodes."""
+    """Return how long a job is expected to run on that many nodes."""
     rate = relative_speed(entry.speedup, count, entry.min_nodes)
     return round(entry.time_at_min_s / rate, DIGITS)
 
@@ -90,7 +90,7 @@ def _start_now(draft: Draft, profile: Profile, entry: MapEntry, wanted: int, kep
     """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
 
     A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not use every
-    node takes fewer of its range where there are not so many that it may use.
+    node takes fewer of its range where there are not that many that it may use.
     """
     low, high = entry.node_count.min, entry.node_count.max
     if entry.node_cnt:
@@ -133,7 +133,7 @@ def _reserve_where_it_may(draft: Draft, profile: Profile, entry: MapEntry, kept:
     for started, nodes in draft.starts.values():
         ends.append((round(draft.now_s + run_time_s(started, nodes.bit_count()), DIGITS), nodes))
     taken = union_of(one.nodes for one in kept)
-    # So many as negotiated may never stand together: the range opens for jobs that have a reservation.
+    # That many as negotiated may never stand together: the range opens for jobs that have a reservation.
     for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
         free = draft.idle
         for end, nodes in [(draft.now_s, 0), *sorted(ends)]:

@@ -77,7 +77,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return round(self.since_s + self.left_s / self.rate, DIGITS)
 
     def planned_end_s(self, count: int, now_s: float) -> float:
-        """Return when it is expected to end on so many nodes from now on; never before now."""
+        """Return when it is expected to end on that many nodes from now on; never before now."""
         left = self.planned_left_s - (now_s - self.since_s) * self.planned_rate
         rate = relative_speed(self.entry.speedup, count, self.entry.min_nodes)
         return round(now_s + max(left, 0.0) / rate, DIGITS)
@@ -150,7 +150,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def empty_machine(
     names: Iterable[str], partitions: Mapping[str, Iterable[str]] | None = None, *, parts: int = 1
 ) -> Machine:
-    """Return idle nodes, in so many parts each; without ``partitions`` all stand in one without a name.
+    """Return idle nodes, in that many parts each; without ``partitions`` all stand in one without a name.
 
     Raises:
         InputError: a name stands twice, a partition names a node that is none, or two share one.

@@ -47,7 +47,7 @@ def _model_in_parts(model: str, each: int, most: int) -> str:
 
 
 def part_choices(entry: MapEntry, machine: Machine, free: int, count: int, wanted: int) -> Iterator[int]:
-    """Yield where a job could start on so many of the free parts.
+    """Yield where a job could start on that many of the free parts.
 
     As many as it asks for of each of its nodes; the rest of a malleable job's on one node more. Nodes of its
     Map first, then those with the fewest parts free, so that others stay whole.
@@ -79,7 +79,7 @@ def part_choices(entry: MapEntry, machine: Machine, free: int, count: int, wante
 
 
 def _neighbours(able: list[int], count: int) -> list[int]:
-    """Return the first of the shortest rows of neighbours that hold so many nodes, none where none does."""
+    """Return the first of the shortest rows of neighbours with that many nodes, none where none has."""
     rows: list[list[int]] = []
     for place in able:
         if rows and rows[-1][-1] == place - 1:

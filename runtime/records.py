@@ -60,7 +60,7 @@ class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         can_suspend: whether it may be suspended for an urgent job.
         eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
         contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
-        max_switches: it starts below at most so many leaf switches, where its Map says, and does not grow.
+        max_switches: it starts below at most that many leaf switches, where its Map says, and does not grow.
         node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime scheduler that
             gives out parts of nodes lets others have the rest.
         parts: within a runtime scheduler that counts parts of nodes, how many make one of the job's; 0: all

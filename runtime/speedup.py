@@ -115,7 +115,7 @@ def _table(text: str) -> Curve:
 
 @cache
 def speed(model: str, nodes: int) -> float:
-    """Return the speedup of a model on so many nodes over one node."""
+    """Return the speedup of a model on that many nodes over one node."""
     return curve(model)(nodes)
 
 

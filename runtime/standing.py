@@ -39,7 +39,7 @@ def usable(entry: MapEntry, machine: Machine, nodes: int) -> int:
 
 
 def start_nodes(entry: MapEntry, machine: Machine, idle: int, count: int, wanted: int = 0) -> int:
-    """Return the nodes that a job starts on, 0 where it cannot start on so many.
+    """Return the nodes that a job starts on, 0 where it cannot start on that many.
 
     Args:
         entry: the job.

@@ -101,11 +101,11 @@ class EvolvingClient:
         cores_per_node: int | None = None,
         timeout_s: float = 0.0,
     ) -> DynResponse:
-        """Ask for more cores, or for nodes with so many cores each (tm_dynget).
+        """Ask for more cores, or for nodes with that many cores each (tm_dynget).
 
         Args:
             cores: on any nodes; or
-            nodes: so many that the job has not, with
+            nodes: as many that the job has not, with
             cores_per_node: on each.
             timeout_s: how long the request may wait; 0: granted or refused at once.
 

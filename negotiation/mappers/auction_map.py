@@ -97,7 +97,7 @@ def _award(request: Request, order: Sequence[Slot], critical: Mapping[str, float
 
 
 def step_options(engine: Engine, queued: int) -> StepOptions:
-    """Return the options of one award over so many queued jobs.
+    """Return the options of one award over that many queued jobs.
 
     Raises:
         OptionError: a value cannot be used, or a limit would be ignored.

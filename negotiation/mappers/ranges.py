@@ -21,6 +21,6 @@ def first_range(entry: MapEntry, attempts: int) -> NodeCount:
 
 
 def relaxed_range(entry: MapEntry, attempts: int, times: int) -> NodeCount:
-    """Return the range after so many relaxations; after ``attempts − 1`` it reaches ``min_nodes``."""
+    """Return the range after that many relaxations; after ``attempts − 1`` it reaches ``min_nodes``."""
     low = entry.max_nodes - step_of(entry, attempts) * (1 + times)
     return NodeCount(min=max(entry.min_nodes, low), max=entry.max_nodes)

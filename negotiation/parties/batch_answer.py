@@ -75,7 +75,7 @@ def _size_for(entry: MapEntry, session: Session, sizes: dict[str, int]) -> int:
 
 
 def _within(entry: MapEntry, size: int) -> MapEntry:
-    """Return a job as it may run where there are so many nodes: no range opens from beyond them."""
+    """Return a job as it may run where there are that many nodes: no range opens from beyond them."""
     if entry.max_nodes <= size:
         return entry
     return _replace(

@@ -1,4 +1,4 @@
-"""Frames: how many bytes follow (four bytes, the most significant first), then so many bytes of JSON."""
+"""Frames: how many bytes follow (four bytes, the most significant first), then that many bytes of JSON."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-#: Remarks printed in each period of so many seconds; the others are counted.
+#: Remarks printed in each period of that many seconds; the others are counted.
 _MOST, _PERIOD_S = 20, 10.0
 
 

@@ -221,11 +221,11 @@ class JacobiApplication:
     # Actuating.
 
     def add_processors(self, count: int) -> None:
-        """Start so many workers more before the next iteration."""
+        """Start that many workers more before the next iteration."""
         self._change(count)
 
     def remove_processors(self, count: int) -> None:
-        """End so many workers before the next iteration; they are gone when this returns.
+        """End that many workers before the next iteration; they are gone when this returns.
 
         Raises:
             OptionError: fewer than the least would be left.
@@ -259,7 +259,7 @@ class JacobiApplication:
 
 
 def serial_jacobi(size: int, iterations: int) -> Grid:
-    """Return the grid after so many iterations, computed here: what any run must equal, bit for bit."""
+    """Return the grid after that many iterations, computed here: what any run must equal, bit for bit."""
     grids = [np.zeros((size, size)), np.zeros((size, size))]
     for grid in grids:
         grid[0] = 1.0

@@ -113,7 +113,7 @@ class Prophet:
         return self.comm_s(processors) + self.comp_s(processors)
 
     def resources(self, most: int) -> Resources:
-        """Return the fewest processors, and those at the knee of the curve among at most so many."""
+        """Return the fewest processors, and those at the knee of the curve among at most that many."""
         least = self.callbacks.min_requirements
         counts = range(least, max(least, most) + 1)
         return Resources(least=least, ideal=min(counts, key=lambda count: (self.exec_s(count), count)))

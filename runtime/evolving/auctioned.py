@@ -24,7 +24,7 @@ from .iteration import delays_of, planned
 from .requests import Requests
 from .snapshots import DynamicRequest, NodeGrant, QueuedJob, SnapshotBoard, job_of, nearest_names
 
-#: A request bids on so many times the nodes that it asks for, or could stand on, the nearest first.
+#: A request bids on that many times the nodes that it asks for, or could stand on, the nearest first.
 _ROOM = 4
 
 Nodes = Mapping[str, Resources]

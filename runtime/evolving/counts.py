@@ -9,7 +9,7 @@ from math import inf
 
 from ...cluster.errors import InputError
 
-#: A job past its end is taken to end so many seconds from now.
+#: A job past its end is taken to end that many seconds from now.
 OVERDUE_S = 1.0
 
 

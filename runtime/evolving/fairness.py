@@ -201,7 +201,7 @@ def _beyond(fairness: Fairness, name: tuple[str, str], job: str, target_s: float
 
 
 def same_for_every_user(target_s: float, *, interval_s: float = INTERVAL_S, decay: float = 0.0) -> Fairness:
-    """Return Dynamic-500's and Dynamic-600's configuration: so many seconds a user and interval."""
+    """Return Dynamic-500's and Dynamic-600's configuration: that many seconds a user and interval."""
     return Fairness(
         policy=DelayPolicy.TARGET,
         interval_s=interval_s,

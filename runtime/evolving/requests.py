@@ -28,7 +28,7 @@ FORMAT = "aucsched-requests/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A running job asks for more: cores on any nodes, or nodes with so many cores on each.
+    """A running job asks for more: cores on any nodes, or nodes with that many cores on each.
 
     Nodes are others than the job has; cores may be on its own.
     """

@@ -4,7 +4,7 @@ A planning system has no queues to switch on and off; instead its plan has const
 
 - a job of a kind starts only within some hours (``processors>66%: 18:00-08:00,sat,sun``: large jobs at night
   and on weekends; ``estimate>172800: sat,sun``). A job that runs when its hours end runs on.
-- so many jobs of a kind at once (``processors>=33%: 2``: never three jobs of a third of the machine).
+- a number of jobs of a kind at once (``processors>=33%: 2``: never three jobs of a third of the machine).
 - a user's jobs, or a project's (the log's group), together have so many processors (``user=7: 64``,
   ``group=3: 128``): the machine is smaller for them.
 """

@@ -32,7 +32,7 @@ class _Box(NamedTuple):
     last: int
 
     def corners(self, seconds: float) -> list[tuple[float, float]]:
-        """Return its corners with times in units of so many seconds."""
+        """Return its corners with times in units of that many seconds."""
         left, right = self.start / seconds, self.end / seconds
         return [(left, self.first), (right, self.first), (right, self.last), (left, self.last)]
 

@@ -125,7 +125,7 @@ def _full_machine(nodes: int) -> list[Arrival]:
 
 
 def node_names(count: int) -> tuple[str, ...]:
-    """Return names of so many nodes."""
+    """Return names of that many nodes."""
     if count < 1:
         raise InputError(f"{count} is below 1", path="nodes")
     width = len(str(count))

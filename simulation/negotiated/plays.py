@@ -69,7 +69,7 @@ class Play:
                 raise InputError(message, path=f"jobs[{place}].nodes")
 
     def machines(self, in_parts: int = 1) -> dict[str, Machine]:
-        """Return each runtime scheduler's nodes, idle, in so many parts each; a single one has no name."""
+        """Return each runtime scheduler's nodes, idle, in that many parts each; a single one has no name."""
         parts = self._parts()
         names = [""] if len(parts) == 1 else [f"r{number}" for number in range(1, len(parts) + 1)]
         return {
@@ -98,7 +98,7 @@ def play_of(workload: ClusterWorkload, mix: Mix | None, *, nodes: int | None = N
     Args:
         workload: the file's.
         mix: a share of the jobs gets sizes ⌈n/2⌉ to 2n; None: as the file says.
-        nodes: play it on so many nodes like the file's.
+        nodes: play it on that many nodes like the file's.
         order: the seed of that share's choice.
 
     Raises:
@@ -160,7 +160,7 @@ def _machine(workload: ClusterWorkload, nodes: int | None) -> _Machine:
 
 
 def _like(workload: ClusterWorkload, usable: Sequence[Node], nodes: int) -> _Machine:
-    """Return a machine of so many nodes like the workload's, which must be alike."""
+    """Return a machine of that many nodes like the workload's, which must be alike."""
     first = usable[0]
     if any((node.total, node.features) != (first.total, first.features) for node in usable):
         raise OptionError("--nodes: the workload's nodes are not alike")
@@ -287,7 +287,7 @@ def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
 def esp_play(
     nodes: int, mix: Mix, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
 ) -> Play:
-    """Return the thesis's experiment: the ESP jobs on a machine of so many nodes; ``with_z``: both Z too."""
+    """Return the thesis's experiment: the ESP jobs on a machine of that many nodes; ``with_z``: both Z too."""
     names = node_names(nodes)
     jobs = esp_arrivals(nodes, mix, order=order, arrivals=arrivals, with_full_machine=with_z)
     return Play(name="esp", nodes=names, partitions={"": names}, arrivals=jobs)
