@@ -287,7 +287,7 @@ def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
 def esp_play(
     nodes: int, mix: Mix, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
 ) -> Play:
-    """Return the thesis's experiment: the ESP jobs on a machine of that many nodes; ``with_z``: both Z too."""
+    """Return the thesis's experiment: the ESP jobs on this many nodes; ``with_z``: both Z too."""
     names = node_names(nodes)
     jobs = esp_arrivals(nodes, mix, order=order, arrivals=arrivals, with_full_machine=with_z)
     return Play(name="esp", nodes=names, partitions={"": names}, arrivals=jobs)
