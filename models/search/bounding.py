@@ -20,6 +20,8 @@ from .worth import SCALE, Worth
 #: Rounds of prices before the first step, where steps are counted and where a clock is, and once more later;
 #: the share of the time that each may take.
 _ROUNDS, _TIMED_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 400, 1500, 0.12
+#: What rounds steer towards where no good award is known yet, as a share of the first rounds' bound.
+_AIM = 0.85
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
 #: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
 _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
@@ -60,7 +62,11 @@ class Bounding:
 
     def begin(self, award: IntArray) -> Prices:
         """Return the first prices, beside a known award."""
-        return self._prices(award, _ROUNDS if self._limits.deadline is None else _TIMED_ROUNDS, None)
+        target = float(self._worth.value[award].sum())
+        prices = self._prices(target, _ROUNDS, None)
+        if self._limits.deadline is None:
+            return prices
+        return self._prices(max(target, _AIM * prices.bound), _TIMED_ROUNDS, None)
 
     def take(self, bound: int | None) -> None:
         """Take a bound that somebody else proved, None for none."""
@@ -73,7 +79,8 @@ class Bounding:
         after = number - entries // _RELAX_ENTRIES - 1
         found: FloatArray | Relaxed | None = None
         if number == _BETTER_PRICES and self._relaxation is None:
-            found = self._prices(award, _MORE_ROUNDS, self.price).price
+            target = float(self._worth.value[award].sum())
+            found = self._prices(target, _MORE_ROUNDS, self.price).price
         if not self._has_relaxed:
             if after == 0 if self._limits.deadline is None else self._may_relax(entries):
                 self._has_relaxed = True
@@ -82,10 +89,9 @@ class Bounding:
             found = self._relaxed(self._tighten(), award) or found
         return found
 
-    def _prices(self, award: IntArray, rounds: int, begin: FloatArray | None) -> Prices:
-        value = self._worth.value
-        target, is_over = float(value[award].sum()), self._limits.over(_FOR_PRICES)
-        prices = find_prices(self._packing, value, target, rounds, is_over, begin)
+    def _prices(self, target: float, rounds: int, begin: FloatArray | None) -> Prices:
+        is_over = self._limits.over(_FOR_PRICES)
+        prices = find_prices(self._packing, self._worth.value, target, rounds, is_over, begin)
         self.price = prices.price
         self.take(self._in_weights(prices.bound))
         return prices
