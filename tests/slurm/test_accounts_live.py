@@ -189,7 +189,8 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     site.run(f"scontrol update JobId={late} Licenses= 'ReqNodeList=n[0-3]' 'Comment={mark}'", OPERATOR)
     assert "1 put back" in site.aucsched(f"run --once --mark comment --log {log}")
     back = site.job(late)
-    assert (back["licenses"], back["required_nodes"], back["state_reason"]) == ("auction:1", "", "Licenses")
+    assert (back["licenses"], back["required_nodes"], back["comment"][:9]) == ("auction:1", "", "aucsched?")
+    site.wait(lambda: site.job(late)["state_reason"] == "Licenses", "it waits behind the gate")
     assert not [line for line in events(log) if line["event"] in {"refused", "misplaced", "said"}]
     site.clear()
 
