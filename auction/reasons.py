@@ -236,18 +236,24 @@ class _Explainer:
                 if guard is not None:
                     return Reason.RESERVATION, self._would_delay(guard)
                 return Reason.OUTBID, "its bids are worth less than nothing under these weights"
-            holders = _in_order(
-                job
-                for claim, cells in now
-                for cell in cells.tolist()
-                for job in self._holders.get((claim.resource, cell), [])
-            )
-            if least is None or len(holders) < len(least[0]):
+            holders = self._holders_of(now, None if least is None else len(least[0]))
+            if holders is not None:
                 least = holders, now
         jobs, short = least or ([], [])
         nodes = sorted({node for claim, cells in short if not claim.by_bid for node in cells.tolist()})
         where = f" on {_listed([self._cluster.columns.names[node] for node in nodes])}" if nodes else ""
         return Reason.OUTBID, f"outbid by {_listed(jobs)}{where}"
+
+    def _holders_of(self, short: list[Short], fewer_than: int | None) -> list[str] | None:
+        """Return the winners that hold what a bid lacks, in order; None as soon as they are not fewer."""
+        holders: dict[str, None] = {}
+        for claim, cells in short:
+            for cell in cells.tolist():
+                for job in self._holders.get((claim.resource, cell), ()):
+                    holders[job] = None
+                if fewer_than is not None and len(holders) >= fewer_than:
+                    return None
+        return list(holders)
 
     def _lacking_everywhere(self, found: list[list[Short]]) -> tuple[Reason, str] | None:
         """Name what has a reason of its own and is short for every bid, and who uses it up."""

@@ -52,7 +52,10 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 @html_option
 @top_option
 @click.option("-o", "--output", default="-", help="File to write instead of standard output.")
+@click.pass_obj
 def schedule(
+    began: float | None,
+    /,
     snapshot: str,
     form: str,
     output: str,
@@ -63,6 +66,7 @@ def schedule(
     **options: Any,
 ) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
+    entered = perf_counter()
     from ..auction.render.picture import draw_machine
     from ..auction.step import run_step
     from ..cluster.errors import InputError
@@ -75,8 +79,8 @@ def schedule(
 
     check_drawing("--plot", plot)
     checked = step_options(options)
-    # The limit is for all that the step takes; how long another program writes is not its time.
-    checked = checked if snapshot == "-" else replace(checked, began=perf_counter())
+    # The limit is for all that the command takes; how long another program writes is not its time.
+    checked = checked if snapshot == "-" else replace(checked, began=entered if began is None else began)
     loaded = relaid(load_snapshot(snapshot), topology)
     try:
         result = run_step(loaded, checked)
