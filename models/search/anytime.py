@@ -106,6 +106,10 @@ class _Contest:
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
         self._is_liked_best = not preference.any()
+        if limits.deadline is not None:
+            # However short the time, no award is below these; under a work limit moves come soon enough.
+            for order in _plain_orders(packing, self._worth.value):
+                self._offer(greedy_by(packing, order))
         prices, value = self._bounding.begin(start), self._worth.value
         gain = value - packing.cost(prices.price)
         for order in _orders(prices, gain, value):
@@ -329,6 +333,12 @@ def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:
     """Return the cliques' places among some bids (ascending), those of two and more."""
     places = [np.flatnonzero(np.isin(bids, clique)) for clique in cliques]
     return [place for place in places if len(place) > 1]
+
+
+def _plain_orders(packing: Packing, value: FloatArray) -> list[IntArray]:
+    """Return the orders of who needs no prices: by worth, and by worth for each entry (a node, mostly)."""
+    entries = np.maximum(np.diff(packing.indptr), 1)
+    return [np.argsort(-value, kind="stable"), np.argsort(-value / entries, kind="stable")]
 
 
 def _orders(prices: Prices, gain: FloatArray, value: FloatArray) -> list[IntArray]:

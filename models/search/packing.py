@@ -52,6 +52,15 @@ class Packing:
         """Whether some bid takes less of a row than there is."""
         return bool((self.amount < self.capacity[self.row]).any())
 
+    def fit(self, bids: IntArray, left: IntArray) -> BoolArray:
+        """Return which of some bids fit, each alone, in what is left of the capacities."""
+        entries = self.entries(bids)
+        short = self.amount[entries] > left[self.row[entries]]
+        ends = np.cumsum(self.indptr[bids + 1] - self.indptr[bids])
+        before = np.concatenate([[0], np.cumsum(short)])
+        fits: BoolArray = before[ends] == before[np.concatenate([[0], ends[:-1]])[: len(ends)]]
+        return fits
+
     def use(self, bids: IntArray) -> IntArray:
         """Return what some bids take of every capacity together, shape (rows,)."""
         entries = self.entries(bids)

@@ -34,6 +34,8 @@ _CHUNK, _PLAIN_CHUNK = 100, 10
 #: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it takes
 #: longer.
 FEW_BIDS = 300
+#: Bids that a greedy award looks at together.
+_AT_ONCE = 256
 #: What a bid that costs nothing at the prices is taken to cost, as a share of the largest worth.
 _LEAST_COST = 0.002
 
@@ -188,14 +190,18 @@ def _met(state: State) -> tuple[int, int]:
 def greedy_by(packing: Packing, order: IntArray) -> IntArray:
     """Return the award that takes bids in an order as they fit, ascending."""
     left = packing.capacity.copy()
-    won: set[int] = set()
+    has_won = np.zeros(int(packing.job.max(initial=-1)) + 1, np.bool_)
     award: list[int] = []
-    jobs = packing.job.tolist()
-    for bid in order.tolist():
-        entries = slice(int(packing.indptr[bid]), int(packing.indptr[bid + 1]))
-        rows, amount = packing.row[entries], packing.amount[entries]
-        if jobs[bid] not in won and (left[rows] >= amount).all():
-            left[rows] -= amount
-            won.add(jobs[bid])
-            award.append(bid)
+    indptr, job = packing.indptr.tolist(), packing.job.tolist()
+    for begin in range(0, len(order), _AT_ONCE):
+        # Less is left with every bid taken: those that do not fit now are done with, all at once.
+        some = order[begin : begin + _AT_ONCE]
+        some = some[~has_won[packing.job[some]]]
+        for bid in some[packing.fit(some, left)].tolist():
+            entries = slice(indptr[bid], indptr[bid + 1])
+            rows, amount = packing.row[entries], packing.amount[entries]
+            if not has_won[job[bid]] and (left[rows] >= amount).all():
+                left[rows] -= amount
+                has_won[job[bid]] = True
+                award.append(bid)
     return np.sort(np.array(award, np.int64))
