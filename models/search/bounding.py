@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor, isfinite
+from time import perf_counter
 
 import numpy as np
 
@@ -117,7 +118,9 @@ class Bounding:
         left = self._limits.left_s()
         if entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
             return None
-        self._relaxation = Relaxation(self._packing, self._worth.value, self._limits.clock)
+        # Where no clock counts none is asked.
+        clock = perf_counter if self._limits.deadline is None else self._limits.clock
+        self._relaxation = Relaxation(self._packing, self._worth.value, clock)
         return self._relaxation.solve(_FOR_RELAXATION * left)
 
     def _tighten(self) -> Relaxed | None:
