@@ -82,17 +82,21 @@ class Reservations:
         """Reserve for a job that was promised a start, from then until its limit; return what is kept.
 
         Others may use its nodes until then. Where it cannot start by then it is reserved as soon as it can;
-        None: nothing that ends lets it start beside the reservations made before. Its place is looked for
-        where none is known, or where it is no longer free. Promises count beside the K, and come before them.
+        None: nothing that ends lets it start beside the reservations made before, and what was kept for it
+        stays. Its place is looked for where none is known, or where it is no longer free. Promises count
+        beside the K, and come before them.
         """
         demand = promise.demand
         self.asked.add(demand.job.id)
+        before = self._kept.pop(demand.job.id, None)
         time = max(promise.start, self._state.now)
         kept = self._at(demand, time, promise.spot)
         if kept is None:
             forecast = self._beside(self._kept.values(), (time,))
             found = forecast.first(demand.job, demand, since=time)
             if found is None:
+                if before is not None:
+                    self._kept[demand.job.id] = before
                 return None
             kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
         self._kept[demand.job.id] = kept
@@ -100,13 +104,20 @@ class Reservations:
         self._guards = None
         return kept
 
-    def sooner(self, promise: Promise, since: float) -> Kept | None:
-        """Move a promise to the first start from a time on that the others leave; None: none is sooner."""
-        demand = promise.demand
+    def sooner(self, promise: Promise, since: float, looseness: float = 1.0) -> Kept | None:
+        """Move a promise to the first start from a time on that the others leave; None: none is sooner.
+
+        ``looseness``: of that start's distance from now, as a multiple, where it is later than ``since``.
+        """
+        demand, now = promise.demand, self._state.now
         others = [kept for name, kept in self._kept.items() if name != demand.job.id]
-        time = max(since, self._state.now)
+        time = max(since, now)
         found = self._beside(others, (time,)).first(demand.job, demand, since=time)
-        if found is None or found[0] >= promise.start:
+        if found is not None and found[0] > time and looseness > 1.0:
+            time = now + (found[0] - now) * looseness
+            if time < promise.start:
+                found = self._beside(others, (time,)).first(demand.job, demand, since=time)
+        if found is None or max(found[0], time) >= promise.start:
             return None
         kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
         self._kept[demand.job.id] = kept

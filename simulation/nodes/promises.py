@@ -16,6 +16,8 @@ from .record import NodeOutage
 
 #: The share of the longest wait so far that ``auto`` takes for a duration.
 SHARE = 0.7
+#: and by how much it stretches a start that is found, for estimates are long: as on counts.
+LOOSENESS = 1.5
 #: Promises kept at once, of the jobs that came first.
 MOST = 32
 
@@ -49,6 +51,7 @@ class Promises:
         self._machine = machine
         self._is_auto = promise == AUTO
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
+        self._looseness = LOOSENESS if self._is_auto else 1.0
         self._longest = 0.0
         self._cores = sum(node.total.cores for node in machine.snapshot.nodes)
         #: By job, where it was last to start.
@@ -80,7 +83,11 @@ class Promises:
         made = self._sooner(state, known)
         reservations, promised = self._one_sooner(state, known, duration) if made is None else made
         for demand in new:
-            kept = reservations.promise(Promise(demand, self._earliest(demand, duration)))
+            since = self._earliest(demand, duration)
+            kept = reservations.promise(Promise(demand, since))
+            if kept is not None and kept.start > max(since, now) and self._looseness > 1.0:
+                later = Promise(demand, now + (kept.start - now) * self._looseness)
+                kept = reservations.promise(later) or kept
             if kept is not None:
                 self.made[demand.index] = kept.start
                 promised.append(Promise(demand, kept.start, kept.spot))
@@ -112,7 +119,7 @@ class Promises:
             since = self._earliest(promise.demand, duration)
             if promise.start <= max(since, state.now):
                 continue
-            kept = reservations.sooner(promise, since)
+            kept = reservations.sooner(promise, since, self._looseness)
             if kept is not None:
                 self.made[promise.demand.index] = kept.start
                 promised[place] = promise._replace(start=kept.start, spot=kept.spot)

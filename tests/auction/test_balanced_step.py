@@ -103,6 +103,7 @@ def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, case: tuple[st
 
 
 @given(st.integers(0, 10**6))
+@example(354)
 @settings(max_examples=30, deadline=None)
 def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     cluster = crowded(seed)
@@ -112,6 +113,10 @@ def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     best = found.best
     if best is None:
         assert not found.schedule.started
+        return
+    if not len(found.decision.attempts[0].chosen):
+        # First bids start nothing on a machine that would stay empty: then jobs bid everywhere.
+        assert not cluster.running
         return
     assert best.chosen.tolist() == list(range(len(best.table)))
     demands = best.table.demands
