@@ -23,18 +23,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
-import numpy as np
-
-from ..bidgen.candidates import GuardedViews, most_at_once
-from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.first_fit import FirstFit
-from ..bidgen.generate import Others
 from ..bidgen.guard import Guard
 from ..cluster.errors import OptionError
 from .attempt import AttemptResult, attempt
 from .backfilled import backfilled
 from .balance import Balance, balance_of
+from .bidders import MANY, could_start, not_too_many_alike, split
 from .complete import completed
 from .ledger import FreeState
 from .options import StepOptions
@@ -47,8 +43,6 @@ from .strategies import Cluster
 
 #: Share of the limit after which a step has decided: the rest is for checking awards and finding reasons.
 _FOR_DECIDING = 0.9
-#: Jobs that could start from which on only some of those that ask for the same bid.
-_MANY = 100
 #: Promises that a step keeps, the earliest.
 _MOST_PROMISED = 64
 #: Share of the time that is left for an attempt after which another may follow.
@@ -111,7 +105,7 @@ def decide(
     jobs = iter(queue)
     waiting = tuple(islice(jobs, size))
     began = options.clock() if options.began is None else options.began
-    many = _MANY if all_bid_up_to is None else all_bid_up_to
+    many = MANY if all_bid_up_to is None else all_bid_up_to
     behind: Iterable[Demand] = jobs
     first: tuple[Promise, ...] = ()
     if options.promise != "none":
@@ -146,36 +140,6 @@ def _promises(waiting: Iterable[Demand]) -> list[Promise]:
         for demand in waiting
         if demand.job.promised_start is not None
     ]
-
-
-def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
-    """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
-    could_start = _could_start(window, state.columns)
-    return _split(
-        window, _not_too_many_alike(window, could_start, state.columns, reserve, _MANY), could_start
-    )
-
-
-def _split(
-    window: tuple[Demand, ...], bidding: set[str], could_start: set[str]
-) -> tuple[tuple[Demand, ...], Others]:
-    """Return the jobs that bid with their places among them, and those that cannot start seen from each."""
-    demands: list[Demand] = []
-    after: list[int] = []
-    nodes_before: list[int] = []
-    nodes = unable = 0
-    for demand in window:
-        if demand.job.id in bidding:
-            place = len(demands)
-            demands.append(demand if demand.index == place else replace(demand, index=place))
-            after.append(unable)
-            nodes_before.append(nodes)
-            nodes = 0
-        elif demand.job.id not in could_start:
-            unable += 1
-            nodes += 0 if demand.node_counts is None else demand.node_counts.minimum
-    others = Others(after=unable - np.array(after, np.int64), nodes_before=np.array(nodes_before, np.int64))
-    return tuple(demands), others
 
 
 class _Waiting(NamedTuple):
@@ -213,8 +177,8 @@ class _Step:
         self._end = began + options.time_limit_s if is_timed else None
         self._behind_started: dict[str, Demand] = {}
         self._attempts: list[AttemptResult] = []
-        self._could_start = _could_start(window, self._columns)
-        self._bidding = _not_too_many_alike(
+        self._could_start = could_start(window, self._columns)
+        self._bidding = not_too_many_alike(
             window, self._could_start, self._columns, options.reserve, all_bid_up_to
         )
         self._left_out = self._could_start - self._bidding
@@ -372,7 +336,7 @@ class _Step:
     def _attempt(
         self, size: int, cluster: Cluster, options: StepOptions, deadline: float | None
     ) -> AttemptResult:
-        demands, others = _split(self._window[:size], self._bidding, self._could_start)
+        demands, others = split(self._window[:size], self._bidding, self._could_start)
         if self._balance is not None:
             demands = tuple(self._balance.valued(demand) for demand in demands)
         in_parts = options.is_anytime and len(cluster.columns.names) > options.nodes_of_a_part
@@ -428,42 +392,3 @@ class _Step:
             delays = delays or ledger.delayed(bid) is not None
             ledger.take(bid)
         return delays
-
-
-def _could_start(window: tuple[Demand, ...], columns: Columns) -> set[str]:
-    """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
-    views = GuardedViews(columns, columns.free)
-    pools = columns.pools
-    return {
-        demand.job.id for demand in window if views.of(demand).could_hold(demand) and pools.hold(demand.job)
-    }
-
-
-def _not_too_many_alike(
-    window: tuple[Demand, ...], could_start: set[str], columns: Columns, reserve: int, all_bid_up_to: int
-) -> set[str]:
-    """Return the jobs that bid: of those that ask for the same, as many as could start at once.
-
-    One of them can take the place of another, so those of higher priority stand for the others: the award
-    is the same, and a window of thousands costs what its few kinds of jobs cost. As many more of a kind stay
-    as there are reservations: the first blocked jobs are among them. Where few could start, all bid, so that
-    prices and reasons know of each.
-    """
-    if len(could_start) <= all_bid_up_to:
-        return could_start
-    views = GuardedViews(columns, columns.free)
-    seen: dict[int, int] = {}
-    most: dict[int, int] = {}
-    bidding: set[str] = set()
-    for demand in window:
-        if demand.job.id not in could_start:
-            continue
-        kind = demand.kind
-        seen[kind] = seen.get(kind, 0) + 1
-        if seen[kind] > reserve + 1:
-            if kind not in most:
-                most[kind] = reserve + max(most_at_once(demand, views.of(demand)), 1)
-            if seen[kind] > most[kind]:
-                continue
-        bidding.add(demand.job.id)
-    return bidding

@@ -24,7 +24,7 @@ from instances.generate import KINDS, snapshot_bytes
 from peers import Answer, write_answer
 
 from aucsched import Snapshot, load_snapshot
-from aucsched.auction.decide import bidders
+from aucsched.auction.bidders import bidders
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of

@@ -37,9 +37,9 @@ def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 10
     machine = Machine(of)
     options = StepOptions(model="aucsched3", strategy="greedy", window=window, reserve=reserve)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide, "_MANY", 0)
+        patch.setattr(decide, "MANY", 0)
         if not thinned:
-            patch.setattr(decide, "_not_too_many_alike", lambda _, could_start, *__: could_start)
+            patch.setattr(decide, "not_too_many_alike", lambda _, could_start, *__: could_start)
         run = simulate_nodes(of, machine, Auction(machine, options), NodeQueue())
     assert len(run.played) + len(run.never) == len(of.jobs)
     return {one.demand.job.id: (one.start_s, one.spot.nodes.tolist()) for one in run.played.values()}
