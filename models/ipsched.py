@@ -290,7 +290,8 @@ class Ipsched:
         option, entries = self.options[number], self.table.entries(bid)
         demand, nodes = option.demand, self.table.node[entries]
         place = np.minimum(np.searchsorted(option.nodes, nodes), len(option.nodes) - 1)
-        if not len(option.nodes) or (option.nodes[place] != nodes).any():
+        is_wide = len(nodes) > option.variant.max_nodes
+        if is_wide or not len(option.nodes) or (option.nodes[place] != nodes).any():
             return None
         left = {kind: counts[entries].copy() for kind, counts in self.table.gres.items()}
         for kind, _, count in option.choice.per_node:

@@ -160,6 +160,7 @@ def test_every_combination_gives_valid_awards(model: str, weights: str, objectiv
 @given(seed=st.integers(0, 10**6), model=st.sampled_from(MODELS))
 @settings(max_examples=150, deadline=None)
 @example(seed=3633, model="ipsched")
+@example(seed=91340, model="ipsched")
 def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
     columns, topology = columns_of(cluster), topology_of(cluster)
