@@ -164,7 +164,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="time_limit_s",
-        help="Limit of the whole step: bids, programs, search and solves; reading the input does not count.",
+        help="Limit of the whole step: bids, programs, search, solves; in schedule FILE reading it too.",
         low=0,
         is_whole=False,
         unit="SECONDS",

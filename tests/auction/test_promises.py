@@ -156,6 +156,23 @@ def test_a_promise_moves_sooner_as_far_as_others_leave_it() -> None:
     assert found.start == ends + 5
 
 
+def test_a_start_that_is_found_may_count_half_as_far_again() -> None:
+    cluster = snapshot(NODES, [wide("31:40")], running=RUNNING)
+    state = state_of(cluster)
+    (demand,) = queue_of(cluster, state.columns, StepOptions()).window
+    reservations = Reservations(state, 0)
+    assert reservations.promise(Promise(demand, state.now + 300)) is not None
+    # It could start in 100 s: half as far again are 150, and twice as far again is no sooner.
+    assert reservations.sooner(Promise(demand, state.now + 300), state.now, 3.0) is None
+    found = reservations.sooner(Promise(demand, state.now + 300), state.now, 1.5)
+    assert found is not None
+    assert found.start == state.now + 150
+    # What is not found but asked for is not stretched.
+    found = reservations.sooner(Promise(demand, found.start), state.now + 120, 1.5)
+    assert found is not None
+    assert found.start == state.now + 120
+
+
 def test_a_known_place_that_is_taken_is_looked_for_anew() -> None:
     document = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(document)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -19,6 +21,13 @@ from aucsched.cli import COMMANDS, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FULL = str(EXAMPLES / "emulated-1408-full.json")
+
+
+def test_the_time_limit_counts_from_the_start_of_the_process(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was loaded before the command began is gone from its limit."""
+    assert run(["schedule", FULL, "--time-limit", "60", "--format", "json"], began=perf_counter() - 55) == 0
+    seconds = json.loads(capsys.readouterr().out)["seconds"]["total"]
+    assert 55 <= seconds <= 66
 
 
 @pytest.mark.parametrize("arguments", [[], ["snapshot"], ["workload"]])

@@ -16,9 +16,10 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search import compiled, repacking
 from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.columns import rows_of
 from aucsched.models.search.limits import Limits
 from aucsched.models.search.packing import Packing
-from aucsched.models.search.repacking import Repacking
+from aucsched.models.search.repacking import Repacking, greedy_by
 from aucsched.models.search.worth import Worth
 
 SEEDS = st.integers(0, 10**6)
@@ -55,6 +56,60 @@ def test_the_loop_keeps_its_books_whatever_it_did(seed: int, jobs: int) -> None:
             assert np.array_equal(getattr(fresh, name), getattr(state, name)), name
         assert not (np.asarray(state.short)[np.asarray(state.won) == 0] == 0).any()
         assert worth.of(moves.award) == best
+
+
+def taken_in_turn(packing: Packing, order: list[int]) -> list[int]:
+    """The award that takes bids in an order as they fit, one after another."""
+    left, won, award = packing.capacity.copy(), set(), []
+    for bid in order:
+        entries = slice(int(packing.indptr[bid]), int(packing.indptr[bid + 1]))
+        fits = (left[packing.row[entries]] >= packing.amount[entries]).all()
+        if fits and packing.job[bid] not in won:
+            left[packing.row[entries]] -= packing.amount[entries]
+            won.add(packing.job[bid])
+            award.append(bid)
+    return sorted(award)
+
+
+@given(SEEDS, st.integers(1, 150))
+@settings(max_examples=30)
+def test_greedy_awards_look_at_many_bids_together_and_are_the_same(seed: int, jobs: int) -> None:
+    packing, _ = random_packing(seed, jobs)
+    order = np.random.default_rng(seed).permutation(len(packing))
+    assert greedy_by(packing, order).tolist() == taken_in_turn(packing, order.tolist())
+
+
+@given(SEEDS, st.integers(2, 60))
+@settings(max_examples=30)
+def test_bids_exclude_each_other_where_a_row_holds_no_two(seed: int, jobs: int) -> None:
+    packing, _ = random_packing(seed, jobs)
+    rows = rows_of(packing)
+    # Rows that the loop does not count are those that exclude: none may be forgotten, none be too many.
+    hard = np.flatnonzero(
+        (np.diff(rows.by_row) == 0) & (np.bincount(rows.row, minlength=len(rows.capacity)) > 1)
+    )
+    near: list[set[int]] = [set() for _ in range(len(packing))]
+    for row in hard.tolist():
+        bidders = set(rows.bid_of[rows.row == row].tolist())
+        for bid in bidders:
+            near[bid] |= bidders - {bid}
+    found = [
+        set(rows.near[rows.near_at[bid] : rows.near_at[bid + 1]].tolist()) for bid in range(len(packing))
+    ]
+    assert found == near
+
+
+@given(SEEDS)
+@settings(max_examples=20)
+def test_no_award_is_below_plain_greedy_ones_when_the_time_is_over(seed: int) -> None:
+    packing, worth = random_packing(seed, jobs=60)
+    weights = list(worth.weights)
+    over = Limits(deadline=0.0, steps=None, seed=0, clock=lambda: 1.0)
+    found = solve_anytime(packing, weights, worth.preference, NOTHING, over)
+    entries = np.maximum(np.diff(packing.indptr), 1)
+    for key in (np.array(weights, float), np.array(weights, float) / entries):
+        award = taken_in_turn(packing, np.argsort(-key, kind="stable").tolist())
+        assert sum(weights[bid] for bid in found.award.tolist()) >= sum(weights[bid] for bid in award)
 
 
 @given(SEEDS)
