@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
 from .moves import (
@@ -122,8 +123,7 @@ class Rows:
         within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
         holder = np.zeros(int(self.room[-1]), np.int64)
         holder[self.room[self.row[mine]] + within] = bid_of[mine]
-        near_of = np.repeat(np.arange(bids), np.diff(self.near_at))
-        excluded = np.bincount(self.near[won[near_of] > 0], minlength=bids)
+        excluded = np.bincount(self._near_to(award), minlength=bids)
         # Bids that want more than there is never fit.
         excluded += ~np.isin(np.arange(bids), shape.pool)
         counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
@@ -151,6 +151,12 @@ class Rows:
             found=np.zeros(DEPTH + 1, np.int64),
             counter=counter,
         )
+
+    def _near_to(self, award: IntArray) -> IntArray:
+        """Return whom each bid of an award excludes, one after the other: exclusion is mutual."""
+        begins, sizes = self.near_at[award], np.diff(self.near_at)[award]
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.near[np.repeat(begins, sizes) + within]
 
 
 def rows_of(packing: Packing) -> Rows:
@@ -209,17 +215,28 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     of_row = np.zeros((len(pairs), count), np.bool_)
     of_row[place, holder] = True
     bits = np.packbits(of_row, axis=1)
-    order = np.argsort(holder, kind="stable")
-    holders, starts = np.unique(holder[order], return_index=True)
+    # Neighbours are often asked for together: rows of the same bids are one, bids of the same rows too.
+    kinds: dict[bytes, int] = {}
+    kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in bits])
+    of_kind = np.frombuffer(b"".join(kinds), np.uint8).reshape(len(kinds), -1)
+    asked = np.unique(holder * len(kinds) + kind[place])
+    holder, place = np.divmod(asked, len(kinds))
+    holders, starts = np.unique(holder, return_index=True)
+    found: dict[bytes, npt.NDArray[np.uint8]] = {}
     joined = np.zeros((count, bits.shape[1]), np.uint8)
-    for bids, rows in zip(holders.tolist(), np.split(place[order], starts[1:]), strict=True):
-        np.bitwise_or.reduce(bits[rows], axis=0, out=joined[bids])
+    for one, rows in zip(holders.tolist(), np.split(place, starts[1:]), strict=True):
+        key = rows.tobytes()
+        if key not in found:
+            found[key] = np.bitwise_or.reduce(of_kind[rows], axis=0)
+        joined[one] = found[key]
     excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
     np.fill_diagonal(excludes, val=False)
-    one, other = np.nonzero(excludes)
-    # Contiguous, as every other column: another layout would be another type to compile for.
-    near_at = np.concatenate([[0], np.cumsum(np.bincount(one, minlength=count))])
-    return near_at, np.ascontiguousarray(other)
+    near_at = np.concatenate([[0], np.cumsum(excludes.sum(axis=1))])
+    # Millions of pairs: one array of them is filled row by row, none is made to make it.
+    near = np.empty(int(near_at[-1]), np.int64)
+    for begin, end, row in zip(near_at[:-1].tolist(), near_at[1:].tolist(), excludes, strict=True):
+        near[begin:end] = np.flatnonzero(row)
+    return near_at, near
 
 
 def first_counters(seed: int, cycle: int) -> IntArray:
