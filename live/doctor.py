@@ -11,6 +11,8 @@ from ..cluster.errors import AucschedError, InputError
 from ..slurm.answers.live import Ask
 from .gate import gates, licence_count
 from .passes import take_look
+from .rest.hand import asked_api, told
+from .rest.server import Server
 
 _KNOWN = ((21, 8), (25, 5))
 _VERSION = re.compile(r"\b(\d{2})\.(\d{2})\.")
@@ -45,6 +47,7 @@ class Patient:
         settings: of ``scontrol show config``.
         user: who would run the loop.
         now: seconds since the epoch.
+        server: the slurmrestd that would change jobs, None for none.
     """
 
     ask: Ask
@@ -52,16 +55,20 @@ class Patient:
     licence: str
     user: str
     now: Callable[[], float]
+    server: Server | None = None
 
 
-def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iterator[Finding]:
+def examine(
+    ask: Ask, licence: str, user: str, now: Callable[[], float], server: Server | None = None
+) -> Iterator[Finding]:
     """Yield what each check found; the first that fails for good ends them."""
     try:
         text = ask(("scontrol", "show", "config")).decode(errors="replace")
     except InputError as error:
         yield Finding(level=Level.FAIL, what="controller", text=str(error))
         return
-    patient = Patient(ask=ask, settings=dict(_SETTING.findall(text)), licence=licence, user=user, now=now)
+    settings = dict(_SETTING.findall(text))
+    patient = Patient(ask=ask, settings=settings, licence=licence, user=user, now=now, server=server)
     for what, check in CHECKS.items():
         try:
             level, said = check(patient)
@@ -165,6 +172,13 @@ def _answers(patient: Patient) -> tuple[Level, str]:
     return Level.OK, f"{counts} are read in {look.read_s:.2f} s, {len(snapshot.notes)} notes"
 
 
+def _rest(patient: Patient) -> tuple[Level, str]:
+    if patient.server is None:
+        return Level.OK, "none is given: scontrol changes jobs"
+    api = asked_api(patient.server)
+    return (Level.WARN if api.lacking else Level.OK), told(api)
+
+
 #: Each check by what it is about.
 CHECKS: Mapping[str, Callable[[Patient], tuple[Level, str]]] = {
     "version": _version,
@@ -177,4 +191,5 @@ CHECKS: Mapping[str, Callable[[Patient], tuple[Level, str]]] = {
     "gate": _gate,
     "submission": _submission,
     "answers": _answers,
+    "slurmrestd": _rest,
 }

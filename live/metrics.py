@@ -142,13 +142,17 @@ def loopback(address: str) -> tuple[str, int]:
     if match is None or int(match["port"]) > _LARGEST_PORT:
         raise OptionError(f"--metrics: {address!r} is not ADDRESS:PORT, as in 127.0.0.1:9123")
     host = "127.0.0.1" if host == "localhost" else host
-    try:
-        is_own = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_own = False
-    if not is_own:
+    if not is_loopback(host):
         raise OptionError(f"--metrics: {host} is not a loopback address: put a proxy in front of 127.0.0.1")
     return host, int(match["port"])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this host's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @contextmanager

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import click
 
-from .options import licence_option
+from .options import licence_option, rest_options, rest_server
 
 
 @click.command()
 @licence_option
-def doctor(*, licence: str) -> int:
+@rest_options
+def doctor(*, licence: str, rest: str | None, rest_token: Path | None) -> int:
     """Check versions, clock, rights, topology, licence, gate and answers; exit 1 where one fails.
 
     Only asks: nothing is changed.
@@ -24,7 +26,8 @@ def doctor(*, licence: str) -> int:
     from ...slurm.answers.live import ask_slurm
 
     failed = False
-    for finding in examine(ask_slurm, check_licence(licence), getpass.getuser(), time.time):
+    server = rest_server(rest, rest_token)
+    for finding in examine(ask_slurm, check_licence(licence), getpass.getuser(), time.time, server):
         failed |= finding.level is Level.FAIL
         click.echo(f"{finding.level.value:5}{finding.what:12}{one_line(finding.text)}")
     return 1 if failed else 0

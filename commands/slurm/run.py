@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,20 @@ import click
 
 from ..auction_options import live_options
 from ..outputs import OUTPUT
-from .options import gate_for_option, licence_option, log_options, metrics_option, passes_options
+from .options import (
+    gate_for_option,
+    licence_option,
+    log_options,
+    metrics_option,
+    passes_options,
+    rest_options,
+    rest_server,
+)
 
 if TYPE_CHECKING:
+    from ...live.hands import Hand
     from ...live.loop import Report, Settings
+    from ...live.rest.server import Server
 
 _MIB = 2**20
 
@@ -42,6 +53,7 @@ _MIB = 2**20
 @log_options
 @click.option("--lock", type=OUTPUT,
               help="File whose lock keeps a second loop out.  [default: one for the cluster]")  # fmt: skip
+@rest_options
 @metrics_option
 @click.option("--dry-run", is_flag=True, help="Print the commands of one pass; change nothing.")
 @live_options
@@ -58,13 +70,14 @@ def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     check_licence(licence)
     own = {name: options.pop(name) for name in _OWN}
     settings, checked = _settings(licence, own, is_dry=dry_run), live_step_options(options)
-    return _shown(settings, checked) if dry_run else _until_told(settings, checked, own)
+    server = rest_server(own["rest"], own["rest_token"])
+    return _shown(settings, checked, server) if dry_run else _until_told(settings, checked, own, server)
 
 
 #: The options that are not the auction's.
 _OWN = (
     *("interval", "passes", "once", "gate_for", "pin_for", "tries", "mark", "plan_age", "changes"),
-    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics"),
+    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "rest", "rest_token", "metrics"),
 )
 
 
@@ -90,19 +103,32 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
     )
 
 
-def _shown(settings: Settings, checked: Any) -> int:
+def _shown(settings: Settings, checked: Any, server: Server | None) -> int:
     """Print what a pass would do."""
     from ...live.hands import Shown
     from ...live.journal import NoJournal
     from ...live.loop import Loop
     from ...slurm.answers.live import ask_slurm
 
-    report = Loop(settings, checked, ask=ask_slurm, hand=Shown(click.echo), journal=NoJournal()).one_pass()
+    hand = _hand(server, Shown(click.echo), show=click.echo)
+    report = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=NoJournal()).one_pass()
     _say(report)
     return 0 if report.outcome == "done" else 1
 
 
-def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
+def _hand(server: Server | None, other: Hand, show: Callable[[str], None] | None = None) -> Hand:
+    """Return the hand that changes jobs, where there is a slurmrestd through it."""
+    if server is None:
+        return other
+    from ...live.rest.hand import RestHand
+    from ..outputs import note
+
+    hand = RestHand(server, other, tell=note, show=show)
+    hand.meet()
+    return hand
+
+
+def _until_told(settings: Settings, checked: Any, own: dict[str, Any], server: Server | None) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
     from ...live.hands import one_scontrol
     from ...live.journal import FileJournal
@@ -122,7 +148,8 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
         stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
         log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
         journal = FileJournal(stack.enter_context(log))
-        loop = Loop(settings, checked, ask=ask_slurm, hand=one_scontrol, journal=journal)
+        hand = _hand(server, one_scontrol)
+        loop = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=journal)
         where = stack.enter_context(served(figures, own["metrics"]))
         if where:
             from ..outputs import note
