@@ -113,10 +113,17 @@ def _written(text: str, shape: Shape) -> Any:
         return text
     if shape is Shape.NAMES:
         # Whether no names at all take those away that stand there is not known of any version.
-        return list(expand(text)) if text else None
+        return _names(text) if text else None
     if not _COUNT.fullmatch(text):
         return None
     return int(text) if shape is Shape.NUMBER else {"set": True, "infinite": False, "number": int(text)}
+
+
+def _names(text: str) -> list[str] | None:
+    try:
+        return list(expand(text))
+    except InputError:
+        return None
 
 
 def read_api(document: Any) -> Api:

@@ -110,7 +110,7 @@ class RestHand:
         return text
 
     def __call__(self, commands: Sequence[Words]) -> tuple[str, ...]:
-        """Carry out commands; return what was said of those that were refused, or whose state is not known."""
+        """Carry out commands; return what was said of those refused and of those whose state is not known."""
         if not any(words[1:2] and words[1].startswith("JobId=") for words in commands):
             return self._other(commands)
         self.meet()
@@ -121,7 +121,7 @@ class RestHand:
         return (*said, *(self._other(left) if left else ()))
 
     def _posted(self, posts: Mapping[int, Post]) -> tuple[set[int], list[str]]:
-        """Send posts in order; return the indices of all that may have been carried out, and what was said."""
+        """Send posts in order; return which of them may have been carried out, and what was said."""
         settled: set[int] = set()
         said: list[str] = []
         try:

@@ -1,4 +1,4 @@
-"""What an answer of slurmrestd says of an update: carried out, refused, surely not carried out, or not known."""
+"""What an answer of slurmrestd says of an update: done, refused, surely not carried out, or not known."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_a_controller_that_is_gone_and_comes_back_is_waited_for() -> None:
     assert len(job.starts) == 1
 
 
-def test_nothing_is_asked_of_slurmrestd_which_may_be_gone() -> None:
+def test_without_rest_nothing_is_asked_of_slurmrestd_which_may_be_gone() -> None:
     """Whatever a pass does, Slurm's commands do it: pin, put back, clear, keep the gate."""
     fake = cluster(2)
     loop, job = pinned(fake)

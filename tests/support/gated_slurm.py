@@ -264,7 +264,7 @@ class FakeSlurm:
         values = dict(word.partition("=")[::2] for word in words[1:] if "=" in word)
         name = values.get("ReservationName", "")
         if "JobId" in values:
-            return self._update(values)
+            return self.update(values)
         if words[0] == "create":
             return self._create(name, values)
         if name not in self.reservations:
@@ -299,7 +299,8 @@ class FakeSlurm:
         }
         return ""
 
-    def _update(self, values: Mapping[str, str]) -> str:
+    def update(self, values: Mapping[str, str]) -> str:
+        """Change a job by scontrol's words; return what Slurm says against it."""
         job = self.jobs.get(values["JobId"])
         if job is None or job.state != "PENDING":
             return "Invalid job id specified" if job is None else "Job is no longer pending execution"
