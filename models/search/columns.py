@@ -156,7 +156,8 @@ class Rows:
         """Return whom each bid of an award excludes, one after the other: exclusion is mutual."""
         begins, sizes = self.near_at[award], np.diff(self.near_at)[award]
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return self.near[np.repeat(begins, sizes) + within]
+        near: IntArray = self.near[np.repeat(begins, sizes) + within]
+        return near
 
 
 def rows_of(packing: Packing) -> Rows:
