@@ -13,19 +13,20 @@ from dataclasses import dataclass, field, replace
 
 from ..auction.options import StepOptions
 from ..cluster.errors import AucschedError
+from ..cluster.snapshot import Snapshot
 from ..cluster.text import one_line
 from ..slurm.answers.known import Known
 from ..slurm.answers.live import Ask
 from ..slurm.answers.reservations import read_reservations
 from ..slurm.answers.states import Phase
 from .actions import Action, Kind, line
-from .claims import with_claims
+from .claims import is_pinned, with_claims
 from .fresh import idle_now, jobs_now
 from .gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
 from .hands import Hand, must
 from .journal import Journal
 from .metrics import Metrics
-from .passes import take_look, take_pass
+from .passes import cores_in_use, take_look, take_pass
 from .plan import Rules, came_true, decided, overdue, still_true, unused, within
 from .queue import LiveJob, names_of, read_queue
 
@@ -65,7 +66,9 @@ class Report:
         at: when it began, seconds since the epoch.
         outcome: ``done``, ``standby`` (another leader's gate is up) or why it failed.
         leader: whose gate is up.
-        waiting: jobs behind the gate.
+        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that run.
+        cores, used: cores of nodes that take jobs, and those in use.
+        unread: rules of the site that are not looked at.
         pinned, put_back, handed_over: jobs.
         started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
         dropped: actions that were no longer true; refused: those that Slurm did not carry out.
@@ -73,7 +76,7 @@ class Report:
         changes: commands that were sent, the gate's not counted.
         read_s, decide_s, check_s, place_s, verify_s: seconds by phase; total_s of all.
         gap: the auction's, None where it is not known.
-        gate_end: seconds since the epoch.
+        gate_end: seconds since the epoch; 0 where nothing was learnt of it.
     """
 
     at: float
@@ -81,6 +84,11 @@ class Report:
     outcome: str = "done"
     leader: str = ""
     waiting: int = 0
+    claimed: int = 0
+    running: int = 0
+    cores: int = 0
+    used: int = 0
+    unread: int = 0
     pinned: int = 0
     put_back: int = 0
     handed_over: int = 0
@@ -178,7 +186,7 @@ class Loop:
         reserved = () if held is None else read_reservations(held.content)
         seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence, reserved))
         report.read_s = self._clock() - began
-        report.waiting = sum(job.is_waiting and job.needs(rules.licence) for job in queue.values())
+        self._count(look.snapshot, queue, report)
         self._verify_starts(queue, report)
         taken = take_pass(seen, self._options, self._clock)
         report.decide_s, report.gap = taken.decide_s, taken.schedule.objective.gap
@@ -188,6 +196,15 @@ class Loop:
             *decided(taken, queue, rules, self._now()),
         ]
         self._carry_out(actions, queue, began, report)
+
+    def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: Report) -> None:
+        """Keep what the look says of the cluster as a whole."""
+        licence = self.settings.rules.licence
+        report.waiting = sum(job.is_waiting and job.needs(licence) for job in queue.values())
+        report.claimed = sum(is_pinned(job, licence) for job in queue.values())
+        report.running = sum(job.phase is Phase.HOLDING for job in queue.values())
+        report.cores, report.used = cores_in_use(snapshot)
+        report.unread = len(snapshot.unread)
 
     def _keep_gate(self, report: Report) -> bool:
         """Put the gate up, or move its end on; False where another leader's is up."""
@@ -199,15 +216,15 @@ class Loop:
         if others and not settings.is_dry:
             report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
             return False
-        report.gate_end = report.at + settings.gate_s
         mine = up.get(name)
         if mine is not None and mine.is_up(report.at):
             must(self._hand, extend_words(name, settings.gate_s))
-            return True
-        if mine is not None:
-            self._hand((drop_words(name),))
-        self._held = licence_count(self._ask, licence)
-        must(self._hand, create_words(name, licence, self._held, settings.gate_s, settings.user))
+        else:
+            if mine is not None:
+                self._hand((drop_words(name),))
+            self._held = licence_count(self._ask, licence)
+            must(self._hand, create_words(name, licence, self._held, settings.gate_s, settings.user))
+        report.gate_end = report.at + settings.gate_s
         return True
 
     def _carry_out(
@@ -302,14 +319,20 @@ def tell(figures: Metrics, report: Report) -> None:
         place=report.place_s,
         verify=report.verify_s + report.check_s,
     )
-    figures.set("aucsched_gate_left_seconds", max(0.0, report.gate_end - report.at))
-    figures.set("aucsched_gate_age_seconds", report.total_s)
+    if report.gate_end:
+        figures.until("aucsched_gate_left_seconds", report.gate_end)
+    if report.gate_end and report.outcome != "standby":
+        figures.since("aucsched_gate_age_seconds", report.at)
     if report.outcome != "done":
         return
     figures.set("aucsched_pass_timestamp_seconds", report.at)
     figures.set("aucsched_gap_ratio", report.gap)
     figures.set("aucsched_awards", report.pinned)
-    figures.set("aucsched_jobs", report.waiting, state="gated")
+    for state, count in (("gated", report.waiting), ("pinned", report.claimed), ("running", report.running)):
+        figures.set("aucsched_jobs", count, state=state)
+    for state, count in (("all", report.cores), ("used", report.used)):
+        figures.set("aucsched_cores", count, state=state)
+    figures.set("aucsched_unread_rules", report.unread)
     figures.add("aucsched_starts", report.started, by="auction")
     figures.add("aucsched_put_back", report.put_back)
     figures.add("aucsched_changes", report.changes)

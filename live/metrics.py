@@ -6,7 +6,8 @@ import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,10 +60,10 @@ FIGURES: Mapping[str, Figure] = {
     "aucsched_jobs": Figure(kind="gauge", help="Jobs by state: waiting, running, gated, pinned."),
     "aucsched_cores": Figure(kind="gauge", help="Cores of nodes that take jobs, by state: all, used."),
     "aucsched_gate_age_seconds": Figure(
-        kind="gauge", unit="seconds", help="Seconds since the gate's end was last moved on."
+        kind="gauge", unit="seconds", help="Seconds since this loop last moved the gate's end on."
     ),
     "aucsched_gate_left_seconds": Figure(
-        kind="gauge", unit="seconds", help="Seconds until the gate ends by itself; 0 where it is down."
+        kind="gauge", unit="seconds", help="Seconds until the gate ends by itself; 0 where it has ended."
     ),
     "aucsched_unread_rules": Figure(kind="gauge", help="Rules of the site that are not looked at."),
 }
@@ -72,11 +73,15 @@ class Metrics:
     """The figures of one process; safe between the loop and those who ask.
 
     Args:
+        now: seconds since the epoch.
         labels: of every figure: which loop it is.
     """
 
-    def __init__(self, **labels: str) -> None:
+    def __init__(self, *, now: Callable[[], float] = time.time, **labels: str) -> None:
+        self._now = now
         self._labels = labels
+        #: Gauges that go on by themselves: the moment that each counts from, or down to.
+        self._moments: dict[str, tuple[float, float]] = {}
         self._values: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
         self._lock = threading.Lock()
 
@@ -95,6 +100,16 @@ class Metrics:
             else:
                 values[key] = float(value)
 
+    def since(self, name: str, moment: float) -> None:
+        """Let a gauge tell the seconds since a moment, whenever it is asked for."""
+        with self._lock:
+            self._moments[name] = (1.0, moment)
+
+    def until(self, name: str, moment: float) -> None:
+        """Let a gauge tell the seconds until a moment, 0 after it, whenever it is asked for."""
+        with self._lock:
+            self._moments[name] = (-1.0, moment)
+
     def spend(self, **seconds: float) -> None:
         """Tell what the last pass spent by phase."""
         for phase, amount in seconds.items():
@@ -103,6 +118,9 @@ class Metrics:
 
     def text(self) -> str:
         """Return all figures as OpenMetrics text."""
+        now = self._now()
+        for name, (sign, moment) in list(self._moments.items()):
+            self.set(name, max(0.0, sign * (now - moment)))
         with self._lock:
             return "".join(self._lines()) + "# EOF\n"
 

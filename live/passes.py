@@ -92,6 +92,14 @@ def take_look(
     return Look(snapshot=snapshot, sources=sources, notes=notes, at=at, read_s=clock() - began)
 
 
+def cores_in_use(snapshot: Snapshot) -> tuple[int, int]:
+    """Return the cores of nodes that take jobs, or hold some, and those in use."""
+    busy = {name for job in snapshot.running for name in job.nodes}
+    nodes = [node for node in snapshot.nodes if node.state.takes_jobs or node.name in busy]
+    total = sum(node.total.cores for node in nodes)
+    return total, total - sum(node.free.cores for node in nodes)
+
+
 def warm_up(options: StepOptions) -> None:
     """Load and compile what an auction needs, by one of its kind: no gate that is up must wait for that."""
     compiled_loop()

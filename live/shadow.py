@@ -19,7 +19,7 @@ from ..slurm.answers.history import StartedJob, started_jobs
 from ..topology.tree import topology_of
 from .metrics import Metrics
 from .pace import Pace
-from .passes import Pass
+from .passes import Pass, cores_in_use
 from .replay import cluster_document, request_document
 from .shadow_log import FORGOTTEN, End, Entry, Offer, Start, Waiting
 
@@ -112,7 +112,7 @@ def observe(
     levels = _Levels(snapshot)
     new = [job for job in history if seen.started.get(job.id) != job.start]
     running = {job.id for job in history if job.end is None}
-    cores, used = _use(snapshot)
+    cores, used = cores_in_use(snapshot)
     entry = Entry(
         time=taken.look.at,
         interval_s=interval_s,
@@ -165,14 +165,6 @@ def _ended(history: Sequence[StartedJob], seen: Seen, now: float) -> list[End]:
         if job not in listed and job not in seen.ended
     ]
     return told + forgotten
-
-
-def _use(snapshot: Snapshot) -> tuple[int, int]:
-    """Return the cores of nodes that take jobs, or hold some, and those in use."""
-    busy = {name for job in snapshot.running for name in job.nodes}
-    nodes = [node for node in snapshot.nodes if node.state.takes_jobs or node.name in busy]
-    total = sum(node.total.cores for node in nodes)
-    return total, total - sum(node.free.cores for node in nodes)
 
 
 def _is_news(job: Job, seen: Seen) -> bool:

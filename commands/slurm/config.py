@@ -18,7 +18,7 @@ _HEAD = """\
 # other options, or names an option that has none: it is in force only without the mark.
 """
 #: Commands of the group that have options worth keeping.
-_KEPT = ("shadow", "run", "status")
+_KEPT = ("shadow", "run", "status", "doctor")
 #: Options that say what one run is for.
 _OF_ONE_RUN = {"once", "passes", "dry_run"}
 

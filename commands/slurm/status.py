@@ -113,6 +113,7 @@ def _of_loop(known: Mapping[str, Samples], now: float) -> list[tuple[str, str]]:
         ("seconds", by("aucsched_last_phase_seconds", "{:.3f} {}")),
         ("gap", "" if gap is None else f"{100 * gap:.2f} %"),
         ("jobs", by("aucsched_jobs")),
+        ("cores", by("aucsched_cores")),
         ("awards", by("aucsched_awards", "{:.0f}")),
         ("starts", by("aucsched_starts", "{:.0f} by {}")),
         ("put back", by("aucsched_put_back", "{:.0f}")),
