@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..auction.options import StepOptions
-from ..cluster.errors import AucschedError
+from ..cluster.errors import AucschedError, InputError
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import one_line
+from ..formats.reading import text_of
 from ..slurm.answers.known import Known
 from ..slurm.answers.live import Ask
 from ..slurm.answers.reservations import read_reservations
@@ -26,8 +27,9 @@ from .gate import create_words, drop_words, extend_words, gate_name, gates, lice
 from .hands import Hand, must
 from .journal import Journal
 from .metrics import Metrics
-from .passes import cores_in_use, take_look, take_pass
-from .plan import Rules, came_true, decided, overdue, still_true, unused, within
+from .passes import Pass, cores_in_use, take_look, take_pass
+from .plan import Rules, came_true, decided, left_to_preemption, overdue, still_true, unused, within
+from .preempting import Preemption, by_stopping, read_preemption
 from .queue import LiveJob, names_of, read_queue
 
 _MINUTE_S = 60
@@ -144,6 +146,7 @@ class Loop:
         self._passes = 0
         self._held = 0
         self._known = Known()
+        self._preemption: Preemption | None = None
 
     def one_pass(self) -> Report:
         """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
@@ -194,8 +197,23 @@ class Loop:
             *overdue(look.snapshot, queue, rules, look.at),
             *unused(reserved, queue),
             *decided(taken, queue, rules, self._now()),
+            *self._left_to_preemption(taken, queue),
         ]
         self._carry_out(actions, queue, began, report)
+
+    def _left_to_preemption(self, taken: Pass, queue: Mapping[str, LiveJob]) -> list[Action]:
+        """Hand over what Slurm's own preemption would start; rules that cannot be asked stay as they were."""
+        look, rules = taken.look, self.settings.rules
+        if look.sources.config is not None:
+            try:
+                self._preemption = read_preemption(text_of(look.sources.config.content), self._ask)
+            except InputError as error:
+                text = one_line(str(error))
+                self._journal.write([{"event": "said", "number": self._passes, "text": text}])
+        if self._preemption is None:
+            return []
+        args = (look.snapshot, taken.schedule, queue, rules.licence)
+        return left_to_preemption(by_stopping(*args, self._preemption), rules)
 
     def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: Report) -> None:
         """Keep what the look says of the cluster as a whole."""

@@ -98,6 +98,12 @@ def decided(taken: Pass, queue: Mapping[str, LiveJob], rules: Rules, now: float)
     return found
 
 
+def left_to_preemption(jobs: Iterable[LiveJob], rules: Rules) -> list[Action]:
+    """Return what hands over the jobs for which Slurm would stop others."""
+    why = "Slurm may stop running jobs for it, the auction stops none"
+    return [action for job in jobs for action in _handed(job, rules, why)]
+
+
 def _handed(job: LiveJob, rules: Rules, why: str) -> Iterator[Action]:
     try:
         yield hand_over(job, rules.licence, why)

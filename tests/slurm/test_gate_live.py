@@ -44,6 +44,9 @@ NodeName=DEFAULT CPUs=4 Sockets=1 CoresPerSocket=4 RealMemory=1000 Gres=gpu:2
 NodeName=n[0-7] {common} Port=[{p0}-{p7}]
 PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=debug Nodes=ALL MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 """
 _PLUGIN = job_submit_lua().replace("local past_partitions = {}", 'local past_partitions = {["debug"] = true}')
 
@@ -174,6 +177,26 @@ def test_a_pin_that_cannot_start_is_put_back_as_it_was(shell: Shell, tmp_path: P
     aucsched(shell, f"run --passes 2 --interval 3 --log {log}")
     wait_for(lambda: all(job_of(shell, job)["job_state"] == "RUNNING" for job in jobs), shell, "they run")
     shell("scancel -f " + " ".join(jobs))
+
+
+def test_a_job_for_which_slurm_stops_others_is_handed_over_and_they_come_back(
+    shell: Shell, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.jsonl"
+    aucsched(shell, "gate up")
+    wait_for(lambda: not shell("squeue -h"), shell, "the cluster is empty")
+    low = submit(shell, "-N 8 -n 32")
+    assert "1 pinned" in aucsched(shell, f"run --once --log {log}")
+    wait_for(lambda: job_of(shell, low)["job_state"] == "RUNNING", shell, "the pinned job runs")
+    peer, urgent = submit(shell, "-n 4"), submit(shell, "-p urgent -n 4")
+    assert "1 handed over" in aucsched(shell, f"run --once --log {log}")
+    assert job_of(shell, peer)["licenses"] == "auction:1"
+    wait_for(lambda: job_of(shell, urgent)["job_state"] == "RUNNING", shell, "Slurm starts the urgent job")
+    wait_for(lambda: job_of(shell, low)["job_state"] == "PENDING", shell, "it stopped the other")
+    time.sleep(1)
+    aucsched(shell, f"run --once --pin-for 1 --log {log}")
+    assert job_of(shell, low)["licenses"] == "auction:1"
+    shell(f"scancel -f {low} {peer} {urgent}")
 
 
 def test_a_dead_loop_hands_the_queue_back(shell: Shell, tmp_path: Path) -> None:

@@ -17,10 +17,15 @@ from aucsched.formats.hostlist import expand, join
 from aucsched.live.actions import Words
 from aucsched.live.hands import Hand, NotDoneError
 from aucsched.live.loop import Loop, Settings
-from aucsched.slurm.answers.live import Command
+from aucsched.slurm.answers.live import Ask, Command
 
 CORES = 4
 LICENCES = 1000
+CONFIG = """\
+Configuration data as of 2026-11-22T10:00:00
+PreemptMode             = REQUEUE
+PreemptType             = preempt/partition_prio
+"""
 #: What a look asks for behind the queue and the nodes: what changes then is not seen.
 LAST_OF_LOOK: Command = ("scontrol", "-o", "show", "partitions")
 
@@ -70,6 +75,8 @@ class FakeSlurm:
     jobs: dict[str, FakeJob] = field(default_factory=dict)
     reservations: dict[str, dict[str, Any]] = field(default_factory=dict)
     partition_state: str = "UP"
+    tiers: dict[str, int] = field(default_factory=lambda: {"p": 1})
+    preempts: bool = False
     is_up: bool = True
     disk_is_full: bool = False
     is_operators: bool = False
@@ -129,6 +136,8 @@ class FakeSlurm:
         return text.encode()
 
     def _text(self, command: Command) -> str | None:
+        if command == ("scontrol", "show", "config") and self.preempts:
+            return CONFIG
         if command == ("scontrol", "-o", "show", "reservations"):
             return "".join(map(self._reservation, self.reservations)) or "No reservations in the system\n"
         if command == ("scontrol", "-o", "show", "licenses"):
@@ -136,17 +145,27 @@ class FakeSlurm:
             free = LICENCES
             return f"LicenseName=auction Total={free} Used=0 Free={free} Reserved={held} Remote=no\n"
         if command == ("scontrol", "-o", "show", "partitions"):
-            return f"PartitionName=p Default=YES State={self.partition_state} Nodes={join(self.nodes)}\n"
-        if command[0] == "squeue":
+            return "".join(map(self._partition, self.tiers))
+        return self._rows(command[0])
+
+    def _rows(self, program: str) -> str | None:
+        """Return what a look in few words asks for."""
+        if program == "squeue":
             return "".join(map(self._line, self.jobs.values()))
-        if command[0] == "sinfo":
-            idle = self.free()
-            rows = (
-                f"{name}|{state}|{CORES - idle[name]}/{idle[name]}/0/{CORES}\n"
-                for name, state in self.nodes.items()
-            )
-            return "".join(rows)
-        return None
+        if program != "sinfo":
+            return None
+        idle = self.free()
+        rows = (
+            f"{name}|{state}|{CORES - idle[name]}/{idle[name]}/0/{CORES}\n"
+            for name, state in self.nodes.items()
+        )
+        return "".join(rows)
+
+    def _partition(self, name: str) -> str:
+        return (
+            f"PartitionName={name} State={self.partition_state} Nodes={join(self.nodes)} "
+            f"PriorityTier={self.tiers[name]} PreemptMode={'REQUEUE' if self.preempts else 'OFF'}\n"
+        )
 
     def _line(self, job: FakeJob) -> str:
         return f"{job.number}|{job.state}|{join(job.held)}|{','.join(job.required)}|{job.licenses}\n"
@@ -178,7 +197,7 @@ class FakeSlurm:
             "gres_used": "",
             "features": "",
             "active_features": "",
-            "partitions": ["p"],
+            "partitions": list(self.tiers),
         }
 
     def _flags(self, name: str) -> list[str]:
@@ -374,9 +393,24 @@ class FakeSlurm:
             ]
             if one["end"] <= self.now or (one["cores"] and not users and self.now - one["made"] > 60):
                 del self.reservations[name]
-        for job in sorted(self.jobs.values(), key=lambda one: (-one.priority, one.number)):
+        order = sorted(
+            self.jobs.values(), key=lambda one: (-self.tiers[one.partition], -one.priority, one.number)
+        )
+        for job in order:
             if job.state == "PENDING" and self.reason(job) == "Resources":
                 self._start(job)
+                self._preempt_for(job)
+
+    def _preempt_for(self, job: FakeJob) -> None:
+        """Requeue running jobs of lower tiers, the last started first, where that lets a job start."""
+        lower = [
+            other
+            for other in self.jobs.values()
+            if other.state == "RUNNING" and self.tiers[other.partition] < self.tiers[job.partition]
+        ]
+        while self.preempts and job.state == "PENDING" and lower:
+            self.requeue(lower.pop())
+            self._start(job)
 
     def _start(self, job: FakeJob) -> None:
         free = {name: cores for name, cores in self.free().items() if self.nodes[name] == "idle"}
@@ -417,14 +451,16 @@ class FakeSlurm:
         return place if left <= 0 and len(place) <= (job.most or len(place)) else None
 
 
-def loop_on(fake: FakeSlurm, *, host: str = "one", hand: Hand | None = None, **settings: Any) -> Loop:
+def loop_on(
+    fake: FakeSlurm, *, host: str = "one", hand: Hand | None = None, ask: Ask | None = None, **settings: Any
+) -> Loop:
     """Return a loop over a fake cluster, on its clock; the award is the same each time."""
     from aucsched.auction.options import StepOptions  # noqa: PLC0415 - after the engine's own imports
 
     return Loop(
         Settings(host=host, user="root", **settings),
         StepOptions(work_limit=0),
-        ask=fake.ask,
+        ask=ask or fake.ask,
         hand=hand or fake.hand,
         journal=fake,
         clock=lambda: fake.now,
