@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -244,8 +244,8 @@ def backfill_cycles(environment: Mapping[str, str]) -> str:
     return f"{_CYCLES}{found[1]}\n"
 
 
-def read_log(text: str) -> dict[str, Ran]:
-    """Return jobcomp's records by job name."""
+def read_log(text: str, ends: Collection[str] = ("COMPLETED",)) -> dict[str, Ran]:
+    """Return jobcomp's records by job name; ``ends``: the states in which a job may have ended."""
     found: dict[str, Ran] = {}
     for line in text.splitlines():
         if line.startswith("#") or PUT_BACK in line:
@@ -256,7 +256,7 @@ def read_log(text: str) -> dict[str, Ran]:
         )
         if fields["Name"] in found and found[fields["Name"]].start_s == start:
             continue  # A controller that was killed forgot the end, and told it of the same start again.
-        assert fields["JobState"] == "COMPLETED", f"Slurm did not complete job {fields['Name']}: {line}"
+        assert fields["JobState"] in ends, f"Slurm did not complete job {fields['Name']}: {line}"
         found[fields["Name"]] = Ran(
             submit_s=submit, start_s=start, end_s=end, nodes=expand(fields["NodeList"])
         )

@@ -48,6 +48,8 @@ from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.tables import TABLES
 
 _LICENCES = "Licenses=auction:1000000\n"
+#: How jobs end; the last two only where a controller is killed as it starts a job or hears of its end.
+_ENDS = ("COMPLETED", "FAILED", "TIMEOUT")
 
 
 def main() -> None:
@@ -65,7 +67,11 @@ def main() -> None:
         record = options.folder / f"{name}.log"
         if not record.exists():
             _record(name, cluster, workload, options)
-        ran[name] = read_log(record.read_text())
+        ran[name] = read_log(record.read_text(), _ENDS if options.restarts else _ENDS[:1])
+        for state in _ENDS[1:] if options.restarts else ():
+            print(
+                f"{name}: {record.read_text().count(f' JobState={state} ')} jobs ended as {state}", flush=True
+            )
         lost = [one.job.id for one in workload.jobs if one.job.id not in ran[name]]
         assert not lost or options.restarts, f"{name}: jobs {lost} did not end"
         workload = replace(workload, jobs=tuple(one for one in workload.jobs if one.job.id not in lost))
