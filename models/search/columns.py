@@ -220,15 +220,14 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     kinds: dict[bytes, int] = {}
     kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in bits])
     of_kind = np.frombuffer(b"".join(kinds), np.uint8).reshape(len(kinds), -1)
-    asked = np.unique(holder * len(kinds) + kind[place])
-    holder, place = np.divmod(asked, len(kinds))
-    holders, starts = np.unique(holder, return_index=True)
+    asked = np.zeros((count, len(kinds)), np.bool_)
+    asked[holder, kind[place]] = True
     found: dict[bytes, npt.NDArray[np.uint8]] = {}
     joined = np.zeros((count, bits.shape[1]), np.uint8)
-    for one, rows in zip(holders.tolist(), np.split(place, starts[1:]), strict=True):
-        key = rows.tobytes()
+    for one, (row, packed) in enumerate(zip(asked, np.packbits(asked, axis=1), strict=True)):
+        key = packed.tobytes()
         if key not in found:
-            found[key] = np.bitwise_or.reduce(of_kind[rows], axis=0)
+            found[key] = np.bitwise_or.reduce(of_kind[row], axis=0)
         joined[one] = found[key]
     excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
     np.fill_diagonal(excludes, val=False)
