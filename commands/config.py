@@ -50,11 +50,11 @@ def _defaults(
         if isinstance(command, click.Group):
             found[name] = _defaults(command, context, table, f"{path}.")
         else:
-            found[name] = dict(_option(command, key, value, path) for key, value in table.items())
+            found[name] = dict(option_in(command, key, value, path) for key, value in table.items())
     return found
 
 
-def _option(command: click.Command, key: str, value: Any, where: str) -> tuple[str, Any]:
+def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple[str, Any]:
     """Return an option's parameter and value as if it had been typed."""
     flag = f"--{key.replace('_', '-')}"
     options = [one for one in command.params if isinstance(one, click.Option) and one.name]

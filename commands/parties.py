@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,12 @@ from .negotiate_options import (
 from .outputs import OUTPUT, progress_over, say
 
 if TYPE_CHECKING:
+    from ..negotiation.parties.irtsched import RuntimeState
     from ..negotiation.remote.handshake import Hello, Identity, PartyName
     from ..negotiation.remote.journal import Journal
     from ..negotiation.remote.link import Link
+    from ..negotiation.remote.party import Party
+    from ..simulation.negotiated.party import RunLog
     from ..simulation.negotiated.plays import Play
 
 _MIB = 2**20
@@ -131,45 +135,114 @@ def ibsched(workload: str, **options: Any) -> None:
 
 
 @click.command(short_help="Run the runtime scheduler of a negotiation with an ibsched process.")
-@click.argument("workload", type=click.Path(allow_dash=True))
+@click.argument("workload", type=click.Path(allow_dash=True), required=False)
+@click.option(
+    "--clusters",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help='TOML with a table of options for each of several clusters, WORKLOAD as workload = "..."; '
+    "options in front of the tables are for all of them.",
+)
 @play_options
 @runtime_options
 @link_options
 @result_options
-def irtsched(workload: str, **options: Any) -> None:
+@click.pass_context
+def irtsched(
+    context: click.Context, /, *, workload: str | None, clusters: Path | None, **options: Any
+) -> int | None:
     """Hold WORKLOAD's nodes and its running jobs, offer what is idle to ibsched, and print the metrics.
 
-    Both processes read the same WORKLOAD. The simulated clock is kept here.
+    Both processes read the same WORKLOAD. The simulated clock is kept here. With --clusters one process
+    holds several clusters, each with an ibsched, a clock and a journal of its own.
+    """
+    if clusters is not None:
+        from .clusters import only_option, serve_clusters
+
+        only_option(context, "clusters")
+        return serve_clusters(clusters, irtsched)
+    if workload is None:
+        raise OptionError("WORKLOAD or --clusters is needed")
+    with runtime_side(workload, options, tell) as side:
+        side.serve()
+    side.write()
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeSide:
+    """A runtime scheduler of one cluster, ready to be served.
+
+    Attributes:
+        link: None: its journal says that all has ended.
+    """
+
+    play: Play
+    party: Party[RuntimeState]
+    link: Link | None
+    log: RunLog
+    notes: dict[str, str]
+    journal: Journal | None
+    options: Mapping[str, Any]
+    tell: Callable[[str], None]
+
+    def serve(self) -> None:
+        """Negotiate until the batch scheduler ends it."""
+        from ..negotiation.remote.serve import serve_runtime
+
+        if self.link is not None:
+            serve_runtime(self.party, self.link, self.tell, self._meet)
+
+    def _meet(self, hello: Hello) -> None:
+        self.notes.update(hello.notes)
+        if self.journal is not None:
+            self.journal.note(hello.notes)
+
+    def write(self) -> None:
+        """Write the result where the options say."""
+        from ..simulation.negotiated.party import batch_settings_in
+
+        result = self.log.result(self.play, batch_settings_in(self.notes), self.party.state)
+        write_result(result, dict(self.options))
+
+
+@contextmanager
+def runtime_side(
+    workload: str, options: dict[str, Any], tell: Callable[[str], None], *, has_bar: bool = True
+) -> Iterator[RuntimeSide]:
+    """Give a cluster's runtime scheduler as its journal left it, listening or about to connect.
+
+    Args:
+        workload: the cluster's.
+        options: the command's.
+        tell: hears of losses, and where it listens.
+        has_bar: progress is shown on a terminal.
     """
     from ..negotiation.parties import irtsched as machine
     from ..negotiation.parties.irtsched import RuntimeState
     from ..negotiation.remote.party import Party
-    from ..negotiation.remote.serve import serve_runtime
     from ..simulation.negotiated.party import RunLog, batch_settings_in, settings_text
 
     check_result_options(options)
     play = play_from(workload, options)
     settings = runtime_settings(options)
     identity = _identity("irtsched", play, options, {}, batch_settings_in)
-    notes: dict[str, str] = {}
-    with (
-        journal_in(identity, settings_text(settings), options) as journal,
-        progress_over(len(play.arrivals)) as progress,
-    ):
-        run_log = RunLog(progress)
+    with ExitStack() as stack:
+        journal = stack.enter_context(journal_in(identity, settings_text(settings), options))
+        progress = stack.enter_context(progress_over(len(play.arrivals))) if has_bar else None
+        log = RunLog(progress)
         state = RuntimeState(settings=settings, machine=play.machines(settings.parts)[""])
-        party = Party(state, machine.step, journal, run_log.watch, memory=run_log)
-        notes.update(journal.notes if journal is not None else {})
-
-        def meet(hello: Hello) -> None:
-            notes.update(hello.notes)
-            if journal is not None:
-                journal.note(hello.notes)
-
-        if not party.has_ended:
-            with link_of(identity, options) as link:
-                serve_runtime(party, link, tell, meet)
-    write_result(run_log.result(play, batch_settings_in(notes), party.state), options)
+        party = Party(state, machine.step, journal, log.watch, memory=log)
+        yield RuntimeSide(
+            play=play,
+            party=party,
+            link=None if party.has_ended else stack.enter_context(link_of(identity, options, tell)),
+            log=log,
+            notes=dict(journal.notes if journal is not None else {}),
+            journal=journal,
+            options=options,
+            tell=tell,
+        )
 
 
 def tell(text: str) -> None:
@@ -244,7 +317,9 @@ def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> It
 
 
 @contextmanager
-def link_of(identity: Identity, options: dict[str, Any]) -> Iterator[Link]:
+def link_of(
+    identity: Identity, options: dict[str, Any], tell: Callable[[str], None] = tell
+) -> Iterator[Link]:
     """Give the way to the other party."""
     from ..negotiation.remote.link import Connector, Limits, Listener, address_of
 
