@@ -109,6 +109,21 @@ def add_spot(capacity: Capacity, spot: Spot, sign: int, limited: BoolArray) -> N
         capacity.gres[kind][nodes] += sign * counts
 
 
+def add_spots(capacity: Capacity, spots: Sequence[Spot], limited: BoolArray) -> None:
+    """Add what many spots hold, which may share nodes: ``add_spot`` of each, at once."""
+    if not spots:
+        return
+    nodes = np.concatenate([spot.nodes for spot in spots])
+    np.add.at(capacity.cores, nodes, np.concatenate([spot.held.cores for spot in spots]))
+    memory = np.concatenate([spot.held.memory for spot in spots])
+    np.add.at(capacity.memory, nodes, np.where(limited[nodes], memory, 0))
+    for kind, free in capacity.gres.items():
+        holding = [spot for spot in spots if kind in spot.held.gres]
+        if holding:
+            there = np.concatenate([spot.nodes for spot in holding])
+            np.add.at(free, there, np.concatenate([spot.held.gres[kind] for spot in holding]))
+
+
 def spot_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Spot:
     """Return what a job holds by node name as a spot."""
     places = sorted(((columns.index[name], use) for name, use in nodes.items()), key=lambda one: one[0])

@@ -15,7 +15,7 @@ from math import inf
 
 import numpy as np
 
-from ...auction.spot import Spot, Start, add_spot, place_alone
+from ...auction.spot import Spot, Start, add_spot, add_spots, place_alone
 from ...bidgen.columns import Columns, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.families.registry import amounts_of, resources_of_nodes
@@ -189,8 +189,7 @@ class Preemptor:
         columns = self._machine.columns
         free = columns.free.copy()
         is_empty = columns.is_empty.copy()
-        for _, holding in gone:
-            add_spot(free, holding.spot, 1, self._machine.limited)
+        add_spots(free, [holding.spot for _, holding in gone], self._machine.limited)
         nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.spot.nodes for _, one in gone)]))
         is_empty[nodes] = nothing_held(columns.total.at(nodes), free.at(nodes))
         return replace(columns, free=free, is_empty=is_empty)
