@@ -22,7 +22,7 @@ _SCHEMAS = ("/openapi/v3", "/openapi.json")
 #: Left alone for so long after it failed.
 _REST_S = 60.0
 #: A pass's posts take no longer, whatever the time of each: scontrol has the others.
-_MOST_S = 60.0
+_MOST_S = 30.0
 
 
 def asked_api(server: Server) -> Api:

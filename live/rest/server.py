@@ -19,7 +19,7 @@ from ...cluster.errors import AucschedError, InputError, OptionError
 from ..metrics import is_loopback
 
 #: slurmrestd itself gives slurmctld up after MessageTimeout, 10 s by default.
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 15.0
 _MOST_BYTES = 2**25
 _TOKEN = re.compile(r"[\w.~+/=-]{1,16384}", re.ASCII)
 _PLAIN = re.compile(r"[!-~]+")
