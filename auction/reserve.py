@@ -104,17 +104,19 @@ class Reservations:
         self._guards = None
         return kept
 
-    def sooner(self, promise: Promise, since: float, looseness: float = 1.0) -> Kept | None:
+    def sooner(
+        self, promise: Promise, since: float, put_off: Callable[[float], float] | None = None
+    ) -> Kept | None:
         """Move a promise to the first start from a time on that the others leave; None: none is sooner.
 
-        ``looseness``: of that start's distance from now, as a multiple, where it is later than ``since``.
+        ``put_off`` says from when on a start is looked for instead of one that is later than ``since``.
         """
         demand, now = promise.demand, self._state.now
         others = [kept for name, kept in self._kept.items() if name != demand.job.id]
         time = max(since, now)
         found = self._beside(others, (time,)).first(demand.job, demand, since=time)
-        if found is not None and found[0] > time and looseness > 1.0:
-            time = now + (found[0] - now) * looseness
+        if found is not None and found[0] > time and put_off is not None:
+            time = put_off(found[0])
             if time < promise.start:
                 found = self._beside(others, (time,)).first(demand.job, demand, since=time)
         if found is None or max(found[0], time) >= promise.start:

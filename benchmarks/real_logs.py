@@ -33,15 +33,17 @@ UB, ALIBABA = "UB week", "Alibaba 2023"
 CLUSTERS = (UB, ALIBABA)
 #: A log on nodes of two processors, as the machine had them.
 DOUBTED_NODES = "HPC2N on nodes"
-#: Name -> log, its jobs from which up to which, and the nodes that they are put on.
+_SDSC = EvenCluster(nodes=128, cores=1, gpus=0, tree=False)
+_KTH = EvenCluster(nodes=100, cores=1, gpus=0, tree=False)
+#: Name -> log, its jobs from which up to which, and the nodes that they are put on. The promises' constants were
+#: chosen on the first three.
 ON_NODES: Mapping[str, tuple[str, slice, EvenCluster]] = {
     DOUBTED_NODES: ("HPC2N first", slice(None), EvenCluster(nodes=120, cores=2, gpus=0, tree=False)),
-    "KTH-SP2 on nodes": ("KTH-SP2", slice(2500), EvenCluster(nodes=100, cores=1, gpus=0, tree=False)),
-    "SDSC-SP2 on nodes": (
-        "SDSC-SP2 first 5k",
-        slice(1500, 3000),
-        EvenCluster(nodes=128, cores=1, gpus=0, tree=False),
-    ),
+    "KTH-SP2 1-2500 on nodes": ("KTH-SP2", slice(2500), _KTH),
+    "SDSC-SP2 1-1500 on nodes": ("SDSC-SP2 first 5k", slice(1500), _SDSC),
+    "SDSC-SP2 1501-3000 on nodes": ("SDSC-SP2 first 5k", slice(1500, 3000), _SDSC),
+    "SDSC-SP2 3001-4500 on nodes": ("SDSC-SP2 first 5k", slice(3000, 4500), _SDSC),
+    "KTH-SP2 2501-5000 on nodes": ("KTH-SP2", slice(2500, 5000), _KTH),
 }
 #: The baseline to beat: EASY, first whom waited a day in the order of submission, then the shortest.
 OVERDUE = "overdue"

@@ -38,6 +38,7 @@ from .promised.state import (
     COPY_FREE,
     COUNTED,
     FREE,
+    REMEMBERED,
     WAITING,
     Column,
     Copy,
@@ -45,11 +46,14 @@ from .promised.state import (
     Machine,
     Rules,
     Scratch,
+    Shares,
     State,
 )
 
 #: Of promises that follow the log: the share of the longest wait under EASY,
 SHARE = 0.7
+#: the most that it takes, in estimates of the job: short jobs are promised near starts,
+LIMITS = 8.0
 #: and by how much a plan's start is stretched.
 LOOSENESS = 1.5
 OBJECTIVES = ("priority", "response")
@@ -138,6 +142,7 @@ def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
         window_s=window,
         share=SHARE,
         spares_wide=int(is_auto),
+        limits=LIMITS if is_auto else inf,
         looseness=LOOSENESS if is_auto else 1.0,
         response=int(objective == "response"),
         processors=processors,
@@ -158,6 +163,7 @@ def _state_of(requests: Requests, *, is_compiled: bool) -> State:
     def column(values: Sequence[float], kind: type) -> Column:
         return np.array(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
 
+    users = {user: place for place, user in enumerate(sorted(set(requests.user) - {-1}))}
     counts = ints(COUNTED)
     counts[FREE] = counts[COPY_FREE] = requests.processors
     return State(
@@ -169,6 +175,7 @@ def _state_of(requests: Requests, *, is_compiled: bool) -> State:
             run=floats(jobs, -1.0),
             promise=floats(jobs),
             rank=column(range(jobs), int),
+            user=column([users.get(user, -1) for user in requests.user], int),
         ),
         machine=Machine(
             counts=counts,
@@ -186,6 +193,7 @@ def _state_of(requests: Requests, *, is_compiled: bool) -> State:
             end=floats(running),
             job=ints(running),
         ),
+        shares=Shares(last=floats(len(users) * REMEMBERED), count=ints(len(users))),
         scratch=Scratch(
             end=floats(running + jobs + 1),
             size=ints(running + jobs + 1),

@@ -8,12 +8,13 @@ from itertools import chain
 
 from ...auction.aside import ENDS_THE_STEP, culprit
 from ...auction.check import AwardChecker
-from ...auction.decide import decide
+from ...auction.decide import Decision, decide
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise
 from ...auction.shapes import Backlog, Mix, Shape
 from ...auction.spot import Start
 from ...bidgen.demand import Demand
+from .giving_way import given_way
 from .machine import Machine
 from .promises import Promises
 from .queue import NodeQueue
@@ -51,12 +52,33 @@ class Auction:
         if key == self._idle:
             self.wants_more = False
             return ()
-        able = _due_first(now, promised, self._able(queue))
-        decision = decide(machine.state(now), able, self._options, window=size, mix=mix, promised=promised)
+        decision = self._decided(now, queue, promised, mix)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size
         self._idle = None if decision.starts else key
         return decision.starts
+
+    def _decided(
+        self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: Mix | None
+    ) -> Decision:
+        """Decide beside the promises, with their places moved where that lets jobs start."""
+        state = self._machine.state(now)
+
+        def beside(kept: Sequence[Promise]) -> Decision:
+            able = _due_first(now, kept, self._able(queue))
+            return decide(state, able, self._options, window=self._window, mix=mix, promised=kept)
+
+        if self.promises is None or not promised:
+            return beside(promised)
+        moved, helped = given_way(state, _due_first(now, promised, self._able(queue)), promised)
+        if helped:
+            decision = beside(moved)
+            started = {start.demand.index for start in decision.starts}
+            if started >= helped & {promise.demand.index for promise in promised}:
+                self.promises.move(moved)
+                return decision
+            # Who was to start and does not needs the place that was promised.
+        return beside(promised)
 
     def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
         """Return the job that made the last step fail, and how; None when no job alone does."""

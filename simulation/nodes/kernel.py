@@ -176,6 +176,7 @@ class _NodeSystem:
         if number in self._ended:
             raise AwardError(f"job {self._jobs[number].job.id} runs to its end twice")
         self._ended.add(number)
+        self._queue.ended(self._machine.running[number], now)
         self._machine.end(number, now)
         del self._ends[number]
         self._report()

@@ -5,6 +5,7 @@ The columns of bidgen are kept across steps and changed in place: no node is bui
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
@@ -56,6 +57,14 @@ class Machine:
         self.arrivals = {arriving.job.id: arriving.arrival_s for arriving in workload.jobs}
         self.changes = 0
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
+
+    def empty(self) -> Machine:
+        """Return a machine of the same nodes and jobs on which nothing runs; all nodes are up."""
+        other = copy(self)
+        other.columns = columns_of(self.snapshot)
+        other.running = {}
+        other.changes = 0
+        return other
 
     def start(self, start: Start, now: float) -> Holding:
         """Take what a job holds from what is free.

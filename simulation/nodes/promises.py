@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise, Reservations
@@ -10,14 +11,18 @@ from ...auction.spot import Spot
 from ...auction.state import State
 from ...bidgen.demand import Demand
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
+from .easy_copy import EasyCopy
 from .machine import Machine
 from .queue import NodeQueue, cores_asked
 from .record import NodeOutage
 
-#: The share of the longest wait so far that ``auto`` takes for a duration.
+#: The share of the longest wait so far under EASY that ``auto`` takes for a duration.
 SHARE = 0.7
-#: and by how much it stretches a start that is found, for estimates are long: as on counts.
-LOOSENESS = 1.5
+#: the most that it takes, in time limits of the job: short jobs are promised near starts.
+LIMITS = 8.0
+#: and by how much it stretches a start that is found, for estimates are long,
+LOOSENESS = 4.0
+#: as long as the job would not wait for longer than that.
 #: Promises kept at once, of the jobs that came first.
 MOST = 32
 
@@ -36,6 +41,7 @@ class Promises:
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
     are kept from then on for as long as it may run (``Reservations.promise``); until then others use them.
+    Under ``auto`` the duration follows the longest wait that EASY would have made so far (easy_copy.py).
     When a job has ended promises move sooner where the others leave room, and never later.
 
     Args:
@@ -51,8 +57,7 @@ class Promises:
         self._machine = machine
         self._is_auto = promise == AUTO
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
-        self._looseness = LOOSENESS if self._is_auto else 1.0
-        self._longest = 0.0
+        self._copy = EasyCopy(machine) if self._is_auto else None
         self._cores = sum(node.total.cores for node in machine.snapshot.nodes)
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
@@ -62,11 +67,12 @@ class Promises:
     def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
         arrivals = self._machine.arrivals
+        if self._copy is not None:
+            self._copy.follow(now, queue)
         known: list[Promise] = []
         new: list[Demand] = []
         for demand in queue:
             waited = now - arrivals[demand.job.id]
-            self._longest = max(self._longest, waited)
             if demand.index in self.made:
                 known.append(Promise(demand, self.made[demand.index], self._spots.get(demand.index)))
             elif waited > 0:
@@ -76,23 +82,31 @@ class Promises:
         new = new[: max(0, MOST - len(known))]
         return self._again(now, known, new) if known or new else []
 
+    def move(self, promised: Sequence[Promise]) -> None:
+        """Put jobs elsewhere at the starts they were promised."""
+        self._spots.update((one.demand.index, one.spot) for one in promised if one.spot is not None)
+
     def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
         """Find the places of promises anew where they are no longer free, and make new promises."""
-        duration = SHARE * self._longest if self._is_auto else self._duration
+        duration = SHARE * self._longest_s if self._is_auto else self._duration
         state = self._machine.state(now)
         made = self._sooner(state, known)
         reservations, promised = self._one_sooner(state, known, duration) if made is None else made
         for demand in new:
             since = self._earliest(demand, duration)
             kept = reservations.promise(Promise(demand, since))
-            if kept is not None and kept.start > max(since, now) and self._looseness > 1.0:
-                later = Promise(demand, now + (kept.start - now) * self._looseness)
-                kept = reservations.promise(later) or kept
+            if kept is not None and kept.start > max(since, now) and self._is_auto:
+                kept = reservations.promise(Promise(demand, self._put_off(demand, now, kept.start))) or kept
             if kept is not None:
                 self.made[demand.index] = kept.start
                 promised.append(Promise(demand, kept.start, kept.spot))
         self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
         return sorted(promised, key=lambda promise: promise.start)
+
+    @property
+    def _longest_s(self) -> float:
+        """The longest wait so far had EASY played."""
+        return 0.0 if self._copy is None else self._copy.longest_s
 
     def _earliest(self, demand: Demand, duration: float) -> float:
         """Return the earliest start that a job may be promised.
@@ -102,8 +116,16 @@ class Promises:
         arrival = self._machine.arrivals[demand.job.id]
         if not self._is_auto:
             return arrival + duration
+        limit = demand.job.longest_s
+        if limit is not None:
+            duration = min(duration, LIMITS * limit)
         share = min(cores_asked(demand) / self._cores, 1.0)
         return arrival + duration * (1.0 - share**6)
+
+    def _put_off(self, demand: Demand, now: float, start: float) -> float:
+        """Return the start that is promised in place of the first one."""
+        latest = self._machine.arrivals[demand.job.id] + self._longest_s
+        return max(start, min(now + LOOSENESS * (start - now), latest))
 
     def _one_sooner(
         self, state: State, known: Sequence[Promise], duration: float
@@ -119,7 +141,8 @@ class Promises:
             since = self._earliest(promise.demand, duration)
             if promise.start <= max(since, state.now):
                 continue
-            kept = reservations.sooner(promise, since, self._looseness)
+            put_off = partial(self._put_off, promise.demand, state.now) if self._is_auto else None
+            kept = reservations.sooner(promise, since, put_off)
             if kept is not None:
                 self.made[promise.demand.index] = kept.start
                 promised[place] = promise._replace(start=kept.start, spot=kept.spot)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from ...auction.worth import worth_of
+from ...auction.worth import UsedShares, worth_of
 from ...bidgen.demand import Demand
 from ...cluster.workload import ClusterWorkload
+from .machine import Holding
 
 #: A job's priority at a time in seconds, highest first.
 Priority = Callable[[float, Demand], float]
@@ -64,6 +65,9 @@ class NodeQueue:
         if self._watcher is not None:
             self._watcher(demand, -1)
 
+    def ended(self, holding: Holding, now: float) -> None:
+        """Learn of a job that ran to its end; nothing is learned from it here."""
+
     def refresh(self, now: float) -> None:
         """Bring priorities up to a time; here they never change."""
 
@@ -93,11 +97,26 @@ class AgingQueue(NodeQueue):
 
 
 class ResponseQueue(AgingQueue):
-    """Priorities that are what a second less of waiting is worth: objective ``response``."""
+    """Priorities that are what a second less of waiting is worth: objective ``response``.
+
+    A job is taken to run for the share of its limit for which its user's last jobs ran (Tsafrir, Etsion and
+    Feitelson, "Backfilling using system-generated predictions", 2007, use the last two). Only the order
+    follows from that: promises and reservations go by limits.
+    """
+
+    def __init__(self, workload: ClusterWorkload) -> None:
+        super().__init__(workload)
+        self._shares = UsedShares()
+
+    def ended(self, holding: Holding, now: float) -> None:
+        """Remember what share of its limit a job ran for."""
+        limit = holding.demand.job.limit_on_s(len(holding.spot.nodes))
+        if limit is not None:
+            self._shares.note(holding.demand.job.user, (now - holding.start_s) / limit)
 
     def priority(self, demand: Demand, waited_s: float) -> int:
         """Return the job's worth."""
-        return worth_of(demand.job, waited_s)
+        return worth_of(demand.job, waited_s, self._shares.of(demand.job.user))
 
 
 class MultifactorQueue(AgingQueue):

@@ -13,7 +13,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.reserve import Promise, Reservations
 from aucsched.auction.state import state_of
-from aucsched.auction.worth import worth_of
+from aucsched.auction.worth import REMEMBERED, UsedShares, worth_of
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
@@ -72,6 +72,21 @@ def test_a_promise_travels_through_files() -> None:
     one = snapshot(NODES, [wide("31:40")])
     assert parse_snapshot(snapshot_to_json(one).encode()).jobs[0].promised_start == one.jobs[0].promised_start
     assert document(NODES, [wide("31:40")])["jobs"][0]["promised_start"] == "2026-11-20T09:31:40Z"
+
+
+def test_the_last_jobs_of_a_user_tell_how_long_the_next_may_run() -> None:
+    shares = UsedShares()
+    assert shares.of("ada") == 1.0
+    for _ in range(5):
+        shares.note("ada", 0.0)
+    for rank in range(REMEMBERED):
+        shares.note("ada", (rank + 1) / REMEMBERED)
+    shares.note("", 0.25)
+    # The first five are forgotten, and what nobody ran is nobody's.
+    assert shares.of("ada") == pytest.approx((1 + 1 / REMEMBERED) / 2)
+    assert shares.of("bob") == shares.of("") == 1.0
+    job = Job(id="1", priority=1, request=Request(cores=1), time_limit_s=1000)
+    assert worth_of(job, 0, 0.25) == 4 * worth_of(job, 0)
 
 
 def test_response_starts_what_a_wait_costs_most() -> None:
@@ -156,19 +171,19 @@ def test_a_promise_moves_sooner_as_far_as_others_leave_it() -> None:
     assert found.start == ends + 5
 
 
-def test_a_start_that_is_found_may_count_half_as_far_again() -> None:
+def test_a_start_that_is_found_may_be_put_off() -> None:
     cluster = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(cluster)
     (demand,) = queue_of(cluster, state.columns, StepOptions()).window
     reservations = Reservations(state, 0)
     assert reservations.promise(Promise(demand, state.now + 300)) is not None
-    # It could start in 100 s: half as far again are 150, and twice as far again is no sooner.
-    assert reservations.sooner(Promise(demand, state.now + 300), state.now, 3.0) is None
-    found = reservations.sooner(Promise(demand, state.now + 300), state.now, 1.5)
+    # It could start in 100 s: half as far again are 150, and three times as far is no sooner.
+    assert reservations.sooner(Promise(demand, state.now + 300), state.now, lambda _: state.now + 300) is None
+    found = reservations.sooner(Promise(demand, state.now + 300), state.now, lambda start: start + 50)
     assert found is not None
     assert found.start == state.now + 150
-    # What is not found but asked for is not stretched.
-    found = reservations.sooner(Promise(demand, found.start), state.now + 120, 1.5)
+    # What is not found but asked for is not put off.
+    found = reservations.sooner(Promise(demand, found.start), state.now + 120, lambda start: start + 5)
     assert found is not None
     assert found.start == state.now + 120
 

@@ -6,7 +6,7 @@ from math import sqrt
 
 from .heaps import pop, push
 from .plan import NOBODY, plan
-from .state import FREE, RUNNING, WAITING, Column, Rules, State
+from .state import FREE, REMEMBERED, RUNNING, WAITING, Column, Rules, State
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
@@ -16,10 +16,23 @@ def cost(state: State, now: float, job: int) -> float:
     """Return what orders jobs under ``response``, smallest first.
 
     A second of a job's wait costs 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth
-    root of the slowdown it has by now, 1 + wait / estimate, so that equals are served by their waits.
+    root of the slowdown it has by now, 1 + wait / estimate, so that equals are served by their waits. The
+    estimate is the user's, times the mean share of theirs for which the user's last jobs ran.
     """
-    length: float = max(state.jobs.estimate[job], SHORTEST_S)
+    length: float = max(state.jobs.estimate[job] * _used_share(state, state.jobs.user[job]), SHORTEST_S)
     return length / sqrt(sqrt(1.0 + (now - state.jobs.submit[job]) / length))
+
+
+def _used_share(state: State, user: int) -> float:
+    """Return the mean share of the last jobs; 1 where none has ended."""
+    if user < 0 or state.shares.count[user] == 0:
+        return 1.0
+    known = min(state.shares.count[user], REMEMBERED)
+    total = 0.0
+    for place in range(user * REMEMBERED, user * REMEMBERED + known):
+        total += state.shares.last[place]
+    mean: float = total / known
+    return mean
 
 
 def award(state: State, rules: Rules, now: float, started: Column) -> int:

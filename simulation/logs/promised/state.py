@@ -13,6 +13,8 @@ Column = Any
 
 #: Places of ``counts``.
 WAITING, RUNNING, FREE, COPY_WAITING, COPY_RUNNING, COPY_FREE, COUNTED = 0, 1, 2, 3, 4, 5, 6
+#: Jobs of a user that tell how long the next one may run.
+REMEMBERED = 20
 #: Places of ``clock``: of the copy, in seconds, and the longest wait on it so far.
 COPY_NOW, LONGEST, CLOCKS = 0, 1, 2
 
@@ -28,6 +30,7 @@ class Jobs(NamedTuple):
         run: of those that ended; below 0 where it is not known yet.
         promise: by when the job starts as long as estimates hold.
         rank: of those that wait, their places in the queue's order, the first lowest.
+        user: whose it is, counted from 0; -1: nobody's.
     """
 
     submit: Column
@@ -37,6 +40,7 @@ class Jobs(NamedTuple):
     run: Column
     promise: Column
     rank: Column
+    user: Column
 
 
 class Machine(NamedTuple):
@@ -79,6 +83,18 @@ class Copy(NamedTuple):
     job: Column
 
 
+class Shares(NamedTuple):
+    """What shares of their estimates the last jobs of each user ran for.
+
+    Attributes:
+        last: shares, ``REMEMBERED`` places a user, the oldest overwritten.
+        count: by user, jobs that have ended.
+    """
+
+    last: Column
+    count: Column
+
+
 class Scratch(NamedTuple):
     """Heaps: of ends with sizes, and of keys with places; and what has been refused.
 
@@ -106,6 +122,7 @@ class Rules(NamedTuple):
         window_s: a job is promised no start earlier than so long after its submission.
         share: of the longest wait.
         spares_wide: whether the window of wide jobs is shorter.
+        limits: the window is at most so many estimates of the job.
         looseness: of a plan's start, as a multiple of its distance.
         response: whether starts are worth what they save in slowdown; else the queue's order counts.
         processors: of the machine.
@@ -116,6 +133,7 @@ class Rules(NamedTuple):
     window_s: float
     share: float
     spares_wide: int
+    limits: float
     looseness: float
     response: int
     processors: int
@@ -127,4 +145,5 @@ class State(NamedTuple):
     jobs: Jobs
     machine: Machine
     copy: Copy
+    shares: Shares
     scratch: Scratch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .awards import award
 from .easy_copy import follow, longest_wait, make_pass
 from .plan import NOBODY, plan, promise
-from .state import COPY_WAITING, FREE, RUNNING, WAITING, Column, Rules, State
+from .state import COPY_WAITING, FREE, REMEMBERED, RUNNING, WAITING, Column, Rules, State
 
 
 def step(state: State, rules: Rules, now: float, ended: Column, arrived: Column, started: Column) -> int:
@@ -47,6 +47,11 @@ def step(state: State, rules: Rules, now: float, ended: Column, arrived: Column,
 def _end(state: State, now: float, job: int) -> None:
     jobs, machine = state.jobs, state.machine
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
+    user = jobs.user[job]
+    if user >= 0:
+        shares = state.shares
+        shares.last[user * REMEMBERED + shares.count[user] % REMEMBERED] = jobs.run[job] / jobs.estimate[job]
+        shares.count[user] += 1
     machine.counts[FREE] += jobs.size[job]
     count = machine.counts[RUNNING] - 1
     place = 0
@@ -68,6 +73,7 @@ def _earliest(state: State, rules: Rules, window: float, job: int) -> float:
     submit: float = state.jobs.submit[job]
     if not rules.spares_wide:
         return submit + window
+    window = min(window, rules.limits * state.jobs.estimate[job])
     share = state.jobs.size[job] / rules.processors
     cube = share * share * share
     earliest: float = submit + window * (1.0 - cube * cube)

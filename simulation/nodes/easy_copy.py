@@ -1,0 +1,91 @@
+"""A copy of the machine on which EASY plays the same jobs: how long would they have waited?
+
+It is the yardstick of promises that follow a workload's own waits, as on counts (logs/promised/easy_copy.py).
+A job's run time is known to it once the job has ended on the real machine; until then it runs up to its
+limit. It makes a pass whenever one of its jobs ends and whenever the real machine is asked; its nodes do not
+fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import inf
+
+from ...bidgen.demand import Demand
+from .backfill import Backfill
+from .machine import Machine
+from .queue import NodeQueue
+from .select import SELECTIONS
+
+
+class EasyCopy:
+    """EASY beside what really happens.
+
+    Args:
+        machine: where jobs really run.
+
+    Attributes:
+        longest_s: the longest wait on the copy so far, of jobs that wait on it as well.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.longest_s = 0.0
+        self._real = machine
+        self._machine = machine.empty()
+        selector = SELECTIONS["first"](self._machine.columns, self._machine.topology)
+        self._policy = Backfill(self._machine, selector, reservations=1)
+        self._queue = NodeQueue()
+        self._met: set[int] = set()
+        self._now = 0.0
+        #: When jobs really started that run, and how long those ran that have ended.
+        self._started: dict[int, float] = {}
+        self._ran: dict[int, float] = {}
+
+    def follow(self, now: float, waiting: Iterable[Demand]) -> None:
+        """Play the copy up to a pass on the real machine, with the jobs that wait there."""
+        self._learn(now)
+        while self._machine.running:
+            time = min(map(self._end, self._machine.running))
+            if time > now:
+                break
+            time = max(time, self._now)
+            self._pass(time)
+        self._arrive(waiting)
+        self._pass(now)
+        for demand in self._queue:
+            self._note(demand, now)
+
+    def _pass(self, now: float) -> None:
+        """Let jobs end and start."""
+        self._now = now
+        for job in [job for job in self._machine.running if self._end(job) <= now]:
+            self._machine.end(job, now)
+        for start in self._policy.step(now, self._queue):
+            self._queue.remove(start.demand)
+            self._machine.start(start, now)
+            self._note(start.demand, now)
+
+    def _learn(self, now: float) -> None:
+        """Notice who has started and who has ended."""
+        for job in self._started.keys() - self._real.running.keys():
+            self._ran[job] = now - self._started.pop(job)
+        for job in self._real.running.keys() - self._started.keys():
+            self._started[job] = self._real.running[job].start_s
+
+    def _arrive(self, waiting: Iterable[Demand]) -> None:
+        """Notice who has come; how long a job runs that was stopped and waits again is not known."""
+        for demand in waiting:
+            self._ran.pop(demand.index, None)
+            if demand.index not in self._met:
+                self._met.add(demand.index)
+                # What its start is worth now is no order here: equals stand by their arrival.
+                self._queue.add(replace(demand, job=replace(demand.job, priority=1)))
+
+    def _end(self, job: int) -> float:
+        """Return when a job ends on the copy, as far as is known."""
+        holding = self._machine.running[job]
+        return min(holding.limit_end_s, holding.start_s + self._ran.get(job, inf))
+
+    def _note(self, demand: Demand, now: float) -> None:
+        self.longest_s = max(self.longest_s, now - self._real.arrivals[demand.job.id])

@@ -1,0 +1,148 @@
+"""Promises that give way: their jobs are put elsewhere at the same starts, so that another may start now.
+
+A promise keeps nodes. Where as many others are free then, a job that would still run on those is not to wait
+for them: it is put on what is free now, the nodes first that were promised latest, and the places of the
+promises are looked for anew beside it. None is put off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from ...auction.reserve import Promise, Reservations
+from ...auction.spot import Spot, add_spot, spot_of_placement
+from ...auction.state import Hold, State
+from ...bidgen.candidates import View
+from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
+from ...bidgen.demand import Demand
+from ...bidgen.first_fit import FirstFit
+from ...bidgen.guard import Guard
+from .machine import use_of
+
+#: Jobs for which places are looked for in vain in one pass.
+TRIES = 3
+
+
+def given_way(
+    state: State, queue: Iterable[Demand], promised: Sequence[Promise]
+) -> tuple[list[Promise], set[int]]:
+    """Return the promises of those that do not start with their places, and the jobs that start by that.
+
+    Args:
+        state: the cluster; left alone.
+        queue: the waiting jobs, those first that are to start first.
+        promised: their promises, the earliest first, all of which can be kept.
+    """
+    trial = _Trial(state, promised)
+    for demand in queue:
+        if trial.failed >= TRIES:
+            break
+        trial.start(demand)
+    return trial.promised, trial.helped
+
+
+class _Trial:
+    """Starts jobs one after another; promises may move."""
+
+    def __init__(self, state: State, promised: Sequence[Promise]) -> None:
+        columns = state.columns
+        self._limited = columns.total.memory < UNLIMITED_MIB
+        self._state = replace(
+            state, columns=replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
+        )
+        self._guards = _guards_of(state, promised)
+        self._fit = self._beside_promises()
+        self._hopeless: set[int] = set()
+        self.promised = list(promised)
+        self.helped: set[int] = set()
+        self.failed = 0
+
+    def start(self, demand: Demand) -> None:
+        """Start a job beside the promises, or with other places for them, where that is possible."""
+        columns = self._state.columns
+        if demand.kind in self._hopeless or not View(columns, columns.free).could_hold(demand):
+            return
+        placement = self._fit.place(demand)
+        if placement is not None:
+            self._take(demand, spot_of_placement(placement, columns))
+            return
+        self._hopeless.add(demand.kind)
+        placer = _PromisedLatest(len(columns.names), self.promised, self._state.now)
+        placement = FirstFit(columns, self._state.topology, placer=placer).place(demand)
+        if placement is None:
+            return
+        spot = spot_of_placement(placement, columns)
+        before = self._state
+        others = [one for one in self.promised if one.demand.index != demand.index]
+        self._take(demand, spot, is_new=True)
+        moved = _moved(self._state, others)
+        if moved is None:
+            self._state = before
+            self.failed += 1
+            return
+        self.promised, self._guards = moved
+        self._fit = self._beside_promises()
+        self.helped.add(demand.index)
+
+    def _beside_promises(self) -> FirstFit:
+        return FirstFit(self._state.columns, self._state.topology, self._guards)
+
+    def _take(self, demand: Demand, spot: Spot, *, is_new: bool = False) -> None:
+        state, columns = self._state, self._state.columns
+        if is_new:
+            columns = replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
+        add_spot(columns.free, spot, -1, self._limited)
+        columns.pools.take(demand.job, use_of(spot))
+        limit = demand.job.limit_on_s(len(spot.nodes))
+        hold = Hold(end=inf if limit is None else state.now + limit, spot=spot)
+        self._state = replace(state, columns=columns, holds=(*state.holds, hold))
+
+
+def _guards_of(state: State, promised: Sequence[Promise]) -> tuple[Guard, ...]:
+    reservations = Reservations(state, 0)
+    for promise in promised:
+        reservations.promise(promise)
+    return reservations.guards
+
+
+def _moved(state: State, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:
+    """Return the promises with places beside what runs and has started; None: one would be late."""
+    reservations = Reservations(state, 0)
+    moved = []
+    for promise in promised:
+        kept = reservations.promise(promise)
+        if kept is None or kept.start > max(promise.start, state.now):
+            return None
+        moved.append(promise._replace(spot=kept.spot))
+    return moved, reservations.guards
+
+
+class _PromisedLatest:
+    """Places a job on the nodes first that nobody was promised, then on those promised latest."""
+
+    def __init__(self, nodes: int, promised: Sequence[Promise], now: float) -> None:
+        self._promised = np.full(nodes, inf)
+        for promise in promised:
+            if promise.spot is not None:
+                places = promise.spot.nodes
+                self._promised[places] = np.minimum(self._promised[places], max(promise.start, now))
+
+    def order(self, demands: Sequence[Demand]) -> Sequence[int]:
+        """Return the order in which they are."""
+        return range(len(demands))
+
+    def nodes_for(
+        self,
+        demand: Demand,
+        nodes: IntArray,
+        units: IntArray,  # noqa: ARG002 - as every placer is asked
+        free: Capacity,  # noqa: ARG002
+    ) -> Iterator[IntArray]:
+        """Yield the nodes in that order where a job does not ask for neighbours, then as they stand."""
+        if not demand.contiguous and demand.max_switches is None:
+            yield nodes[np.argsort(-self._promised[nodes], kind="stable")]
+        yield nodes

@@ -1,0 +1,50 @@
+"""The copy of the machine on which EASY plays, beside EASY itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.contended import contended
+
+from aucsched.simulation.nodes.easy_copy import EasyCopy
+from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.promises import Promises
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_limits_are_exact_its_longest_wait_is_easy_s(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workload = contended(seed, has_exact_limits=True)
+    waits = play(workload, NodeOptions(policy="easy")).wait
+    copies: list[EasyCopy] = []
+    found: list[float] = []
+    plain = EasyCopy.follow
+
+    def follow(self: EasyCopy, *given: Any) -> None:
+        plain(self, *given)
+        copies.append(self)
+        found.append(self.longest_s)
+
+    monkeypatch.setattr(EasyCopy, "follow", follow)
+    play(workload, NodeOptions(policy="aucsched3", objective="response"))
+    assert found == sorted(found)
+    copies[-1].follow(10.0**6, ())
+    assert found[-1] == max(waits)
+
+
+def test_it_leaves_the_real_machine_alone() -> None:
+    machine = Machine(contended(0))
+    machine.columns.free.cores[0] = 0
+    other = machine.empty()
+    assert other.columns.free.cores.tolist() == [1] * 6
+    other.columns.free.cores[1] = 0
+    assert machine.columns.free.cores.tolist() == [0, *[1] * 5]
+
+
+def test_only_promises_that_follow_the_waits_have_one() -> None:
+    machine = Machine(contended(0))
+    assert Promises(machine, "auto")._copy is not None  # noqa: SLF001
+    assert Promises(machine, "60s")._copy is None  # noqa: SLF001
