@@ -38,13 +38,11 @@ class EasyCopy:
         self._queue = NodeQueue()
         self._met: set[int] = set()
         self._now = 0.0
-        #: When jobs really started that run, and how long those ran that have ended.
-        self._started: dict[int, float] = {}
-        self._ran: dict[int, float] = {}
+        #: Jobs that wait on the real machine, some of which were stopped there.
+        self._waiting: set[int] = set()
 
     def follow(self, now: float, waiting: Iterable[Demand]) -> None:
         """Play the copy up to a pass on the real machine, with the jobs that wait there."""
-        self._learn(now)
         while self._machine.running:
             time = min(map(self._end, self._machine.running))
             if time > now:
@@ -66,17 +64,11 @@ class EasyCopy:
             self._machine.start(start, now)
             self._note(start.demand, now)
 
-    def _learn(self, now: float) -> None:
-        """Notice who has started and who has ended."""
-        for job in self._started.keys() - self._real.running.keys():
-            self._ran[job] = now - self._started.pop(job)
-        for job in self._real.running.keys() - self._started.keys():
-            self._started[job] = self._real.running[job].start_s
-
     def _arrive(self, waiting: Iterable[Demand]) -> None:
-        """Notice who has come; how long a job runs that was stopped and waits again is not known."""
+        """Notice who waits and who has come."""
+        self._waiting.clear()
         for demand in waiting:
-            self._ran.pop(demand.index, None)
+            self._waiting.add(demand.index)
             if demand.index not in self._met:
                 self._met.add(demand.index)
                 # What its start is worth now is no order here: equals stand by their arrival.
@@ -85,7 +77,8 @@ class EasyCopy:
     def _end(self, job: int) -> float:
         """Return when a job ends on the copy, as far as is known."""
         holding = self._machine.running[job]
-        return min(holding.limit_end_s, holding.start_s + self._ran.get(job, inf))
+        ran = inf if job in self._waiting else self._real.ran.get(job, inf)
+        return min(holding.limit_end_s, holding.start_s + ran)
 
     def _note(self, demand: Demand, now: float) -> None:
         self.longest_s = max(self.longest_s, now - self._real.arrivals[demand.job.id])

@@ -43,6 +43,7 @@ class Machine:
         reader: turns the workload's jobs into demands.
         running: by job number.
         arrivals: when jobs come (seconds), by id.
+        ran: by job number, how long those ran that have ended or were stopped (seconds).
         changes: rises with every start and end, and with every node that goes down or comes back.
     """
 
@@ -54,6 +55,7 @@ class Machine:
         self.topology: Topology = topology_of(snapshot)
         self.reader = DemandReader(snapshot, self.columns)
         self.running: dict[int, Holding] = {}
+        self.ran: dict[int, float] = {}
         self.arrivals = {arriving.job.id: arriving.arrival_s for arriving in workload.jobs}
         self.changes = 0
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
@@ -63,6 +65,7 @@ class Machine:
         other = copy(self)
         other.columns = columns_of(self.snapshot)
         other.running = {}
+        other.ran = {}
         other.changes = 0
         return other
 
@@ -85,12 +88,14 @@ class Machine:
         end = inf if limit is None else now + limit
         holding = Holding(demand=demand, spot=spot, start_s=now, limit_end_s=end)
         self.running[demand.index] = holding
+        self.ran.pop(demand.index, None)
         self._check(holding)
         return holding
 
     def end(self, job: int, now: float) -> None:
         """Give back what a running job holds that ends now."""
         holding = self.running.pop(job)
+        self.ran[job] = now - holding.start_s
         self._add(holding.spot, 1)
         early = holding.limit_end_s - now if isfinite(holding.limit_end_s) else None
         self.columns.pools.give(holding.demand.job, use_of(holding.spot), early)

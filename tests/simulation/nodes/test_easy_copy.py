@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 from support.contended import contended
 
+from aucsched.auction.spot import Start, place_alone
+from aucsched.bidgen.demand import Demand
+from aucsched.cluster.jobs import Job, Request
+from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.easy_copy import EasyCopy
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.policies import NodeOptions, play
@@ -33,6 +38,33 @@ def test_where_limits_are_exact_its_longest_wait_is_easy_s(
     assert found == sorted(found)
     copies[-1].follow(10.0**6, ())
     assert found[-1] == max(waits)
+
+
+def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
+    amount = Resources(cores=2)
+    jobs = [
+        ArrivingJob(
+            job=Job(id=str(rank), priority=1, request=Request(cores=2), time_limit_s=1000),
+            arrival_s=arrival,
+            run_time_s=10,
+        )
+        for rank, arrival in enumerate((0.0, 200.0))
+    ]
+    workload = ClusterWorkload(name="two", nodes=[Node(name="n", total=amount, free=amount)], jobs=jobs)
+    machine = Machine(workload)
+    first, second = (machine.reader.read(one.job, rank) for rank, one in enumerate(jobs))
+    assert isinstance(first, Demand)
+    assert isinstance(second, Demand)
+    copy = EasyCopy(machine)
+    copy.follow(0.0, [first])
+    spot = place_alone(first, machine.columns, machine.topology)
+    assert spot is not None
+    machine.start(Start(demand=first, spot=spot), 100.0)
+    machine.end(0, 110.0)
+    copy.follow(300.0, [second])
+    assert copy.longest_s == 100
+    copy.follow(900.0, [])
+    assert copy.longest_s == 100
 
 
 def test_it_leaves_the_real_machine_alone() -> None:
