@@ -4,8 +4,8 @@
     python benchmarks/second_pass.py instances tsubame tsubame-even --seed 0
 
 Random snapshots, of every other one the jobs three times over, or the instance set, under every strategy with
-the models that have it and, for snapshots, under every one of some other options. A line for each case in which
-something starts, and at the end how many cases there were. No clock counts: the same cases every time.
+the models that have it and, for snapshots, under every one of some other options. A line for each case in
+which something starts, and at the end how many cases there were. No clock counts: the same cases every time.
 """
 
 from __future__ import annotations
@@ -115,7 +115,11 @@ def _of_instances(
 ) -> Iterator[tuple[str, Snapshot, StepOptions]]:
     for kind in kinds or sorted(KINDS):
         made = KINDS[kind]
-        caps = {"max_bids": made.max_bids, "max_bids_per_job": made.max_bids_per_job, "window": made.window}
+        caps: dict[str, Any] = {
+            "max_bids": made.max_bids,
+            "max_bids_per_job": made.max_bids_per_job,
+            "window": made.window,
+        }
         for seed in seeds:
             cluster = parse_snapshot(snapshot_bytes(kind, seed))
             for strategy in STRATEGIES:
