@@ -30,6 +30,8 @@ _ENDLESS = 10**9
 #: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
 #: moves to their share of the time so far, and lasts this long (seconds) at least.
 _MOVES, _FOR_MOVES, _STEP_S = 100, 0.4, 0.02
+#: Dives of a step that is counted.
+_DIVES = 2
 #: Such steps before small auctions join in; where a clock counts, the share of the time before that.
 _ONLY_MOVES, _ONLY_MOVES_SHARE = 16, 0.3
 #: From then on, of every so many steps one is a small auction, of every so many one betters preference, of
@@ -202,13 +204,14 @@ class _Contest:
                 self._search.improve(left)
 
     def _dive(self) -> None:
-        """Dive once, or where a clock counts for as long as the moves between dives last."""
+        """Dive some times, or where a clock counts for as long as the moves between dives last."""
         diving, searching = self._diving, self._searching
         diving.adopt(self.award, self.best)
         end = searching.left_s() - _STEP_S * (_AUCTION_EVERY - 1)
-        diving.dive(searching.is_over)
-        while searching.deadline is not None and searching.left_s() > max(end, 0.0):
-            diving.dive(searching.is_over)
+        if searching.deadline is None:
+            diving.run(_DIVES, lambda: False)
+        else:
+            diving.run(_ENDLESS, lambda: searching.left_s() <= max(end, 0.0))
         self._offer(diving.award)
 
     def _move(self) -> None:

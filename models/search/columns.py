@@ -1,4 +1,4 @@
-"""The columns that the search's loop reads and changes (moves.py), made from a packing and an award."""
+"""The columns that the search's loops read and change (moves.py, dives.py), made from a packing and an award."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from . import dives
+from .dives import Bids, Dive
 from .moves import (
     BEST,
     BEST_LIKED,
@@ -24,6 +26,7 @@ from .moves import (
     State,
 )
 from .packing import Packing
+from .prices import runs_of
 from .worth import Worth
 
 #: Preferences are compared in billionths.
@@ -95,7 +98,7 @@ class Rows:
             wanted=self.wanted,
             room=self.room,
             weight=weight,
-            liked=np.rint(worth.preference * _BILLION).astype(np.int64),
+            liked=liked_of(worth),
             own=self.own,
             pool=np.flatnonzero(fits),
             threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
@@ -248,8 +251,66 @@ def first_counters(seed: int, cycle: int) -> IntArray:
     return counter
 
 
+def bids_of(packing: Packing, worth: Worth) -> Bids:
+    """Return what dives read (dives.py)."""
+    runs = runs_of(packing)
+    columns = Bids(
+        ends=runs.ends,
+        first=runs.first,
+        end=runs.end,
+        amount=runs.amount,
+        job=packing.job,
+        place=packing.places(),
+        weight=weights_of(worth),
+        liked=liked_of(worth),
+        value=worth.value,
+        capacity=packing.capacity,
+    )
+    # Another layout would be another type to compile for.
+    return Bids(*map(np.ascontiguousarray, columns))
+
+
+def dive_at(award: IntArray, bids: Bids, counter: IntArray) -> Dive:
+    """Return the state in which no dive is under way, at an award that fits (bids, ascending).
+
+    ``counter`` holds what the counters are but for the award's.
+    """
+    count, rows = len(bids.weight), len(bids.capacity) + 1
+    won = np.zeros(count, np.int64)
+    won[award] = 1
+    counter[dives.HAND] = counter[dives.BEST] = np.asarray(bids.weight)[award].sum()
+    counter[dives.HAND_LIKED] = counter[dives.BEST_LIKED] = np.asarray(bids.liked)[award].sum()
+    counter[dives.LIVE] = -1
+    return Dive(
+        won=won,
+        hand=won.copy(),
+        best=won.copy(),
+        held=np.zeros(int(np.max(bids.job, initial=-1)) + 1, np.int64),
+        left=np.zeros(rows, np.int64),
+        price=np.zeros(rows),
+        live=np.zeros(count, np.int64),
+        share=np.zeros(count),
+        gain=np.zeros(count),
+        key=np.zeros(count),
+        chosen=np.zeros(count, np.int64),
+        local=np.zeros(rows, np.int64),
+        wanted=np.zeros(rows, np.int64),
+        free=np.zeros(rows, np.int64),
+        upto=np.zeros(rows),
+        used=np.zeros(rows, np.int64),
+        move=np.zeros(rows),
+        counter=counter,
+    )
+
+
 def weights_of(worth: Worth) -> IntArray:
     """Return weights of which no sum is too large for a float; exact unless they are huge fractions."""
     total = sum(worth.weights)
     shift = max(0, (total // _LARGEST_SUM).bit_length())
     return np.array([weight >> shift for weight in worth.weights], np.int64)
+
+
+def liked_of(worth: Worth) -> IntArray:
+    """Return preferences as integers."""
+    liked: IntArray = np.rint(worth.preference * _BILLION).astype(np.int64)
+    return liked

@@ -1,4 +1,4 @@
-"""The search's loop compiled by numba, where the extra ``fast`` is installed.
+"""The search's loops (moves, dives) compiled by numba, where the extra ``fast`` is installed.
 
 numba keeps what it compiled on disk (``__pycache__`` beside the source or the user's cache; NUMBA_CACHE_DIR
 moves it), so that a machine compiles once: at ``make demo`` and ``make test``, or by ``python -m
@@ -13,11 +13,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
-from typing import Any, NamedTuple
+from inspect import getmembers, isfunction
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from . import moves
+from . import dives, moves
+from .columns import dive_at
+from .dives import Bids, Dive, make_dives
 from .moves import (
     COMPLETED,
     COUNTS,
@@ -41,36 +45,54 @@ _log = logging.getLogger(__name__)
 _lock = Lock()
 
 Loop = Callable[[Shape, State, Floats, Floats, int], None]
-#: What the loop calls: compiled with it.
-_PARTS = (moves.let_in, moves.take_out, moves.complete, moves.begin_anew, moves.keep_best, moves.next_cycle)
+Dives = Callable[[Bids, Dive, Floats, int], None]
+_Columns = TypeVar("_Columns", Shape, State, Bids, Dive)
 
 
 class _Loaded(NamedTuple):
-    """The compiled loop; None where the plain one has to do."""
+    """The compiled loops; None where the plain ones have to do."""
 
     loop: Loop | None
+    dives: Dives | None
 
 
 _loaded: list[_Loaded] = []
 
 
 def compiled_loop() -> Loop | None:
-    """Return the compiled loop, None without a numba that works; the first call may take seconds.
+    """Return the compiled loop of moves, None without a numba that works; the first call may take seconds.
 
     Call it before a clock starts: a later call costs nothing.
     """
-    with _lock:
-        if not _loaded:
-            _loaded.append(_Loaded(_load()))
-        return _loaded[0].loop
+    return _loops().loop
+
+
+def compiled_dives() -> Dives | None:
+    """Return the compiled loop of dives; as ``compiled_loop``, with which it is loaded."""
+    return _loops().dives
 
 
 def is_loaded() -> bool:
-    """Return whether the compiled loop is at hand without waiting."""
+    """Return whether the compiled loops are at hand without waiting."""
     return bool(_loaded) and _loaded[0].loop is not None
 
 
-def _load() -> Loop | None:
+def as_lists(columns: _Columns) -> _Columns:
+    """Return columns as lists, which plain Python indexes faster than arrays."""
+    parts = {
+        name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in columns._asdict().items()
+    }
+    return columns._replace(**parts)
+
+
+def _loops() -> _Loaded:
+    with _lock:
+        if not _loaded:
+            _loaded.append(_load() or _Loaded(None, None))
+        return _loaded[0]
+
+
+def _load() -> _Loaded | None:
     if os.environ.get(SWITCH) == "0":
         return None
     try:
@@ -82,20 +104,26 @@ def _load() -> Loop | None:
         return _without(error)
     try:
         # Calls hand over each array in memory: a fifth more moves without them.
-        for part in _PARTS:
+        for part in [*_parts(moves), *_parts(dives)]:
             register_jitable(forceinline=True)(part)
-        loop: Loop = numba.njit(cache=True)(make_moves)
+        found = _Loaded(numba.njit(cache=True)(make_moves), numba.njit(cache=True)(make_dives))
         with _said():
-            loop(*_smallest())
+            found.loop(*_smallest())
+            found.dives(*_smallest_dive())
     except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
         return _without(error)
-    return loop
+    return found
 
 
-def _without(error: Exception) -> Loop | None:
+def _parts(module: ModuleType) -> list[Callable[..., Any]]:
+    """Return what a module's loop calls: all of it stands in one file, the one that numba's cache looks at."""
+    own = [one for _, one in getmembers(module, isfunction) if one.__module__ == module.__name__]
+    return [one for one in own if one not in (make_moves, make_dives)]
+
+
+def _without(error: Exception) -> None:
     reason = str(error).strip().split("\n")[0] or type(error).__name__
     _log.warning("aucsched: numba cannot be used, the search runs in plain Python: %s", reason)
-    return None
 
 
 @contextmanager
@@ -166,6 +194,19 @@ def _smallest() -> tuple[Shape, State, Any, Any, int]:
         counter=counter,
     )
     return shape, state, real(1), real(2), 1
+
+
+def _smallest_dive() -> tuple[Bids, Dive, Any, int]:
+    """Return the same of dives."""
+    one, real = np.array([1]), np.ones(1)
+    bids = Bids(
+        **dict.fromkeys(("end", "amount", "weight", "capacity"), one),
+        **dict.fromkeys(("first", "job", "place", "liked"), one - 1),
+        ends=np.array([0, 1]),
+        value=real,
+    )
+    dive = dive_at(np.zeros(0, np.int64), bids, np.zeros(dives.COUNTS, np.int64))
+    return bids, dive, real, 1
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
 from .columns import Cycles, Rows, first_counters, rows_of, weights_of
-from .compiled import Loop, compiled_loop, is_loaded
+from .compiled import Loop, as_lists, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, Shape, State, make_moves
 from .packing import Packing
 from .worth import Worth
@@ -54,13 +54,7 @@ class _Form:
 
     def of(self, columns: _Columns) -> _Columns:
         """Return columns, arrays, in this form."""
-        if not self.is_plain:
-            return columns
-        parts = {
-            name: one.tolist() if isinstance(one, np.ndarray) else one
-            for name, one in columns._asdict().items()
-        }
-        return columns._replace(**parts)
+        return as_lists(columns) if self.is_plain else columns
 
 
 class Repacking:

@@ -1,0 +1,331 @@
+"""Dives, as functions over columns, made to be compiled (compiled.py) and to run without.
+
+In a dive some winners leave. Rounds of prices (Lagrangian, as in prices.py) over the bids that fit into what
+is free tell which of them win most often; a few of those are taken, what is free shrinks, and rounds go on
+from the prices at hand until nothing fits. Rows that no such bid wants take no part.
+
+Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in plain
+Python, bit for bit alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .moves import Floats, Integers
+
+#: drand48, as in moves.py.
+_FACTOR, _ADDED, _BITS, _UPPER, _UNIT = 25_214_903_917, 11, (1 << 48) - 1, 17, 1.0 / (1 << 31)
+#: Rounds of prices before some bids are taken, how many of the jobs that still bid then win, and how far the
+#: bound is thought to be above the best award, which sets the length of a round's step.
+_ROUNDS, _TAKEN, _STEP = 8, 0.03, 0.1
+#: How much of what rounds chose before counts after one more round, and after bids were taken.
+_KEPT, _KEPT_ON = 0.85, 0.3
+#: What chance multiplies the share by which bids are taken: up to 1 + this; and what worth adds to it.
+_NOISE, _WORTH = 0.3, 1e-6
+#: Shares of the winners that leave, at least and at most; in how many of 1024 dives they are neighbours.
+_FEWEST, _MOST, _NEAR = 0.1, 0.35, 512
+#: How much worse an award may be that the next dive starts from, and in how many of 1024 dives.
+_WORSE, _OFTEN = 0.002, 102
+#: Places of ``Dive.counter``: the random number, the award that dives start from, the best one, the bids that
+#: still fit (below 0: no dive is under way), and dives so far.
+RANDOM, HAND, HAND_LIKED, BEST, BEST_LIKED, LIVE, DIVES = range(7)
+COUNTS = 7
+
+
+class Bids(NamedTuple):
+    """What does not change.
+
+    Attributes:
+        ends, first, end, amount: runs of rows of which a bid takes the same: those of bid ``i`` are
+            ``ends[i]:ends[i + 1]``, each takes ``amount`` of the rows ``first ≤ row < end``.
+        job, place: of each bid, shape (bids,): jobs ascend, places are where bids stand.
+        weight, liked, value: of each bid, shape (bids,): integers that are compared, and what prices are
+            compared with.
+        capacity: of each row, shape (rows,).
+    """
+
+    ends: Integers
+    first: Integers
+    end: Integers
+    amount: Integers
+    job: Integers
+    place: Integers
+    weight: Integers
+    liked: Integers
+    value: Floats
+    capacity: Integers
+
+
+class Dive(NamedTuple):
+    """What dives change.
+
+    Attributes:
+        won, hand, best: 1 for the winners of the dive, of the award that dives start from, and of the best
+            one met, shape (bids,).
+        held: 1 for jobs that win in the dive, shape (jobs,).
+        left: what is free of each row, shape (rows,).
+        price: of each row in the dive, shape (rows,).
+        live, share, gain, key: the bids that still fit, ascending; how often rounds chose a bid lately; room
+            for their gains and keys, shape (bids,).
+        chosen: room for bids that a round chooses, or winners, shape (bids,).
+        local, wanted: the place of each row among those that live bids want; those rows, shape (rows + 1,).
+        free, upto, used, move: over those rows: what is free, sums of prices before each, what is chosen and
+            what moves prices, shape (rows + 1,).
+        counter: at the places RANDOM to DIVES.
+    """
+
+    won: Integers
+    hand: Integers
+    best: Integers
+    held: Integers
+    left: Integers
+    price: Floats
+    live: Integers
+    share: Floats
+    gain: Floats
+    key: Floats
+    chosen: Integers
+    local: Integers
+    wanted: Integers
+    free: Integers
+    upto: Floats
+    used: Integers
+    move: Floats
+    counter: Integers
+
+
+def take(bid: int, bids: Bids, dive: Dive) -> None:
+    """Let a bid win that fits."""
+    dive.won[bid] = 1
+    dive.held[bids.job[bid]] = 1
+    left = dive.left
+    for run in range(bids.ends[bid], bids.ends[bid + 1]):
+        amount = bids.amount[run]
+        for row in range(bids.first[run], bids.end[run]):
+            left[row] -= amount
+
+
+def fits(bid: int, bids: Bids, dive: Dive) -> bool:
+    """Return whether a bid finds enough."""
+    left = dive.left
+    for run in range(bids.ends[bid], bids.ends[bid + 1]):
+        amount = bids.amount[run]
+        for row in range(bids.first[run], bids.end[run]):
+            if left[row] < amount:
+                return False
+    return True
+
+
+def leave(random: int, bids: Bids, dive: Dive) -> int:
+    """Let the winners of the award at hand win but for some: around a place, or any; return the next number."""
+    winners, key, count = dive.chosen, dive.key, 0
+    for bid in range(len(bids.weight)):
+        dive.won[bid] = 0
+        if dive.hand[bid]:
+            winners[count] = bid
+            count += 1
+    for job in range(len(dive.held)):
+        dive.held[job] = 0
+    for row in range(len(bids.capacity)):
+        dive.left[row] = bids.capacity[row]
+    random = (random * _FACTOR + _ADDED) & _BITS
+    leaving = int(count * (_FEWEST + (_MOST - _FEWEST) * ((random >> _UPPER) * _UNIT)))
+    random = (random * _FACTOR + _ADDED) & _BITS
+    is_near = (random >> _UPPER) % 1024 < _NEAR
+    random = (random * _FACTOR + _ADDED) & _BITS
+    centre = bids.place[winners[(random >> _UPPER) % count]] if count > 0 else 0
+    for at in range(count):
+        random = (random * _FACTOR + _ADDED) & _BITS
+        key[at] = (random >> _UPPER) * _UNIT
+        if is_near:
+            key[at] += abs(bids.place[winners[at]] - centre)
+    for at in range(leaving):
+        least = at
+        for other in range(at + 1, count):
+            if key[other] < key[least]:
+                least = other
+        key[at], key[least] = key[least], key[at]
+        winners[at], winners[least] = winners[least], winners[at]
+    for at in range(leaving, count):
+        take(winners[at], bids, dive)
+    return random
+
+
+def begin(random: int, price: Floats, bids: Bids, dive: Dive) -> int:
+    """Begin a dive: some winners leave, and who fits now lives; return the next random number."""
+    random = leave(random, bids, dive)
+    live = 0
+    for bid in range(len(bids.weight)):
+        dive.share[bid] = 0.0
+        if not dive.held[bids.job[bid]] and fits(bid, bids, dive):
+            dive.live[live] = bid
+            live += 1
+    for row in range(len(bids.capacity)):
+        dive.price[row] = price[row]
+    dive.counter[LIVE] = live
+    return random
+
+
+def number_rows(bids: Bids, dive: Dive) -> int:
+    """Number the rows that live bids want, in their order, and return how many they are."""
+    used, rows, live = dive.used, len(bids.capacity), dive.live
+    for row in range(rows + 1):
+        used[row] = 0
+    for at in range(dive.counter[LIVE]):
+        for run in range(bids.ends[live[at]], bids.ends[live[at] + 1]):
+            used[bids.first[run]] += 1
+            used[bids.end[run]] -= 1
+    count, wanting = 0, 0
+    for row in range(rows):
+        wanting += used[row]
+        if wanting > 0:
+            dive.local[row] = count
+            dive.wanted[count] = row
+            dive.free[count] = dive.left[row]
+            count += 1
+    return count
+
+
+def choose(bids: Bids, dive: Dive) -> int:
+    """Write what each live bid gains; return how many win at the prices: of each job who gains most."""
+    live, chosen, upto, count = dive.live, dive.chosen, dive.upto, 0
+    job, best, most = -1, -1, 0.0
+    for at in range(dive.counter[LIVE]):
+        bid, paid = live[at], 0.0
+        for run in range(bids.ends[bid], bids.ends[bid + 1]):
+            start = dive.local[bids.first[run]]
+            length = bids.end[run] - bids.first[run]
+            paid += bids.amount[run] * (upto[start + length] - upto[start])
+        gain = bids.value[bid] - paid
+        dive.gain[bid] = gain
+        dive.share[bid] *= _KEPT
+        if bids.job[bid] != job:
+            if best >= 0:
+                chosen[count] = best
+                count += 1
+            job, best, most = bids.job[bid], -1, 0.0
+        if gain > most:
+            best, most = bid, gain
+    if best >= 0:
+        chosen[count] = best
+        count += 1
+    return count
+
+
+def price_round(rows: int, bids: Bids, dive: Dive) -> bool:
+    """Hold one round of prices over the wanted rows; return whether any price moved."""
+    price, wanted, free, upto = dive.price, dive.wanted, dive.free, dive.upto
+    used, move, chosen = dive.used, dive.move, dive.chosen
+    upto[0] = 0.0
+    for at in range(rows):
+        upto[at + 1] = upto[at] + price[wanted[at]]
+        used[at] = 0
+    used[rows] = 0
+    count, bound = choose(bids, dive), 0.0
+    for at in range(count):
+        bid = chosen[at]
+        bound += dive.gain[bid]
+        dive.share[bid] += 1.0 - _KEPT
+        for run in range(bids.ends[bid], bids.ends[bid + 1]):
+            start = dive.local[bids.first[run]]
+            used[start] += bids.amount[run]
+            used[start + bids.end[run] - bids.first[run]] -= bids.amount[run]
+    taken, norm = 0, 0.0
+    for at in range(rows):
+        taken += used[at]
+        excess, now = taken - free[at], price[wanted[at]]
+        bound += free[at] * now
+        move[at] = 0.0 if excess < 0 and now <= 0 else excess / max(free[at], 1)
+        norm += move[at] * move[at]
+    if norm == 0.0:
+        return False
+    step = _STEP * bound / norm
+    for at in range(rows):
+        if move[at] != 0.0:
+            price[wanted[at]] = max(0.0, price[wanted[at]] + step * move[at] / max(free[at], 1))
+    return True
+
+
+def take_some(random: int, bids: Bids, dive: Dive) -> int:
+    """Take the live bids that were chosen most often, as they fit; return the next random number."""
+    live, key, job, jobs = dive.live, dive.key, -1, 0
+    for at in range(dive.counter[LIVE]):
+        bid = live[at]
+        random = (random * _FACTOR + _ADDED) & _BITS
+        key[at] = dive.share[bid] * (1.0 + _NOISE * ((random >> _UPPER) * _UNIT)) + _WORTH * bids.value[bid]
+        dive.share[bid] *= _KEPT_ON
+        if bids.job[bid] != job:
+            job = bids.job[bid]
+            jobs += 1
+    to_take = max(1, int(_TAKEN * jobs))
+    while to_take > 0:
+        most = -1
+        for at in range(dive.counter[LIVE]):
+            if key[at] >= 0.0 and (most < 0 or key[at] > key[most]) and not dive.held[bids.job[live[at]]]:
+                most = at
+        if most < 0:
+            break
+        key[most] = -1.0
+        if fits(live[most], bids, dive):
+            take(live[most], bids, dive)
+            to_take -= 1
+    return random
+
+
+def still_fit(bids: Bids, dive: Dive) -> None:
+    """Let those live on that fit into what is left."""
+    live, count = dive.live, 0
+    for at in range(dive.counter[LIVE]):
+        bid = live[at]
+        if not dive.held[bids.job[bid]] and fits(bid, bids, dive):
+            live[count] = bid
+            count += 1
+    dive.counter[LIVE] = count
+
+
+def end(random: int, bids: Bids, dive: Dive) -> int:
+    """End a dive: its award is remembered where it is the best, and followed where it is not much worse."""
+    counter, total, liked = dive.counter, 0, 0
+    for bid in range(len(bids.weight)):
+        if dive.won[bid]:
+            total += bids.weight[bid]
+            liked += bids.liked[bid]
+    if total > counter[BEST] or (total == counter[BEST] and liked > counter[BEST_LIKED]):
+        counter[BEST], counter[BEST_LIKED] = total, liked
+        for bid in range(len(bids.weight)):
+            dive.best[bid] = dive.won[bid]
+    random = (random * _FACTOR + _ADDED) & _BITS
+    may_lose = int(_WORSE * counter[HAND]) if (random >> _UPPER) % 1024 < _OFTEN else 0
+    is_better = total > counter[HAND] - may_lose or (total == counter[HAND] and liked >= counter[HAND_LIKED])
+    if is_better:
+        counter[HAND], counter[HAND_LIKED] = total, liked
+        for bid in range(len(bids.weight)):
+            dive.hand[bid] = dive.won[bid]
+    counter[LIVE] = -1
+    counter[DIVES] += 1
+    return random
+
+
+def make_dives(bids: Bids, dive: Dive, price: Floats, takings: int) -> None:
+    """Dive, until bids were taken so many times; a dive that is under way goes on with the next call.
+
+    Args:
+        bids: bids and rows, at least one bid.
+        dive: the award that dives start from, and a dive under way; changed in place.
+        price: of each row where a dive begins, in units of value, shape (rows,).
+        takings: how often bids are taken, dives begun and ended.
+    """
+    random = dive.counter[RANDOM]
+    for _ in range(takings):
+        if dive.counter[LIVE] < 0:
+            random = begin(random, price, bids, dive)
+        elif dive.counter[LIVE] == 0:
+            random = end(random, bids, dive)
+        else:
+            rows, moves = number_rows(bids, dive), True
+            for _ in range(_ROUNDS):
+                moves = moves and price_round(rows, bids, dive)
+            random = take_some(random, bids, dive)
+            still_fit(bids, dive)
+    dive.counter[RANDOM] = random
