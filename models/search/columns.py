@@ -1,4 +1,4 @@
-"""The columns that the search's loops read and change (moves.py, dives.py), made from a packing and an award."""
+"""Columns that the search's loops read and change (moves.py, dives.py), made from a packing and an award."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock, Timer
 from inspect import getmembers, isfunction
+from threading import Lock, Timer
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -56,6 +56,7 @@ class _Loaded(NamedTuple):
     dives: Dives | None
 
 
+_PLAIN = _Loaded(None, None)
 _loaded: list[_Loaded] = []
 
 
@@ -88,42 +89,44 @@ def as_lists(columns: _Columns) -> _Columns:
 def _loops() -> _Loaded:
     with _lock:
         if not _loaded:
-            _loaded.append(_load() or _Loaded(None, None))
+            _loaded.append(_load())
         return _loaded[0]
 
 
-def _load() -> _Loaded | None:
+def _load() -> _Loaded:
     if os.environ.get(SWITCH) == "0":
-        return None
+        return _PLAIN
     try:
         import numba  # noqa: PLC0415 - half a second, and an extra
         from numba.extending import register_jitable  # noqa: PLC0415
     except ImportError:
-        return None
+        return _PLAIN
     except Exception as error:  # noqa: BLE001 - a numba that does not fit numpy or the machine
         return _without(error)
     try:
         # Calls hand over each array in memory: a fifth more moves without them.
         for part in [*_parts(moves), *_parts(dives)]:
             register_jitable(forceinline=True)(part)
-        found = _Loaded(numba.njit(cache=True)(make_moves), numba.njit(cache=True)(make_dives))
+        loop: Loop = numba.njit(cache=True)(make_moves)
+        diving: Dives = numba.njit(cache=True)(make_dives)
         with _said():
-            found.loop(*_smallest())
-            found.dives(*_smallest_dive())
+            loop(*_smallest())
+            diving(*_smallest_dive())
     except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
         return _without(error)
-    return found
+    return _Loaded(loop, diving)
 
 
 def _parts(module: ModuleType) -> list[Callable[..., Any]]:
-    """Return what a module's loop calls: all of it stands in one file, the one that numba's cache looks at."""
+    """Return what a module's loop calls: it stands in the loop's file, all that numba's cache looks at."""
     own = [one for _, one in getmembers(module, isfunction) if one.__module__ == module.__name__]
     return [one for one in own if one not in (make_moves, make_dives)]
 
 
-def _without(error: Exception) -> None:
+def _without(error: Exception) -> _Loaded:
     reason = str(error).strip().split("\n")[0] or type(error).__name__
     _log.warning("aucsched: numba cannot be used, the search runs in plain Python: %s", reason)
+    return _PLAIN
 
 
 @contextmanager

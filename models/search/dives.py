@@ -117,8 +117,8 @@ def fits(bid: int, bids: Bids, dive: Dive) -> bool:
     return True
 
 
-def leave(random: int, bids: Bids, dive: Dive) -> int:
-    """Let the winners of the award at hand win but for some: around a place, or any; return the next number."""
+def leave(random: int, bids: Bids, dive: Dive) -> int:  # noqa: C901 - one loop after another
+    """Let the winners at hand win but for some, around a place or any; return the next random number."""
     winners, key, count = dive.chosen, dive.key, 0
     for bid in range(len(bids.weight)):
         dive.won[bid] = 0

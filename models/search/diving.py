@@ -74,7 +74,7 @@ class Diving:
         self._price = price
 
     def run(self, dives: int, is_over: Callable[[], bool]) -> None:
-        """Dive so many times, fewer when the time is up; a dive that this breaks off goes on the next time."""
+        """Dive so many times, fewer when the time is up; a dive that it breaks off goes on the next time."""
         if not len(self._packing):
             return
         state = self._state
