@@ -28,8 +28,9 @@ from .worth import SCALE, Worth
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9
 #: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
-#: moves to their share of the time so far, and lasts this long (seconds) at least.
-_MOVES, _FOR_MOVES, _STEP_S = 100, 0.4, 0.02
+#: moves to their share of the time so far, less of it where dives take turns with them, and lasts this long
+#: (seconds) at least.
+_MOVES, _FOR_MOVES, _FOR_MOVES_BESIDE_DIVES, _STEP_S = 100, 0.4, 0.1, 0.02
 #: Dives of a step that is counted.
 _DIVES = 2
 #: Such steps before small auctions join in; where a clock counts, the share of the time before that.
@@ -223,7 +224,8 @@ class _Contest:
         else:
             began = searching.left_s()
             others = max(0.0, self._search_s - began - self._moved_s)
-            due = max(_STEP_S, others * _FOR_MOVES / (1 - _FOR_MOVES) - self._moved_s)
+            share = _FOR_MOVES_BESIDE_DIVES if self._dives else _FOR_MOVES
+            due = max(_STEP_S, others * share / (1 - share) - self._moved_s)
             repacking.run(_ENDLESS, lambda: searching.left_s() <= max(0.0, began - due))
             self._moved_s += began - searching.left_s()
         self._offer(repacking.award)

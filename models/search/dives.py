@@ -24,7 +24,7 @@ _KEPT, _KEPT_ON = 0.85, 0.3
 #: What chance multiplies the share by which bids are taken: up to 1 + this; and what worth adds to it.
 _NOISE, _WORTH = 0.3, 1e-6
 #: Shares of the winners that leave, at least and at most; in how many of 1024 dives they are neighbours.
-_FEWEST, _MOST, _NEAR = 0.1, 0.35, 512
+_FEWEST, _MOST, _NEAR = 0.1, 0.6, 512
 #: How much worse an award may be that the next dive starts from, and in how many of 1024 dives.
 _WORSE, _OFTEN = 0.002, 102
 #: Places of ``Dive.counter``: the random number, the award that dives start from, the best one, the bids that
