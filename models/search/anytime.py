@@ -257,11 +257,11 @@ class _Contest:
         """Let better prices lead the search, and a relaxed solution small auctions besides."""
         if isinstance(found, Relaxed):
             self._search.guide(found.gain, found.share)
-            # Of the rows alone: cliques are no rows of moves or dives.
+            # Of the rows alone: cliques are no rows of moves.
             found = None if self._bounding.cliques else found.price
         if found is not None:
+            # Dives go on with what rounds of prices found first: a relaxation's duals lead them astray.
             self._repacking.guide(found)
-            self._diving.guide(found)
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)

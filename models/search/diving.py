@@ -22,9 +22,10 @@ _CHUNK, _PLAIN_CHUNK = 16, 1
 
 
 class Diving:
-    """The award at hand, the best one met, and dives from one to the next.
+    """The award at hand, the best one met, and dives from one to the next, each begun at the same prices.
 
-    Columns are made when the first dive is wanted: many searches end before.
+    Columns are made when the first dive is wanted: many searches end before. ``is_plain``: dives are not
+    compiled.
     """
 
     _bids: Bids
@@ -35,6 +36,7 @@ class Diving:
         self._worth = worth
         self._price = price
         self._made: Dive | None = None
+        self.is_plain = True
         self._counter = np.zeros(COUNTS, np.int64)
         # As srand48 does, but another sequence than the moves'.
         self._counter[RANDOM] = ((seed % (1 << 32)) << 16) + 0x5EED
@@ -44,10 +46,10 @@ class Diving:
     def _state(self) -> Dive:
         if self._made is None:
             compiled = compiled_dives() if is_loaded() else None
-            self._is_plain = compiled is None
+            self.is_plain = compiled is None
             self._loop = compiled or make_dives
             self._arrays = bids_of(self._packing, self._worth)
-            self._bids = as_lists(self._arrays) if self._is_plain else self._arrays
+            self._bids = as_lists(self._arrays) if self.is_plain else self._arrays
             self._made = self._begun()
         return self._made
 
@@ -55,7 +57,7 @@ class Diving:
         """Return the state from which dives start at the best award."""
         counter = self._counter if self._made is None else np.array(self._made.counter)
         state = dive_at(self.award, self._arrays, counter)
-        return as_lists(state) if self._is_plain else state
+        return as_lists(state) if self.is_plain else state
 
     def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
         """Go on from an award that is better than the best."""
@@ -69,18 +71,14 @@ class Diving:
         """How many dives have ended."""
         return 0 if self._made is None else int(self._made.counter[DIVES])
 
-    def guide(self, price: FloatArray) -> None:
-        """Begin dives with other prices of the rows, in units of ``Worth.value``, shape (rows,)."""
-        self._price = price
-
     def run(self, dives: int, is_over: Callable[[], bool]) -> None:
         """Dive so many times, fewer when the time is up; a dive that it breaks off goes on the next time."""
         if not len(self._packing):
             return
         state = self._state
         before, end = _met(state), state.counter[DIVES] + dives
-        price = self._price.tolist() if self._is_plain else self._price
-        chunk = _PLAIN_CHUNK if self._is_plain else _CHUNK
+        price = self._price.tolist() if self.is_plain else self._price
+        chunk = _PLAIN_CHUNK if self.is_plain else _CHUNK
         while state.counter[DIVES] < end and not is_over():
             self._loop(self._bids, state, price, chunk if dives > 1 else 1)
         if _met(state) > before:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
+from aucsched.models.search import diving, repacking
+from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.columns import bids_of, dive_at
 from aucsched.models.search.compiled import Dives, as_lists, compiled_dives
 from aucsched.models.search.dives import COUNTS, RANDOM, Dive, make_dives
 from aucsched.models.search.diving import Diving
+from aucsched.models.search.limits import Limits
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices, runs_of
 from aucsched.models.search.repacking import greedy_by
@@ -56,13 +62,13 @@ def test_what_runs_cost_and_take_is_what_their_entries_do(seed: int) -> None:
 @settings(max_examples=30, deadline=None)
 def test_dives_fit_and_never_lose_the_best(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=5)
-    diving = Diving(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
-    reached = diving.best
+    dive = Diving(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
+    reached = dive.best
     for _ in range(60):
-        diving.run(1, lambda: False)
-        assert is_sound(packing, diving.award)
-        assert diving.best == worth.of(diving.award) >= reached
-        reached = diving.best
+        dive.run(1, lambda: False)
+        assert is_sound(packing, dive.award)
+        assert dive.best == worth.of(dive.award) >= reached
+        reached = dive.best
     assert reached[0] <= best_by_force(packing, worth)[0]
 
 
@@ -73,12 +79,12 @@ def test_a_dozen_dives_are_better_than_greedy_and_the_same_again() -> None:
         greedy = greedy_by(packing, np.argsort(-(worth.value - packing.cost(price)), kind="stable"))
         found = []
         for _ in range(2):
-            diving = Diving(packing, worth, price, greedy, seed)
+            dive = Diving(packing, worth, price, greedy, seed)
             for _ in range(12):
-                diving.run(1, lambda: False)
-            found.append(diving.award.tolist())
+                dive.run(1, lambda: False)
+            found.append(dive.award.tolist())
         assert found[0] == found[1]
-        assert worth.of(diving.award)[0] > worth.of(greedy)[0]
+        assert worth.of(dive.award)[0] > worth.of(greedy)[0]
 
 
 def made(loop: Dives, packing: Packing, worth: Worth, seed: int, takings: list[int]) -> Dive:
@@ -125,9 +131,34 @@ def test_a_dive_that_is_broken_off_changes_nothing_and_goes_on() -> None:
 
 def test_every_dive_ends_with_an_award_that_nothing_fits_beside() -> None:
     packing, worth = intervals(1)
-    diving = Diving(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
-    diving.run(1, lambda: False)
-    left = packing.capacity - packing.use(diving.award)
-    losers = ~np.isin(packing.job, packing.job[diving.award])
-    assert len(diving.award)
+    dive = Diving(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
+    dive.run(1, lambda: False)
+    left = packing.capacity - packing.use(dive.award)
+    losers = ~np.isin(packing.job, packing.job[dive.award])
+    assert len(dive.award)
     assert not (packing.fits(left) & losers).any()
+
+
+def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled_dives() is not None
+    packing, worth = intervals(2, 110, 200)
+    limits = Limits(deadline=None, steps=24, seed=1, clock=lambda: 0.0, solves=False)
+    dived: list[bool] = []
+
+    def found() -> list[int]:
+        contest = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+        return list(map(int, contest.award))
+
+    ran = Diving.run
+
+    def run(self: Diving, dives: int, is_over: Callable[[], bool]) -> None:
+        ran(self, dives, is_over)
+        dived.append(self.is_plain)
+
+    monkeypatch.setattr(Diving, "run", run)
+    compiled = found()
+    monkeypatch.setattr(diving, "is_loaded", lambda: False)
+    monkeypatch.setattr(repacking, "is_loaded", lambda: False)
+    monkeypatch.setattr(repacking, "compiled_loop", lambda: None)
+    assert found() == compiled
+    assert sorted(set(dived)) == [False, True]
