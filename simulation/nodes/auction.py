@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from ...auction.aside import ENDS_THE_STEP, culprit
 from ...auction.check import AwardChecker
@@ -70,7 +70,8 @@ class Auction:
 
         if self.promises is None or not promised:
             return beside(promised)
-        moved, helped = given_way(state, _due_first(now, promised, self._able(queue)), promised)
+        first = islice(_due_first(now, promised, self._able(queue)), self._window)
+        moved, helped = given_way(state, first, promised)
         if helped:
             decision = beside(moved)
             started = {start.demand.index for start in decision.starts}
