@@ -31,6 +31,8 @@ _ENDLESS = 10**9
 #: moves to their share of the time so far, less of it where dives take turns with them, and lasts this long
 #: (seconds) at least.
 _MOVES, _FOR_MOVES, _FOR_MOVES_BESIDE_DIVES, _STEP_S = 100, 0.4, 0.1, 0.02
+#: Bids of a job, on average, from which on dives pay though each bid takes all of its rows.
+_CHOICE = 8
 #: Dives of a step that is counted.
 _DIVES = 2
 #: Such steps before small auctions join in; where a clock counts, the share of the time before that.
@@ -102,8 +104,8 @@ class _Contest:
         self._worth = Worth.scaled(weights, preference)
         self._bounding = Bounding(packing, self._worth, self._searching)
         self._longest_s, self._moved_s = 0.0, 0.0
-        # Dives pay where bids hold parts of rows; where each takes all of a row, small auctions are better.
-        self._dives = packing.has_parts
+        # Dives pay where bids hold parts of rows, or jobs have many to choose from; else small auctions do.
+        self._dives = packing.has_parts or len(packing) >= _CHOICE * len(packing.first)
         self._search_s = self._searching.left_s()
         self.award = start
         self._earlier: list[IntArray] = []
