@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from thesis_tables import row_name
 
 _Run = dict[str, Any]
 _COLORS = {
@@ -40,11 +41,15 @@ _WITHOUT_IPSCHED = ("8.6", "8.7", "8.8", "8.9")
 _SHARES = {"8.15": None, "8.16": ("5", "6", "5'", "6'")}
 
 
+#: Four labels of so many letters stand side by side above a figure.
+_SHORT_LABEL = 16
+
+
 def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
     """Draw every figure whose table has runs; return titles and files."""
     drawn = []
     for number, (table, metric, factor, what) in _BARS.items():
-        mine = [row for row in rows if row["table"] == table and row["printed"]]
+        mine = _beside([row for row in rows if row["table"] == table])
         if number in _WITHOUT_IPSCHED:
             mine = [row for row in mine if row["policy"] != "ipsched"]
         if mine:
@@ -58,6 +63,20 @@ def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
             _draw_shares(mine, path)
             drawn.append((f"Figure {number}: shares of jobs and of job time by level, table A.4", path))
     return sorted(drawn, key=lambda one: int(one[0].split(":")[0].split(".")[1]))
+
+
+def _beside(rows: list[_Run]) -> list[_Run]:
+    """Return runs that the thesis prints a number for, and those of methods that were run on all of these."""
+    printed = [row for row in rows if row["printed"]]
+    wanted = {(row["workload"], row["contiguity"]) for row in printed}
+    ran: dict[str, set[tuple[str, bool]]] = {}
+    for row in rows:
+        ran.setdefault(row["label"], set()).add((row["workload"], row["contiguity"]))
+    return [
+        row
+        for row in rows
+        if row["printed"] or ((row["workload"], row["contiguity"]) in wanted and ran[row["label"]] >= wanted)
+    ]
 
 
 def _order(workload: str) -> tuple[int, str]:
@@ -85,7 +104,8 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
     width = 0.8 / len(labels)
     with styled():
         figure, axes = _figure()
-        tops = []
+        tops: list[float] = []
+        is_named = False
         for place, label in enumerate(labels):
             mine: dict[str, list[_Run]] = {}
             for row in rows:
@@ -105,13 +125,14 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
                 yerr=errors,
                 color=color,
                 alpha=0.75,
-                label=f"{label}, ours",
+                label=f"{row_name(next(iter(mine.values()))[0])}, ours",
                 error_kw={"linewidth": 0.6},
             )
             marks = [(x, runs[0]["printed"].get(metric)) for x, runs in zip(at, mine.values(), strict=True)]
             known = [(x, factor * value) for x, value in marks if value is not None]
             if known:
-                name = "thesis" if place == 0 else None
+                name = None if is_named else "thesis"
+                is_named = True
                 axes.hlines(
                     [y for _, y in known],
                     [x - 0.46 * width for x, _ in known],
@@ -127,7 +148,8 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
         if factor == 100:
             # Above 100 where more GPUs than the fewest shorten jobs, which (7.2) does not know.
             axes.set_ylim(min(50, 0.95 * min(tops)), max(100, 1.02 * max(tops)))
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
+        columns = 4 if max(map(len, labels)) <= _SHORT_LABEL else 2
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns)
         _save(figure, path)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from marked_part import replace_part
 from thesis_plots import draw_figures
-from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, TABLES, Ordering
+from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, TABLES, Ordering, row_name
 
 _Run = dict[str, Any]
 
@@ -270,7 +270,7 @@ def _margins(cells: list[Cell]) -> list[str]:
             ]
             if pairs:
                 lines.append(
-                    f"- `{_label(pairs[0][1].first)}` beside `{backfill}`, by workload: {_beside(pairs)}"
+                    f"- `{row_name(pairs[0][1].first)}` beside `{backfill}`, by workload: {_beside(pairs)}"
                 )
     return lines
 
@@ -298,19 +298,12 @@ def _beside(pairs: list[tuple[str, Cell, Cell]]) -> str:
     )
 
 
-def _label(run: _Run) -> str:
-    """Return a row's name, with the strategy where a default chose it: a balance starts its first bids."""
-    label = str(run["label"])
-    is_greedy = run["options"].get("balance") and "strategy" not in run["options"]
-    return f"{label} (greedy)" if is_greedy and "greedy" not in label else label
-
-
 def _settings(rows: list[_Run]) -> list[str]:
     """Return what each method was told."""
     told: dict[str, list[str]] = {}
     for row in rows:
         text = ", ".join(f"{name} {value}" for name, value in row["options"].items()) or "as by default"
-        told.setdefault(f"`{_label(row)}`: {row['policy']}, {text}", []).append(row["workload"])
+        told.setdefault(f"`{row_name(row)}`: {row['policy']}, {text}", []).append(row["workload"])
     return [
         f"- {text} (workloads {', '.join(sorted(set(of), key=_order))})" for text, of in sorted(told.items())
     ]
@@ -323,7 +316,7 @@ def _table(table: str, cells: list[Cell]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |"]
     lines.append("|" + "---|" * (len(head) + len(columns)))
     for cell in cells:
-        shown = [cell.first["workload"], _label(cell.first), str(len(cell.runs))]
+        shown = [cell.first["workload"], row_name(cell.first), str(len(cell.runs))]
         for _, metric, factor, digits in columns:
             printed, ours = cell.first["printed"].get(metric), cell.mean(metric)
             shown.append("–" if printed is None else f"{factor * printed:.{digits}f}")

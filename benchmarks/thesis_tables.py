@@ -352,3 +352,10 @@ TABLES: dict[str, list[Row]] = {
     "A.4": _a4(),
     "A.5": _a5_rows(),
 }
+
+
+def row_name(run: Mapping[str, Any]) -> str:
+    """Return a row's name, with the strategy where a default chose it: a balance starts its first bids."""
+    label = str(run["label"])
+    is_greedy = run["options"].get("balance") and "strategy" not in run["options"]
+    return f"{label} (greedy)" if is_greedy and "greedy" not in label else label
