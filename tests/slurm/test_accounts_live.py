@@ -170,6 +170,12 @@ def events(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
+def pinned(log: Path) -> dict[str, set[str]]:
+    """Return the nodes of each pin; what else was meant, as to remove a reservation that is idle, is none."""
+    intended = [line for line in events(log) if line["event"] == "intend" and line["kind"] == "pin"]
+    return {line["job"]: set(line["nodes"]) for line in intended}
+
+
 def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     doctor = site.aucsched("doctor")
     assert re.search(r"ok\s+rights\s+nobody is an operator: slurm run --mark comment", doctor)
@@ -180,8 +186,7 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     site.run(f"scontrol update JobId={jobs[0]} Comment=mine", USER)
     assert "4 pinned" in site.aucsched(f"run --once --mark comment --log {log}")
     site.wait(lambda: all(site.job(job)["job_state"] == "RUNNING" for job in jobs), "pinned jobs run")
-    pins = {line["job"]: set(line["nodes"]) for line in events(log) if line["event"] == "intend"}
-    assert {job: set(expand(site.job(job)["nodes"])) for job in jobs} == pins
+    assert {job: set(expand(site.job(job)["nodes"])) for job in jobs} == pinned(log)
     late = site.submit("--exclusive -N 4")
     site.run(f"scontrol update JobId={late} Comment=theirs", USER)
     # Pinned to nodes that others hold, and long ago: a loop that finds it so puts it back.
@@ -231,8 +236,7 @@ def test_an_operator_pins_by_a_slurmrestd_of_their_own_and_by_scontrol_when_it_i
         site.wait(lambda: site.job(whole)["job_state"] == "RUNNING", "the job pinned by slurmrestd runs")
         site.wait(lambda: site.job(even)["job_state"] == "RUNNING", "the job pinned by scontrol runs")
         assert told_scontrol() == {even}
-        pins = {line["job"]: set(line["nodes"]) for line in events(log) if line["event"] == "intend"}
-        assert {job: set(expand(site.job(job)["nodes"])) for job in (whole, even)} == pins
+        assert {job: set(expand(site.job(job)["nodes"])) for job in (whole, even)} == pinned(log)
         late = site.submit("--exclusive -N 2")
         mark = write_mark(Mark(since=1, cores=(4,) * 2, span=(2, 2), cpus=2, comment="theirs"))
         nodes = site.job(whole)["nodes"]
