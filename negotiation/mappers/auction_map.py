@@ -142,12 +142,14 @@ def _worth(order: Sequence[Slot], critical: Mapping[str, float], nodes: int) -> 
 def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], offered: Offered) -> None:
     """Let winners have the nodes that the offer promises them, where their holders can use others as well."""
     for job, promised in offered.promised.items():
-        mine = placed.get(job, 0)
-        if mine.bit_count() != promised.bit_count() or mine == promised or _is_bound(slots[job].entry):
+        mine, entry = placed.get(job, 0), slots[job].entry
+        if mine.bit_count() != promised.bit_count() or mine == promised or _is_bound(entry):
             continue
+        if promised & ~offered.place.partitions[entry.partition]:
+            continue  # An offer may name nodes that are not the job's to have.
         wanted, spare = promised & ~mine, mine & ~promised
         holders = [other for other, nodes in placed.items() if nodes & wanted and other != job]
-        if any(not _swaps(slots[other].entry, slots[job].entry) for other in holders):
+        if any(not _swaps(slots[other].entry, entry) for other in holders):
             continue
         for other in holders:
             taken = placed[other] & wanted

@@ -202,6 +202,13 @@ def test_a_map_keeps_to_the_offer_and_to_what_jobs_ask_for(engine: Engine, data:
     assert sum(not slot.nodes for slot in slots) == min(depth, len(jobs) - len(mapped(slots)))
 
 
+def test_a_promise_of_another_partition_s_nodes_is_not_kept() -> None:
+    place = Place.of({"a": node_names(8)[:5], "b": node_names(8)[5:]})
+    job = msgspec.structs.replace(moldable("j", 1, 5, 9, priority=1), partition="a")
+    (slot,) = auction_map(request([job], place, 0b1011, promised={"j": 0b1111_0100}))
+    assert slot.nodes == 0b1_1111
+
+
 def test_all_partitions_are_one_award() -> None:
     place = Place.of({"a": ("a1", "a2"), "b": ("b1", "b2", "b3")})
     jobs = [
