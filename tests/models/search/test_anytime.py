@@ -85,20 +85,17 @@ def test_prices_bound_every_award(seed: int) -> None:
 @settings(max_examples=25, deadline=None)
 def test_small_windows_are_solved_as_exactly(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
-    exact = schedule(cluster, model=model, strategy="exact", time_limit_s=60)
+    # The oracle has time: on a busy machine a minute did not prove each preference.
+    exact = schedule(cluster, model=model, strategy="exact", time_limit_s=600)
     anytime = schedule(cluster, model=model, strategy="anytime", time_limit_s=60)
     if anytime.sizes.bids > exact.sizes.bids:
         # Jobs bid anew: what starts on what an exact award leaves is then part of what is proved.
         assert anytime.objective.priority >= exact.objective.priority
         assert anytime.status == "optimal"
         return
-    if exact.status != "optimal":
-        # A busy machine may not prove a preference within a minute: what HiGHS found is a floor then.
-        assert anytime.objective.priority >= exact.objective.priority
-        return
     assert anytime.objective.priority == exact.objective.priority
     assert anytime.objective.preference == pytest.approx(exact.objective.preference)
-    assert anytime.status == "optimal"
+    assert anytime.status == exact.status == "optimal"
 
 
 def crowded(jobs: int = 50) -> Snapshot:
