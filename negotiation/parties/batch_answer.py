@@ -33,23 +33,46 @@ class Outlook(TypedDict):
     next_urgent_s: float | None
 
 
-def outlook(state: BatchState) -> Outlook:
-    """Return what every message tells of the queue and the jobs to come."""
+def outlook(state: BatchState, peer: str) -> Outlook:
+    """Return what every message to a peer tells of the queue and the jobs to come.
+
+    Only of jobs that can run there: a runtime scheduler that believes others to wait, or to come first,
+    offers nothing anew when one of its own comes.
+    """
+    session = state.sessions[peer]
+    urgent = [to == peer or (to is None and has_room(entry, session)) for to, entry in state.urgent.values()]
     return {
-        "queued": len(state.queue) + len(state.urgent),
-        "next_arrival_s": state.next_arrival_s(),
-        "next_urgent_s": state.next_urgent_s(),
+        "queued": len(queued_for(state, peer)) + sum(urgent),
+        "next_arrival_s": next_arrival_s(state, peer),
+        "next_urgent_s": next_arrival_s(state, peer, urgent=True),
     }
 
 
-def candidates(state: BatchState, session: Session, peer: str) -> list[MapEntry]:
+def queued_for(state: BatchState, peer: str) -> list[tuple[MapEntry, int]]:
+    """Return the queued jobs that a peer has room for when all is free, and how many nodes each may have."""
+    session = state.sessions[peer]
+    there = [(entry, _size_for(entry, session)) for entry in state.queue.values()]
+    return [(entry, size) for entry, size in there if size >= entry.min_nodes]
+
+
+def next_arrival_s(state: BatchState, peer: str, *, urgent: bool = False) -> float | None:
+    """Return when the next job, or urgent job, comes that a peer has room for; None: none is known."""
+    session, arrivals = state.sessions[peer], state.arrivals
+    to_come = (arrivals[place] for place in range(state.arrived, len(arrivals)))
+    there = (entry for entry in to_come if has_room(entry.job, session))
+    return next((entry.time_s for entry in there if entry.urgent or not urgent), None)
+
+
+def has_room(entry: MapEntry, session: Session) -> bool:
+    """Whether a job could run with a peer when all its nodes are free."""
+    return _size_for(entry, session) >= entry.min_nodes
+
+
+def candidates(state: BatchState, peer: str) -> list[MapEntry]:
     """Return the jobs that may be forwarded to a peer, in queue order."""
     taken = {job for other, theirs in state.sessions.items() if other != peer for job in theirs.forwarded}
-    sizes = {name: nodes.bit_count() for name, nodes in session.place.partitions.items()}
-    there = [
-        (entry, _size_for(entry, session, sizes)) for job, entry in state.queue.items() if job not in taken
-    ]
-    return _pressing_first([_within(entry, size) for entry, size in there if size >= entry.min_nodes], state)
+    there = queued_for(state, peer)
+    return _pressing_first([_within(entry, size) for entry, size in there if entry.job not in taken], state)
 
 
 def _pressing_first(entries: list[MapEntry], state: BatchState) -> list[MapEntry]:
@@ -66,11 +89,16 @@ def _pressing_first(entries: list[MapEntry], state: BatchState) -> list[MapEntry
     ]
 
 
-def _size_for(entry: MapEntry, session: Session, sizes: dict[str, int]) -> int:
-    """Return how many nodes a job could have together in its partition there."""
-    if not entry.eligible:
-        return sizes.get(entry.partition, 0)
+def _size_for(entry: MapEntry, session: Session) -> int:
+    """Return how many nodes a job could have together in its partition there.
+
+    A runtime scheduler that has not said what it holds could have them all.
+    """
+    if session.phase is Phase.STARTING:
+        return entry.max_nodes
     nodes = session.place.partitions.get(entry.partition, 0)
+    if not entry.eligible or not nodes:
+        return nodes.bit_count()
     return max((session.place.mask(names) & nodes).bit_count() for names in entry.eligible)
 
 
@@ -85,7 +113,7 @@ def _within(entry: MapEntry, size: int) -> MapEntry:
 
 def first_entries(state: BatchState, peer: str) -> tuple[MapEntry, ...]:
     """Return the jobs of a request: the first of the queue, unmapped."""
-    entries = candidates(state, state.sessions[peer], peer)[: max(1, state.settings.depth)]
+    entries = candidates(state, peer)[: max(1, state.settings.depth)]
     attempts = state.settings.max_attempts
     return tuple(_replace(entry, node_count=_range(entry, attempts, {}, state.now_s)) for entry in entries)
 
@@ -118,7 +146,7 @@ def _as_offered(
         attempts=state.settings.max_attempts,
         running=here,
         elastic=elastic,
-        next_arrival_s=state.next_arrival_s(),
+        next_arrival_s=next_arrival_s(state, peer),
     )
 
 
@@ -151,7 +179,7 @@ def answered(
         code=code,
         map=tuple(slot.to_entry(session.place) for slot in slots),
         atomic=settings.atomic,
-        **outlook(state),
+        **outlook(state, peer),
     )
     session = _replace(
         session,

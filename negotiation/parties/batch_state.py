@@ -128,10 +128,6 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return when the next job comes, None when none is known."""
         return self.arrivals[self.arrived].time_s if self.arrived < len(self.arrivals) else None
 
-    def next_urgent_s(self) -> float | None:
-        """Return when the next urgent job comes, None when none is known."""
-        return next((entry.time_s for entry in self.arrivals[self.arrived :] if entry.urgent), None)
-
     def knows(self, job: str) -> bool:
         """Whether a job of this id has come."""
         return job in self.queue or job in self.urgent or job in self.dispatched or job in self.done

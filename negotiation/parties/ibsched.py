@@ -29,7 +29,7 @@ from ..messages import (
     UrgentJobResponse,
 )
 from ..protocol import Phase, ProtocolError
-from .batch_answer import answered, candidates, first_entries, outlook
+from .batch_answer import answered, candidates, first_entries, has_room, outlook, queued_for
 from .batch_changes import (
     arrived,
     believing,
@@ -116,7 +116,7 @@ def _connected(state: BatchState, peer: str) -> Step:
         max_attempts=settings.max_attempts,
         interval_s=settings.interval_s,
         started=sum(1 for dispatched in state.dispatched.values() if dispatched.peer == peer),
-        **outlook(state),
+        **outlook(state, peer),
     )
     return state, (Send(peer, start),)
 
@@ -164,7 +164,7 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
     waits = session.phase is Phase.WAITING and session.hears_s is not None and session.hears_s <= state.now_s
     if waits and all(send.peer != peer for send in sends):
         # It waits to hear of a job that has gone elsewhere, or that started there before this party came.
-        sends = (*sends, Send(peer, RequestResourceOffer(jobs=(), **outlook(state))))
+        sends = (*sends, Send(peer, RequestResourceOffer(jobs=(), **outlook(state, peer))))
     return state, sends
 
 
@@ -176,18 +176,18 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
     if message.negotiation == 0:
         closed = voided(session, Phase.WAITING)
         return _pursue(with_session(state, peer, closed))
-    if any(to is None for to, _ in state.urgent.values()):
+    if any(to == peer for to, _ in _unsent(state).values()):
         # The urgent jobs void the transaction; the runtime scheduler offers again when they run.
         return _pursue(with_session(state, peer, voided(session, Phase.WAITING)))
     state = with_session(state, peer, session)
-    entries = candidates(state, session, peer)
+    entries = candidates(state, peer)
     if not entries:
         empty = ResponseResourceOffer(
             transaction=message.transaction,
             attempt=message.attempt,
             code=Code.ACCEPT,
             text="nothing waits",
-            **outlook(state),
+            **outlook(state, peer),
         )
         state = with_session(state, peer, voided(session, Phase.WAITING))
         if not (state.settings.ends_when_done and state.is_finished):
@@ -240,17 +240,15 @@ def _pursue(state: BatchState) -> Step:
     peers = [peer for peer, session in state.sessions.items() if session.is_open]
     if not peers:
         return state, ()
-    unsent = [(job, entry) for job, (to, entry) in state.urgent.items() if to is None]
     waiting = [peer for peer in peers if state.sessions[peer].phase is Phase.WAITING]
-    asks = [peer for peer in waiting if state.queue and not state.sessions[peer].believed]
+    asks = [peer for peer in waiting if not state.sessions[peer].believed and queued_for(state, peer)]
     sends: list[Send] = []
-    for job, entry in unsent:
-        peer = _peer_for(state, peers, entry)
+    for job, (peer, entry) in _unsent(state).items():
         state = _replace(state, urgent={**state.urgent, job: (peer, entry)})
-        sends.append(Send(peer, UrgentJob(job=entry, **outlook(state))))
+        sends.append(Send(peer, UrgentJob(job=entry, **outlook(state, peer))))
     for peer in asks:
         jobs = first_entries(state, peer)
-        sends.append(Send(peer, RequestResourceOffer(jobs=jobs, **outlook(state))))
+        sends.append(Send(peer, RequestResourceOffer(jobs=jobs, **outlook(state, peer))))
     if state.settings.ends_when_done and state.is_finished:
         for peer in waiting:
             state, more = _leaving(state, peer, "all jobs are done")
@@ -269,10 +267,20 @@ def _marked(sends: list[Send]) -> tuple[Send, ...]:
     )
 
 
-def _peer_for(state: BatchState, peers: list[str], entry: MapEntry) -> str:
-    """Return the runtime scheduler with the job's partition, the first when none has it."""
-    having = [peer for peer in peers if entry.partition in state.sessions[peer].place.partitions]
-    return (having or peers)[0]
+def _unsent(state: BatchState) -> dict[str, tuple[str, MapEntry]]:
+    """Return the urgent jobs that can be sent now, with whom they go to: who has room when all is free.
+
+    A job that nobody has room for goes to the first, which refuses it, once nobody is left that could.
+    """
+    open_peers = [peer for peer, session in state.sessions.items() if session.is_open]
+    is_meeting = any(session.phase is Phase.STARTING for session in state.sessions.values())
+    unsent: dict[str, tuple[str, MapEntry]] = {}
+    for job, (to, entry) in state.urgent.items():
+        if to is None:
+            having = [peer for peer in open_peers if has_room(entry, state.sessions[peer])]
+            if having or (open_peers and not is_meeting):
+                unsent[job] = (having or open_peers)[0], entry
+    return unsent
 
 
 def _session(state: BatchState, peer: str, phase: Phase | None = None) -> Session:

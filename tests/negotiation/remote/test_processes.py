@@ -119,18 +119,7 @@ def test_two_processes_give_the_bytes_of_one(
     assert aucsched("negotiate", "--replay", "two.jsonl", cwd=tmp_path).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "slow",
-    [
-        "s[1-2]",
-        pytest.param(
-            "s[1-3]",
-            marks=pytest.mark.xfail(
-                strict=True, reason="with a party for each partition a job waits though its nodes are free"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("slow", ["s[1-2]", "s[1-3]"])
 def test_one_runtime_scheduler_holds_several_partitions(slow: str, tmp_path: Path) -> None:
     """Each job stays in its own; all of it is as in one process, and as with a party for each partition."""
     partitions = {"fast": "f[1-2]", "slow": slow}
