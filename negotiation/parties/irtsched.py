@@ -263,18 +263,20 @@ def _committed(
 ) -> tuple[RuntimeState, Messages]:
     """Let a transformation come true, report what started, and close the transaction."""
     ended: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
     if state.settings.transaction_s:
         # The thesis counts a transaction's one or two seconds on the clock: jobs may end meanwhile.
         base, ended = advanced(
             state.base or state.machine, state.machine.now_s + state.settings.transaction_s
         )
+        base, back = resumed(base) if ended else (base, ())
         done = _transformation(state, base, message, state.attempt)
     machine = done.machine
     before = state.machine.running
     changed = [
         name for name, job in machine.running.items() if name in before and job.nodes != before[name].nodes
     ]
-    named = [*ended, *done.started, *changed]
+    named = [*ended, *back, *done.started, *changed]
     state = _replace(
         _void(state), machine=machine, queued=max(0, state.queued - len(done.started)), attempt=state.attempt
     )

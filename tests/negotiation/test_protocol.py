@@ -231,6 +231,23 @@ def test_suspended_jobs_keep_their_progress_and_go_on_first() -> None:
     assert both.batch.lost_node_s == 0
 
 
+def test_a_suspended_job_goes_on_where_the_urgent_one_ends_during_a_transaction() -> None:
+    jobs = (
+        *arrivals(rigid("a", 6, 100)),
+        *arrivals(rigid("q", 3, 20, priority=1), at=10.0),
+        Arrival(time_s=50.0, job=rigid("z", 4, 1, priority=1), urgent=True),
+    )
+    both, sent = pair(6, jobs, runtime=RuntimeSettings(transaction_s=1.5), ends_when_done=True)
+    both.run()
+    done = both.batch.done
+    # Two nodes are offered as soon as z runs; it ends while that is talked about, and nothing ends after it.
+    z = done["z"]
+    assert any(isinstance(s.message, ResourceOffer) and s.time_s == z.start_s for s in sent)
+    assert (z.end_s - z.start_s, done["a"].run_time_s) == (1.0, 100.0)
+    assert done["a"].end_s == 101.5 + 1.5
+    assert done["q"].start_s >= done["a"].end_s
+
+
 def test_killed_jobs_are_queued_again_and_their_loss_is_told() -> None:
     z = Arrival(time_s=30.0, job=rigid("z", 4, 7, priority=1), urgent=True)
     settings = RuntimeSettings(urgency="kill")
