@@ -52,14 +52,20 @@ def could_start(window: tuple[Demand, ...], columns: Columns) -> set[str]:
 
 
 def not_too_many_alike(
-    window: tuple[Demand, ...], able: set[str], columns: Columns, reserve: int, all_bid_up_to: int
+    window: tuple[Demand, ...],
+    able: set[str],
+    columns: Columns,
+    reserve: int,
+    all_bid_up_to: int,
+    *,
+    however_long: bool = False,
 ) -> set[str]:
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
     One of them can take the place of another, so those of higher priority stand for the others: the award
     is the same, and a window of thousands costs what its few kinds of jobs cost. As many more of a kind stay
     as there are reservations: the first blocked jobs are among them. Where few could start, all bid, so that
-    prices and reasons know of each.
+    prices and reasons know of each. ``however_long``: nothing is reserved, their time limits are no matter.
     """
     if len(able) <= all_bid_up_to:
         return able
@@ -70,7 +76,7 @@ def not_too_many_alike(
     for demand in window:
         if demand.job.id not in able:
             continue
-        kind = demand.kind
+        kind = demand.form if however_long else demand.kind
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] > reserve + 1:
             if kind not in most:

@@ -179,11 +179,21 @@ class _Step:
         self._attempts: list[AttemptResult] = []
         self._could_start = could_start(window, self._columns)
         self._bidding = not_too_many_alike(
-            window, self._could_start, self._columns, options.reserve, all_bid_up_to
+            window,
+            self._could_start,
+            self._columns,
+            options.reserve,
+            all_bid_up_to,
+            however_long=balance is None and not self._is_reserving and options.objective != "response",
         )
         self._left_out = self._could_start - self._bidding
         self._passed: set[str] = set()
         self._overdue = frozenset[str]() if balance is None else balance.overdue
+
+    @property
+    def _is_reserving(self) -> bool:
+        """Whether some jobs are reserved for, so that it matters how long others run."""
+        return bool(self._options.reserve or self._promised or self._options.backfills)
 
     def run(self) -> Decision:
         """Make the step."""

@@ -46,6 +46,7 @@ class Demand:
         required: nodes that must be among its own, sorted.
         variants: at least one.
         kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
+        form: equal for those that ask for the same, for however long: as good where nothing is reserved.
         worth: what starting it counts in the objective; None: its priority.
         reserves: whether a reservation is made for it where the step reserves.
     """
@@ -67,6 +68,7 @@ class Demand:
     licenses: Mapping[str, int]
     variants: tuple[Variant, ...]
     kind: int = -1
+    form: int = -1
     worth: int | None = None
     reserves: bool = True
 
@@ -124,8 +126,12 @@ class DemandReader:
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)
         demand = _demand(job, index, self._columns, found)
-        key = (_kind_key(demand), self._columns.pools.alike(job))
-        return replace(demand, kind=self._kinds_met.setdefault(key, len(self._kinds_met)))
+        form = (_form_key(demand), self._columns.pools.alike(job))
+        return replace(demand, form=self._number(form), kind=self._number((form, job.time_limit_s)))
+
+    def _number(self, key: object) -> int:
+        """Return the number of what jobs have in common."""
+        return self._kinds_met.setdefault(key, len(self._kinds_met))
 
     def _shared(self, job: Job) -> tuple[Variant, ...] | str:
         """Return the job's variants, the same objects for every job that asks alike."""
@@ -249,14 +255,14 @@ def _overlaps(now: float | None, job: Job, reservation: Reservation) -> bool:
     return reservation.start < end and now < reservation.end
 
 
-def _kind_key(demand: Demand) -> object:
-    """Return what two jobs must have in common to take each other's place (variants are shared objects)."""
+def _form_key(demand: Demand) -> object:
+    """Return what jobs have in common that can take each other's place (variants are shared objects)."""
     request = demand.job.request
     return (
         *(id(demand.variants), demand.unit, demand.units, demand.units_per_node, demand.least),
         *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
         *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
-        *(demand.job.time_limit_s, request.cores, request.cores_per_node),
+        *(request.cores, request.cores_per_node),
         tuple(demand.job.limits_by_nodes_s.items()),
     )
 

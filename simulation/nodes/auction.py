@@ -36,6 +36,9 @@ class Auction:
         self._options = options
         self.promises = None if promise is None else Promises(machine, promise)
         self._window = options.window
+        #: Where nothing is reserved many jobs are alike; in a simulation nobody asks for prices or reasons.
+        is_reserving = options.reserve or options.balance or options.backfills or promise
+        self._all_bid_up_to = None if is_reserving else 0
         #: State of the machine and window of the last pass that started nothing.
         self._idle: object = None
         #: What waits, summed by shape as jobs come and go, and the queue that tells of them.
@@ -66,7 +69,15 @@ class Auction:
 
         def beside(kept: Sequence[Promise]) -> Decision:
             able = _due_first(now, kept, self._able(queue))
-            return decide(state, able, self._options, window=self._window, mix=mix, promised=kept)
+            return decide(
+                state,
+                able,
+                self._options,
+                window=self._window,
+                mix=mix,
+                promised=kept,
+                all_bid_up_to=self._all_bid_up_to,
+            )
 
         if self.promises is None or not promised:
             return beside(promised)

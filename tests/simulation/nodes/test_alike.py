@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 10
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decide, "MANY", 0)
         if not thinned:
-            patch.setattr(decide, "not_too_many_alike", lambda _, could_start, *__: could_start)
+            patch.setattr(decide, "not_too_many_alike", lambda _, could_start, *__, **___: could_start)
         run = simulate_nodes(of, machine, Auction(machine, options), NodeQueue())
     assert len(run.played) + len(run.never) == len(of.jobs)
     return {one.demand.job.id: (one.start_s, one.spot.nodes.tolist()) for one in run.played.values()}
@@ -82,6 +83,49 @@ def test_everything_starts_when_it_does_if_all_bid(of: ClusterWorkload, reserve:
         sorted((asked[job], start, nodes) for job, (start, nodes) in found.items()) for found in (few, all_)
     ]
     assert places[0] == places[1]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    kinds=st.lists(st.sampled_from([0, 1, 2, 3, 4]), min_size=4, max_size=10),
+    limits=st.lists(st.integers(10, 60), min_size=10, max_size=10),
+    ties=st.booleans(),
+    model=st.sampled_from(["ipsched", "aucsched1", "aucsched2", "aucsched3"]),
+    objective=st.sampled_from(["priority", "priority_cores"]),
+)
+def test_the_program_over_fewer_has_the_same_optimum(
+    kinds: list[int], limits: list[int], ties: bool, model: str, objective: str
+) -> None:
+    jobs = [arriving(0 if ties else at, KINDS[kind], limits[at]) for at, kind in enumerate(kinds)]
+    jobs = [replace(one, job=replace(one.job, id=str(at))) for at, one in enumerate(jobs)]
+    machine = Machine(workload(*jobs))
+    read = [machine.reader.read(one.job, at) for at, one in enumerate(jobs)]
+    waiting = [demand for demand in read if isinstance(demand, Demand)]
+    options = StepOptions(
+        model=model, strategy="exact", objective=objective, reserve=0, work_limit=10_000, max_bids_per_job=200
+    )
+    few, all_ = (
+        decide.decide(machine.state(0), waiting, options, all_bid_up_to=most).best for most in (0, 100)
+    )
+    assert few is not None
+    assert all_ is not None
+    assert few.value[0] == all_.value[0]
+    assert len(few.bids.table.demands) <= len(all_.bids.table.demands) == len(jobs)
+
+
+def test_how_long_alike_jobs_run_matters_only_where_some_are_reserved_for() -> None:
+    of = workload(*(arriving(place, KINDS[2], 60 + place) for place in range(20)))
+    machine = Machine(of)
+    read = [machine.reader.read(job.job, at) for at, job in enumerate(of.jobs)]
+    waiting = [demand for demand in read if isinstance(demand, Demand)]
+    most = {
+        reserve: decide.decide(
+            machine.state(0), waiting, StepOptions(work_limit=0, reserve=reserve), all_bid_up_to=0
+        ).best
+        for reserve in (0, 1)
+    }
+    asked = {reserve: len(best.bids.table.demands) for reserve, best in most.items() if best is not None}
+    assert asked == {0: 2, 1: 20}
 
 
 @pytest.mark.parametrize(
