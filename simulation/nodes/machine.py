@@ -30,6 +30,7 @@ class Holding:
     spot: Spot
     start_s: float
     limit_end_s: float
+    cores: int
 
 
 class Machine:
@@ -86,7 +87,7 @@ class Machine:
         pools.take(demand.job, use)
         limit = demand.job.time_limit_s
         end = inf if limit is None else now + limit
-        holding = Holding(demand=demand, spot=spot, start_s=now, limit_end_s=end)
+        holding = Holding(demand=demand, spot=spot, start_s=now, limit_end_s=end, cores=int(use.cores))
         self.running[demand.index] = holding
         self.ran.pop(demand.index, None)
         self._check(holding)

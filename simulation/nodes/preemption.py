@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from math import inf
 
 import numpy as np
 
 from ...auction.spot import Spot, Start, add_spot, add_spots, place_alone
-from ...bidgen.columns import Columns, nothing_held
+from ...bidgen.columns import Columns, FloatArray, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.families.registry import amounts_of, resources_of_nodes
 from ...cluster.workload import ClusterWorkload
@@ -45,6 +46,24 @@ class Preemption:
     paid: dict[int, float]
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Running:
+    """The running jobs as columns, shape (jobs,): what they pay a core-hour, how often they were stopped."""
+
+    number: IntArray
+    rate: FloatArray
+    start_s: FloatArray
+    limit_end_s: FloatArray
+    cores: IntArray
+    stops: IntArray
+
+    def earns(self, now: float, limit_s: float) -> FloatArray:
+        """Return the credits that stopping each costs: of its work, and of what it would go on to do."""
+        seconds = now - self.start_s + np.minimum(limit_s, self.limit_end_s - now)
+        found: FloatArray = self.rate * self.cores * seconds / _HOUR_S
+        return found
+
+
 class Preemptor:
     """Finds the preemptions of each pass, and keeps the users' accounts.
 
@@ -61,13 +80,14 @@ class Preemptor:
         #: What users have paid (below 0) and were paid for lost work, by name.
         self.balance: defaultdict[str, float] = defaultdict(float)
         self._stops: Counter[int] = Counter()
+        self._seen: tuple[int, _Running] | None = None
         self._rates = sorted({arriving.credits_per_core_h for arriving in workload.jobs})
 
     def preempt(self, now: float, queue: NodeQueue) -> Iterator[Preemption]:
         """Yield preemptions; each is carried out before the next one is asked for."""
         if len(self._rates) < 2:  # noqa: PLR2004 - all pay alike
             return
-        blocked = sorted(queue, key=lambda demand: -self._rate(demand.index))[:_TRIED]
+        blocked = nsmallest(_TRIED, queue, key=lambda demand: -self._rate(demand.index))
         for demand in blocked:
             found = self._for(demand, now)
             if found is None:
@@ -90,22 +110,22 @@ class Preemptor:
         rate = self._rate(demand.index)
         if limit_s is None or rate <= self._rates[0]:
             return None
-        lesser = [
-            (number, holding)
-            for number, holding in self._machine.running.items()
-            if self._rate(number) < rate and holding.start_s < now and self._stops[number] < MOST_STOPS
-        ]
-        cost = {number: self._earns(number, holding, now, limit_s) for number, holding in lesser}
-        lesser.sort(key=lambda pair: (cost[pair[0]], pair[0]))
+        running = self._running()
+        able = (running.rate < rate) & (running.start_s < now) & (running.stops < MOST_STOPS)
+        cost = running.earns(now, limit_s)
+        cheapest = np.lexsort((running.number, cost))
+        cheapest = cheapest[able[cheapest]]
         most = rate * demand.job.request.fewest_cores * limit_s / _HOUR_S
-        if _has_one_size(demand) and most <= self._least(demand, lesser, cost):
+        if _has_one_size(demand) and most <= self._least(demand, running.cores[cheapest], cost[cheapest]):
             return None
+        lesser = [(number, self._machine.running[number]) for number in running.number[cheapest].tolist()]
         spot, victims = self._cheapest(demand, lesser)
         if spot is None or not victims or self._lacks(demand, spot):
             return None
         lost = {number: self._lost(number, holding, now) for number, holding in victims}
+        costs = dict(zip(running.number.tolist(), cost.tolist(), strict=True))
         gain = rate * float(spot.held.cores.sum()) * limit_s / _HOUR_S
-        if gain <= sum(cost[number] for number, _ in victims):
+        if gain <= sum(costs[number] for number, _ in victims):
             return None
         others = {
             number: amount
@@ -116,29 +136,32 @@ class Preemptor:
             return None
         return Preemption(start=Start(demand=demand, spot=spot), victims=tuple(lost), paid=others)
 
-    def _least(self, demand: Demand, lesser: Sequence[tuple[int, Holding]], cost: dict[int, float]) -> float:
+    def _running(self) -> _Running:
+        """Return the running jobs as columns; they are made anew where one has started, ended or stopped."""
+        if self._seen is None or self._seen[0] != self._machine.changes:
+            self._seen = self._machine.changes, self._columns()
+        return self._seen[1]
+
+    def _columns(self) -> _Running:
+        numbers, held = list(self._machine.running), list(self._machine.running.values())
+        return _Running(
+            number=np.array(numbers, np.int64),
+            rate=np.array([self._rate(number) for number in numbers], np.float64),
+            start_s=np.array([one.start_s for one in held], np.float64),
+            limit_end_s=np.array([one.limit_end_s for one in held], np.float64),
+            cores=np.array([one.cores for one in held], np.int64),
+            stops=np.array([self._stops[number] for number in numbers], np.int64),
+        )
+
+    def _least(self, demand: Demand, cores: IntArray, cost: FloatArray) -> float:
         """Return the least that the cores which are missing cost, wherever they are: most jobs end here."""
         free = self._machine.columns.free.cores[self._machine.columns.takes_jobs]
         missing = demand.job.request.fewest_cores - int(free.sum())
-        shares = ((cost[number], int(holding.spot.held.cores.sum())) for number, holding in lesser)
-        least = 0.0
-        for each, cores in sorted((amount / max(cores, 1), cores) for amount, cores in shares):
-            if missing <= 0:
-                return least
-            least += each * min(cores, missing)
-            missing -= cores
-        return least if missing <= 0 else inf
+        return least_cost(missing, cores, cost)
 
     def _lost(self, number: int, holding: Holding, now: float) -> float:
         """Return the credits of the work that a job has done."""
-        core_h = float(holding.spot.held.cores.sum()) * (now - holding.start_s) / _HOUR_S
-        return self._rate(number) * core_h
-
-    def _earns(self, number: int, holding: Holding, now: float, limit_s: float) -> float:
-        """Return the credits that stopping a job costs: of its work, and of what it would go on to do."""
-        goes_on_s = min(limit_s, holding.limit_end_s - now)
-        core_h = float(holding.spot.held.cores.sum()) * goes_on_s / _HOUR_S
-        return self._lost(number, holding, now) + self._rate(number) * core_h
+        return self._rate(number) * holding.cores * (now - holding.start_s) / _HOUR_S
 
     def _lacks(self, demand: Demand, spot: Spot) -> bool:
         """Whether licences or limits keep a job from starting, whatever its victims hold of them."""
@@ -199,3 +222,24 @@ def _has_one_size(demand: Demand) -> bool:
     """Whether a job holds as many cores wherever it runs."""
     counts = demand.job.request.node_counts
     return not demand.exclusive and (counts is None or counts.is_exact)
+
+
+def least_cost(missing: int, cores: IntArray, cost: FloatArray) -> float:
+    """Return the least that so many cores cost, of jobs that may give some of theirs; inf of too few.
+
+    Args:
+        missing: cores.
+        cores: of each job, shape (jobs,).
+        cost: of all cores of each job, shape (jobs,).
+    """
+    if missing <= 0:
+        return 0.0
+    if missing > int(cores.sum()):
+        return inf
+    each = cost / np.maximum(cores, 1)
+    order = np.lexsort((cores, each))
+    held = np.cumsum(cores[order])
+    last = int(np.searchsorted(held, missing))
+    taken = cores[order[: last + 1]]
+    taken[last] -= int(held[last]) - missing
+    return float(each[order[: last + 1]] @ taken)

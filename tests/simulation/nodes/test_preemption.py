@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from math import inf
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, OptionError, Request
 from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.preemption import least_cost
 from aucsched.simulation.nodes.result import NodeResult
 
 
@@ -114,3 +117,14 @@ def test_options_that_contradict_are_refused() -> None:
             NodeOptions(policy="aucsched3", **options)
     with pytest.raises(OptionError, match="needs --policy"):
         NodeOptions(policy="easy", preempt=True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 8), st.integers(0, 50)), max_size=8),
+    st.integers(-3, 40),
+)
+def test_the_least_that_missing_cores_cost(jobs: list[tuple[int, int]], missing: int) -> None:
+    each = sorted(cost / cores for cores, cost in jobs for _ in range(cores))
+    plain = sum(each[: max(missing, 0)]) if missing <= len(each) else inf
+    cores, cost = (np.array([one[place] for one in jobs], np.int64) for place in (0, 1))
+    assert least_cost(missing, cores, cost.astype(np.float64)) == pytest.approx(plain)
