@@ -17,6 +17,7 @@ from math import inf
 import numpy as np
 
 from ...auction.spot import Spot, Start, add_spot, add_spots, place_alone
+from ...bidgen.candidates import GuardedViews
 from ...bidgen.columns import Columns, FloatArray, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.families.registry import amounts_of, resources_of_nodes
@@ -116,8 +117,11 @@ class Preemptor:
         cheapest = np.lexsort((running.number, cost))
         cheapest = cheapest[able[cheapest]]
         most = rate * demand.job.request.fewest_cores * limit_s / _HOUR_S
-        if _has_one_size(demand) and most <= self._least(demand, running.cores[cheapest], cost[cheapest]):
-            return None
+        if _has_one_size(demand):
+            # Who costs more alone than the job earns is stopped for nobody.
+            cheapest = cheapest[cost[cheapest] < most]
+            if most <= self._least(demand, running.cores[cheapest], cost[cheapest]):
+                return None
         lesser = [(number, self._machine.running[number]) for number in running.number[cheapest].tolist()]
         spot, victims = self._cheapest(demand, lesser)
         if spot is None or not victims or self._lacks(demand, spot):
@@ -205,7 +209,10 @@ class Preemptor:
         )
 
     def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Spot | None:
-        return place_alone(demand, self._without(gone), self._machine.topology)
+        columns = self._without(gone)
+        if not GuardedViews(columns, columns.free).of(demand).could_hold(demand):
+            return None
+        return place_alone(demand, columns, self._machine.topology)
 
     def _without(self, gone: Sequence[tuple[int, Holding]]) -> Columns:
         """Return the machine's columns as they would be without some running jobs."""
