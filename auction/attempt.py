@@ -19,6 +19,7 @@ from ..models.solve.solver import SolverStatus
 from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
+from .packings import WorthFirst, packings
 from .placements import bound_over_placements
 from .rounds import RoundLimit, improved
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
@@ -103,10 +104,11 @@ def attempt(
     made = clock()
     solve = greedy_award if options.is_greedy else exact
     first = _first_fit(bids, cluster)
+    start = _best_start(first, bids, weights, cluster)
     if options.is_anytime:
-        solved, bids = _in_rounds(bids, weights, first, cluster, options, deadline)
+        solved, bids = _in_rounds(bids, weights, start, cluster, options, deadline)
     else:
-        solved = solve(bids, weights, first, cluster, options, deadline)
+        solved = solve(bids, weights, start, cluster, options, deadline)
     begun = _first_award(first, bids, cluster, options)
     solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:
@@ -191,6 +193,7 @@ def _bids(
 ) -> Bids:
     """Make the bids, within their share of the time."""
     clock = options.clock
+    began = clock()
     if cluster.placer is not None and options.is_greedy and not cluster.everywhere:
         made, placer = bid_options(options), cluster.placer
         return first_bids(demands, cluster.columns, cluster.topology, made, cluster.guards, placer)
@@ -207,7 +210,31 @@ def _bids(
         lambda: clock() >= end,
         others,
         cluster.placer,
+        _packings(demands, cluster, options, inf if deadline is None else end - began),
     )
+
+
+def _packings(
+    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, time_limit_s: float
+) -> tuple[WorthFirst, ...]:
+    """Return how jobs are packed besides first-fit: not where a mix is kept, nor for greedy awards."""
+    if cluster.placer is not None or options.is_greedy:
+        return ()
+    worths = np.array([float(_worth_of_start(demand, options)) for demand in demands])
+    return packings(demands, worths, cluster.columns, time_limit_s, options.seed)
+
+
+def _worth_of_start(demand: Demand, options: StepOptions) -> Fraction | int:
+    """Return what starting a job counts, whatever it holds."""
+    if demand.worth is not None:
+        return demand.worth
+    return demand.job.priority * (1 if options.objective == "priority" else demand.job.request.cores or 1)
+
+
+def _best_start(first: IntArray, bids: Bids, weights: list[Weight], cluster: Cluster) -> IntArray:
+    """Return first-fit's award or a packing's, whichever counts most."""
+    awards = [greedy(bids.table, cluster.columns, packed.tolist(), cluster.guards) for packed in bids.packed]
+    return max((first, *(np.array(award, np.int64) for award in awards)), key=lambda one: sum_of(weights, one))
 
 
 def _first_fit(bids: Bids, cluster: Cluster) -> IntArray:

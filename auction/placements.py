@@ -17,11 +17,11 @@ from math import ceil
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, IntArray
+from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, FloatArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.families.claims import Cell
 from ..bidgen.families.pools import fewest
-from ..models.search.packing import packing_from
+from ..models.search.packing import Packing, packing_from
 from ..models.search.relaxation import Relaxation
 
 #: The largest priority becomes this for the solver.
@@ -52,17 +52,13 @@ def bound_over_placements(
         columns: what is free.
         time_limit_s: seconds for the linear program.
     """
-    views = GuardedViews(columns, columns.free)
-    able = [
-        demand for demand in demands if columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
-    ]
+    able = _able(demands, columns)
     everyone = sum((demand.job.priority for demand in able), start=Fraction(0))
     if not able:
         return 0
     largest = float(max(demand.job.priority for demand in able))
     value = np.array([float(demand.job.priority) / largest * _SCALE for demand in able])
-    rows = _Rows(columns, [_least(demand, columns) for demand in able], able)
-    packing = packing_from(np.arange(len(able)), *rows.entries())
+    packing = _counted(able, columns)
     if not len(packing.capacity):
         return everyone
     relaxed = Relaxation(packing, value).solve(time_limit_s)
@@ -72,6 +68,35 @@ def bound_over_placements(
     found = Fraction(relaxed.bound * (1 + 1e-9) + 1e-6) * Fraction(largest) / Fraction(_SCALE)
     whole = all(Fraction(demand.job.priority).denominator == 1 for demand in able)
     return min(everyone, Fraction(int(found)) if whole else found)
+
+
+def costs_of_placements(
+    demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float
+) -> FloatArray | None:
+    """Return what each job would pay at the prices of the same program, in units of the worths, shape (jobs,).
+
+    None where no row is scarce, or there is no time to solve it.
+    """
+    packing = _counted(demands, columns)
+    largest = float(worths.max(initial=0.0))
+    if not len(packing.capacity) or not largest:
+        return None
+    relaxed = Relaxation(packing, worths / largest * _SCALE).solve(time_limit_s)
+    return None if relaxed is None else packing.cost(relaxed.price) * (largest / _SCALE)
+
+
+def _able(demands: Sequence[Demand], columns: Columns) -> list[Demand]:
+    """Return the jobs that could start alone, by counting."""
+    views = GuardedViews(columns, columns.free)
+    return [
+        demand for demand in demands if columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
+    ]
+
+
+def _counted(demands: Sequence[Demand], columns: Columns) -> Packing:
+    """Return the program: a bid for each job, a row for each count that may be scarce."""
+    rows = _Rows(columns, [_least(demand, columns) for demand in demands], demands)
+    return packing_from(np.arange(len(demands)), *rows.entries())
 
 
 def _least(demand: Demand, columns: Columns) -> _Least:

@@ -7,7 +7,7 @@ of higher-priority jobs. The caps are dealt by priority after one bid for everyb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
@@ -37,6 +37,9 @@ BID_ORDERS = ("spec", "figure-4.5")
 
 #: Windows up to this many times the cap are all looked at for repeats.
 _FEW = 4
+
+#: Of so many bids of a job one at most is a further placer's.
+_OF_FURTHER = 3
 
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
@@ -69,6 +72,7 @@ class Bids:
         placed: how many jobs first-fit by priority starts, with or without a bid within the caps.
         complete: no job bid less because the time for bids was up.
         could_bid: which jobs had something to bid on, whatever the caps left of it. Shape (jobs,).
+        packed: for each further placer the bids where it places jobs, as far as the caps left them.
     """
 
     table: BidTable
@@ -76,6 +80,7 @@ class Bids:
     placed: int
     complete: bool
     could_bid: BoolArray
+    packed: tuple[IntArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -105,18 +110,22 @@ def generate_bids(
     is_over: Callable[[], bool] | None = None,
     others: Others | None = None,
     placer: Placer | None = None,
+    further: Sequence[Placer] = (),
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
     First bids are made as the ``placer`` says, by priority without one. Once ``is_over`` says that the time
     for bids is up, jobs bid where first-fit places them only. ``others`` are jobs of the window between these
-    that cannot start: caps and staggers count them all the same.
+    that cannot start: caps and staggers count them all the same. Where first-fit does not start every job,
+    each bids besides where ``further`` placers would have it: such bids fit beside each other, and the caps
+    leave them at most a share of a job's bids.
     """
     generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
     placements = (
         [None] * len(demands) if by_figure else FirstFit(columns, topology, guards, placer).place_all(demands)
     )
+    packed = [] if None not in placements else _packed(demands, columns, topology, guards, further, generator)
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
@@ -127,7 +136,8 @@ def generate_bids(
         if generator.is_over():
             draft = Draft.joined([] if placement is None else [generator.placed(placement)])
         else:
-            draft = generator.bids_of(demand, placement, most, stagger)
+            beside = [award[demand.index] for award in packed[: most // _OF_FURTHER]]
+            draft = generator.bids_of(demand, [placement, *beside], most, stagger)
         left -= min(most, len(draft))
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
         drafts.append(draft)
@@ -148,7 +158,38 @@ def generate_bids(
         placed=int(placed.sum()),
         complete=not generator.is_cut,
         could_bid=could_bid,
+        packed=tuple(_bids_at(award, table, 1 + len(packed)) for award in packed),
     )
+
+
+def _packed(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    guards: tuple[Guard, ...],
+    further: Sequence[Placer],
+    generator: _Generator,
+) -> list[list[Placement | None]]:
+    """Return where jobs start as each further placer would have it, as far as there is time."""
+    packed: list[list[Placement | None]] = []
+    for placer in further:
+        if generator.is_over():
+            break
+        packed.append(FirstFit(columns, topology, guards, placer).place_all(demands))
+    return packed
+
+
+def _bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:
+    """Return the bids that are where jobs are placed, looked for among the first ``most`` of each job."""
+    begin = np.searchsorted(table.job, np.arange(len(placements) + 1)).tolist()
+    found: list[int] = []
+    for place, placement in enumerate(placements):
+        nodes = None if placement is None else np.sort(placement.nodes)
+        for bid in range(begin[place], min(begin[place] + most, begin[place + 1])):
+            if np.array_equal(table.node[table.entries(bid)], nodes):
+                found.append(bid)
+                break
+    return np.array(found, np.int64)
 
 
 def first_fit_bids(
@@ -195,8 +236,10 @@ class _Generator:
         self.is_cut = self.is_cut or self._is_late()
         return self.is_cut
 
-    def bids_of(self, demand: Demand, placement: Placement | None, most: int, stagger: int) -> Draft:
-        """Return the job's windows, best first: a few more than ``most``, as some may repeat others."""
+    def bids_of(
+        self, demand: Demand, placements: Sequence[Placement | None], most: int, stagger: int
+    ) -> Draft:
+        """Return placements, then windows, best first: a few more than ``most``, as some may repeat others."""
         most += ceil(most / 8) + 1
         if not self._columns.pools.hold(demand.job):
             return Draft.joined([])
@@ -214,9 +257,8 @@ class _Generator:
         # Where windows are few, many repeat others: all are kept until the repeats are found.
         taken = count_of(kept) if count_of(kept) <= _FEW * most else most
         draft = in_turn({phase: interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
-        if placement is None:
-            return draft
-        return Draft.joined([self.placed(placement), draft])
+        placed = [self.placed(placement) for placement in placements if placement is not None]
+        return Draft.joined([*placed, draft]) if placed else draft
 
     def _by_limits(self, demand: Demand) -> list[Demand]:
         """Return a job once for each set of reservations that limits it on some of its node counts.

@@ -1,0 +1,68 @@
+"""Packings: first-fit by worth for what jobs take, so that some of their bids fit beside each other densely.
+
+Bids that are chosen job by job rarely fill a machine together. So jobs are also placed one after another, those
+first whose worth is largest beside what they would pay at the prices of the linear program over placements
+(placements.py): the greedy rule for knapsacks (Dantzig 1957). Each placement is a bid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..bidgen.columns import Capacity, Columns, FloatArray, IntArray
+from ..bidgen.demand import Demand
+from .placements import costs_of_placements
+
+#: Packings: the first two by the prices as they are, the others by prices that chance changes so much (the
+#: standard deviation of their logarithm).
+_PACKINGS, _NOISE = 6, 0.15
+#: What a job that costs nothing at the prices is taken to cost, as a share of the largest worth.
+_LEAST_COST = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorthFirst:
+    """Places jobs in an order, on the first nodes that hold them or on those that give least."""
+
+    ranks: FloatArray
+    is_tight: bool
+
+    def order(self, demands: Sequence[Demand]) -> Sequence[int]:
+        """Return the places of the demands in the order in which they are to be placed."""
+        del demands
+        order: list[int] = np.argsort(self.ranks, kind="stable").tolist()
+        return order
+
+    def nodes_for(
+        self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
+    ) -> Iterator[IntArray]:
+        """Yield the nodes in scan order; of a tight packing those that could give least first."""
+        if self.is_tight and not demand.contiguous and demand.max_switches is None:
+            gres = sum((counts[nodes] for counts in free.gres.values()), start=np.zeros_like(units))
+            yield nodes[np.lexsort((gres, units))]
+        yield nodes
+
+
+def packings(
+    demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float, seed: int
+) -> tuple[WorthFirst, ...]:
+    """Return how jobs are packed; none where there is no time for prices, or nothing is scarce.
+
+    Args:
+        demands: the jobs that bid.
+        worths: what starting each counts, shape (jobs,).
+        columns: what is free.
+        time_limit_s: seconds for the linear program.
+        seed: of what chance adds.
+    """
+    costs = costs_of_placements(demands, worths, columns, time_limit_s)
+    if costs is None:
+        return ()
+    ratio = worths / (costs + _LEAST_COST * float(worths.max(initial=0.0)))
+    logs = np.log(np.maximum(ratio, 1e-300))
+    rng = np.random.default_rng(seed)
+    noise = [rng.normal(0.0, _NOISE if number > 1 else 0.0, len(logs)) for number in range(_PACKINGS)]
+    return tuple(WorthFirst(-(logs + one), number % 2 == 1) for number, one in enumerate(noise))
