@@ -19,7 +19,7 @@ from ..models.solve.solver import SolverStatus
 from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
-from .packings import WorthFirst, packings
+from .packings import WorthFirst, packings, worth_of_start
 from .placements import bound_over_placements
 from .rounds import RoundLimit, improved
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
@@ -35,7 +35,7 @@ _FOR_SEARCH, _FOR_ROUNDS = 0.2, 0.55
 _BUILDS = 3
 #: Rounds without a better award that end them: where the first bids' best is proved or work is limited, and
 #: where it is not.
-_PATIENCE, _OPEN_PATIENCE = 8, 30
+_PATIENCE, _OPEN_PATIENCE = 8, 100
 #: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
 _FIRST_STEPS, _STEPS_OF_ROUND = 32, 8
 
@@ -220,15 +220,8 @@ def _packings(
     """Return how jobs are packed besides first-fit: not where a mix is kept, nor for greedy awards."""
     if cluster.placer is not None or options.is_greedy:
         return ()
-    worths = np.array([float(_worth_of_start(demand, options)) for demand in demands])
+    worths = np.array([float(worth_of_start(demand, options.objective)) for demand in demands])
     return packings(demands, worths, cluster.columns, time_limit_s, options.seed)
-
-
-def _worth_of_start(demand: Demand, options: StepOptions) -> Fraction | int:
-    """Return what starting a job counts, whatever it holds."""
-    if demand.worth is not None:
-        return demand.worth
-    return demand.job.priority * (1 if options.objective == "priority" else demand.job.request.cores or 1)
 
 
 def _best_start(first: IntArray, bids: Bids, weights: list[Weight], cluster: Cluster) -> IntArray:

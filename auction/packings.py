@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -58,11 +59,28 @@ def packings(
         time_limit_s: seconds for the linear program.
         seed: of what chance adds.
     """
+    plain = ranks(demands, worths, columns, time_limit_s)
+    if plain is None:
+        return ()
+    rng = np.random.default_rng(seed)
+    noise = [rng.normal(0.0, _NOISE if number > 1 else 0.0, len(plain)) for number in range(_PACKINGS)]
+    return tuple(WorthFirst(plain + one, number % 2 == 1) for number, one in enumerate(noise))
+
+
+def ranks(
+    demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float
+) -> FloatArray | None:
+    """Return what jobs are placed by, the least first: minus the logarithm of worth for cost, shape (jobs,)."""
     costs = costs_of_placements(demands, worths, columns, time_limit_s)
     if costs is None:
-        return ()
-    ratio = worths / (costs + _LEAST_COST * float(worths.max(initial=0.0)))
-    logs = np.log(np.maximum(ratio, 1e-300))
-    rng = np.random.default_rng(seed)
-    noise = [rng.normal(0.0, _NOISE if number > 1 else 0.0, len(logs)) for number in range(_PACKINGS)]
-    return tuple(WorthFirst(-(logs + one), number % 2 == 1) for number, one in enumerate(noise))
+        return None
+    least = _LEAST_COST * float(worths.max(initial=0.0))
+    ratio: FloatArray = np.log(np.maximum(worths, 1e-300)) - np.log(costs + least)
+    return -ratio
+
+
+def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
+    """Return what starting a job counts, whatever it holds."""
+    if demand.worth is not None:
+        return demand.worth
+    return demand.job.priority * (1 if objective == "priority" else demand.job.request.cores or 1)

@@ -26,8 +26,10 @@ from ..models.search.limits import Limits
 from ..models.search.packing import packing_of
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
+from .first_fit import first_fit_table
 from .left import what_is_left
 from .options import StepOptions
+from .packings import WorthFirst, ranks, worth_of_start
 from .stated import Answer, bid_weights, sum_of
 from .strategies import Cluster, Solved, preferences
 
@@ -35,6 +37,8 @@ from .strategies import Cluster, Solved, preferences
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
 #: Losers that bid in a round at most, and bids of each job.
 _LOSERS, _BIDS = 40, 8
+#: Of so many rounds one is an auction; in the others jobs are packed: shares of the winners that leave.
+_AUCTION_EVERY, _PACKED_SHARES, _NOISES = 3, (0.1, 0.2, 0.4), (0.02, 0.1, 0.3)
 #: Steps of the search in each round.
 _STEPS = 2
 #: How far below the best an award may be that the next round starts from.
@@ -90,8 +94,15 @@ class Rounds:
         won = np.zeros(len(table), np.bool_)
         won[chosen] = True
         winners = table.only(won)
+        self._ranks = self._ranked()
         self._at = Standing(winners, np.flatnonzero(won), self._value(winners))
         self.best = self._at
+
+    def _ranked(self) -> FloatArray | None:
+        if self._cluster.placer is not None:
+            return None
+        worths = np.array([float(worth_of_start(demand, self._options.objective)) for demand in self._demands])
+        return ranks(self._demands, worths, self._cluster.columns, 1e9)
 
     def run(self, limit: RoundLimit) -> None:
         """Make rounds until the limit ends them, or every job starts."""
@@ -122,7 +133,8 @@ class Rounds:
         """Take some winners out, let them and losers bid on what is free then, and put the best back."""
         at, number = self._at, self._number
         self._number += 1
-        gone = self._taken_out(number)
+        is_packed = self._ranks is not None and number % _AUCTION_EVERY != 0
+        gone = self._taken_out(number, self._rng.choice(_PACKED_SHARES) if is_packed else _SHARE)
         kept, back = at.table.only(~gone), at.table.only(gone)
         left = what_is_left(kept, np.arange(len(kept)), self._cluster)
         places = self._bidding(set(kept.job.tolist()), back.job, left)
@@ -136,6 +148,10 @@ class Rounds:
             max_bids_per_job=_BIDS,
             use_switches=self._options.auction.uses_switches,
         )
+        if is_packed:
+            won = self._packed(demands, places, left, few)
+            self._go_on(kept, at.origin[~gone], won, places[won.job], np.full(len(won), -1))
+            return
         made = generate_bids(demands, left.columns, left.topology, few, left.guards, placer=left.placer).table
         table, order = joined_tables(
             demands, [made, back], [made.job, np.searchsorted(places, back.job).astype(np.int64)]
@@ -150,6 +166,14 @@ class Rounds:
         came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)
         self._go_on(kept, at.origin[~gone], won, places[won.job], came)
 
+    def _packed(
+        self, demands: tuple[Demand, ...], places: IntArray, left: Cluster, few: BidOptions
+    ) -> BidTable:
+        """Return where jobs start one after another on what is left, by worth for what they take."""
+        noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(places))
+        placer = WorthFirst(self._ranks[places] + noise, bool(self._rng.integers(2)))
+        return first_fit_table(demands, left.columns, left.topology, few, left.guards, placer)
+
     def _go_on(
         self, kept: BidTable, origin: IntArray, won: BidTable, places: IntArray, came: IntArray
     ) -> None:
@@ -161,14 +185,15 @@ class Rounds:
         if found.value[0] >= self.best.value[0] * Fraction(1 - _WORSE):
             self._at = found
 
-    def _taken_out(self, number: int) -> BoolArray:
+    def _taken_out(self, number: int, share: float) -> BoolArray:
         """Return which winners a round takes out: none in the first, then neighbours and any in turn."""
         table = self._at.table
         count = len(table)
         gone = np.zeros(count, np.bool_)
         if number == 0 or not count:
             return gone
-        most = min(count, max(_FEWEST, min(_MOST, round(_SHARE * count))))
+        limit = _MOST if share == _SHARE else count
+        most = min(count, max(_FEWEST, min(limit, round(share * count))))
         if number % 2:
             middle = np.add.reduceat(table.node, table.indptr[:-1]) / table.lengths
             far = np.abs(middle - self._rng.choice(middle))
