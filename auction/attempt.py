@@ -15,11 +15,12 @@ from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
 from ..cluster.schedule import Sizes
 from ..models.solve.exact import integer_weights, largest_sum
+from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
-from .packings import WorthFirst, packings, worth_of_start
+from .packings import WorthFirst, packings
 from .placements import bound_over_placements
 from .rounds import RoundLimit, improved
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
@@ -200,7 +201,8 @@ def _bids(
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
-    made = bid_options(options)
+    packed = _packings(demands, cluster, options, min(end - began, NO_LIMIT_S))
+    made = replace(bid_options(options), packings=packed)
     return generate_bids(
         demands,
         cluster.columns,
@@ -210,7 +212,6 @@ def _bids(
         lambda: clock() >= end,
         others,
         cluster.placer,
-        _packings(demands, cluster, options, inf if deadline is None else end - began),
     )
 
 
@@ -220,14 +221,14 @@ def _packings(
     """Return how jobs are packed besides first-fit: not where a mix is kept, nor for greedy awards."""
     if cluster.placer is not None or options.is_greedy:
         return ()
-    worths = np.array([float(worth_of_start(demand, options.objective)) for demand in demands])
-    return packings(demands, worths, cluster.columns, time_limit_s, options.seed)
+    return packings(demands, options.objective, cluster.columns, time_limit_s, options.seed)
 
 
 def _best_start(first: IntArray, bids: Bids, weights: list[Weight], cluster: Cluster) -> IntArray:
     """Return first-fit's award or a packing's, whichever counts most."""
     awards = [greedy(bids.table, cluster.columns, packed.tolist(), cluster.guards) for packed in bids.packed]
-    return max((first, *(np.array(award, np.int64) for award in awards)), key=lambda one: sum_of(weights, one))
+    starts = (first, *(np.array(award, np.int64) for award in awards))
+    return max(starts, key=lambda award: sum_of(weights, award))
 
 
 def _first_fit(bids: Bids, cluster: Cluster) -> IntArray:

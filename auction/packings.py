@@ -1,8 +1,8 @@
-"""Packings: first-fit by worth for what jobs take, so that some of their bids fit beside each other densely.
+"""Packings: first-fit by worth for what jobs take, so that some of their bids fill the machine together.
 
-Bids that are chosen job by job rarely fill a machine together. So jobs are also placed one after another, those
-first whose worth is largest beside what they would pay at the prices of the linear program over placements
-(placements.py): the greedy rule for knapsacks (Dantzig 1957). Each placement is a bid.
+Bids that are chosen job by job rarely do. So jobs are also placed one after another, those first whose worth
+is largest beside what they would pay at the prices of the linear program over placements (placements.py): the
+greedy rule for knapsacks (Dantzig 1957). Each placement is a bid.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ class WorthFirst:
 
 
 def packings(
-    demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float, seed: int
+    demands: Sequence[Demand], objective: str, columns: Columns, time_limit_s: float, seed: int
 ) -> tuple[WorthFirst, ...]:
     """Return how jobs are packed; none where there is no time for prices, or nothing is scarce.
 
     Args:
         demands: the jobs that bid.
-        worths: what starting each counts, shape (jobs,).
+        objective: of the step.
         columns: what is free.
         time_limit_s: seconds for the linear program.
         seed: of what chance adds.
     """
-    plain = ranks(demands, worths, columns, time_limit_s)
+    plain = ranks(demands, objective, columns, time_limit_s)
     if plain is None:
         return ()
     rng = np.random.default_rng(seed)
@@ -68,9 +68,13 @@ def packings(
 
 
 def ranks(
-    demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float
+    demands: Sequence[Demand], objective: str, columns: Columns, time_limit_s: float
 ) -> FloatArray | None:
-    """Return what jobs are placed by, the least first: minus the logarithm of worth for cost, shape (jobs,)."""
+    """Return minus the logarithm of what each job counts for what it pays, shape (jobs,).
+
+    Jobs are placed in this order, the least first. None: nothing is scarce, or there is no time for prices.
+    """
+    worths = np.array([float(_worth_of_start(demand, objective)) for demand in demands])
     costs = costs_of_placements(demands, worths, columns, time_limit_s)
     if costs is None:
         return None
@@ -79,7 +83,7 @@ def ranks(
     return -ratio
 
 
-def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
+def _worth_of_start(demand: Demand, objective: str) -> Fraction | int:
     """Return what starting a job counts, whatever it holds."""
     if demand.worth is not None:
         return demand.worth

@@ -73,7 +73,7 @@ def bound_over_placements(
 def costs_of_placements(
     demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float
 ) -> FloatArray | None:
-    """Return what each job would pay at the prices of the same program, in units of the worths, shape (jobs,).
+    """Return what each job would pay at the same program's prices, in units of the worths, shape (jobs,).
 
     None where no row is scarce, or there is no time to solve it.
     """

@@ -29,7 +29,7 @@ from ..models.winners.determine import determine
 from .first_fit import first_fit_table
 from .left import what_is_left
 from .options import StepOptions
-from .packings import WorthFirst, ranks, worth_of_start
+from .packings import WorthFirst, ranks
 from .stated import Answer, bid_weights, sum_of
 from .strategies import Cluster, Solved, preferences
 
@@ -101,8 +101,7 @@ class Rounds:
     def _ranked(self) -> FloatArray | None:
         if self._cluster.placer is not None:
             return None
-        worths = np.array([float(worth_of_start(demand, self._options.objective)) for demand in self._demands])
-        return ranks(self._demands, worths, self._cluster.columns, 1e9)
+        return ranks(self._demands, self._options.objective, self._cluster.columns, NO_LIMIT_S)
 
     def run(self, limit: RoundLimit) -> None:
         """Make rounds until the limit ends them, or every job starts."""
@@ -133,8 +132,8 @@ class Rounds:
         """Take some winners out, let them and losers bid on what is free then, and put the best back."""
         at, number = self._at, self._number
         self._number += 1
-        is_packed = self._ranks is not None and number % _AUCTION_EVERY != 0
-        gone = self._taken_out(number, self._rng.choice(_PACKED_SHARES) if is_packed else _SHARE)
+        ranked = None if number % _AUCTION_EVERY == 0 else self._ranks
+        gone = self._taken_out(number, _SHARE if ranked is None else self._rng.choice(_PACKED_SHARES))
         kept, back = at.table.only(~gone), at.table.only(gone)
         left = what_is_left(kept, np.arange(len(kept)), self._cluster)
         places = self._bidding(set(kept.job.tolist()), back.job, left)
@@ -148,8 +147,8 @@ class Rounds:
             max_bids_per_job=_BIDS,
             use_switches=self._options.auction.uses_switches,
         )
-        if is_packed:
-            won = self._packed(demands, places, left, few)
+        if ranked is not None:
+            won = self._packed(demands, ranked[places], left, few)
             self._go_on(kept, at.origin[~gone], won, places[won.job], np.full(len(won), -1))
             return
         made = generate_bids(demands, left.columns, left.topology, few, left.guards, placer=left.placer).table
@@ -167,11 +166,11 @@ class Rounds:
         self._go_on(kept, at.origin[~gone], won, places[won.job], came)
 
     def _packed(
-        self, demands: tuple[Demand, ...], places: IntArray, left: Cluster, few: BidOptions
+        self, demands: tuple[Demand, ...], ranked: FloatArray, left: Cluster, few: BidOptions
     ) -> BidTable:
         """Return where jobs start one after another on what is left, by worth for what they take."""
-        noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(places))
-        placer = WorthFirst(self._ranks[places] + noise, bool(self._rng.integers(2)))
+        noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(ranked))
+        placer = WorthFirst(ranked + noise, bool(self._rng.integers(2)))
         return first_fit_table(demands, left.columns, left.topology, few, left.guards, placer)
 
     def _go_on(

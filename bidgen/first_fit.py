@@ -22,6 +22,7 @@ from .families.shares import KeptCores
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
 from .guard import Guard, capped_by
 from .required import required_sets
+from .table import BidTable
 from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 
 
@@ -201,6 +202,19 @@ class FirstFit:
         if placement.mode == WHOLE:
             for counts in self._free.gres.values():
                 counts[nodes] = 0
+
+
+def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:
+    """Return the bids that are where jobs are placed, looked for among the first ``most`` of each job."""
+    begin = np.searchsorted(table.job, np.arange(len(placements) + 1)).tolist()
+    found: list[int] = []
+    for place, placement in enumerate(placements):
+        if placement is None:
+            continue
+        nodes = np.sort(placement.nodes)
+        bids = range(begin[place], min(begin[place] + most, begin[place + 1]))
+        found += [bid for bid in bids if np.array_equal(table.node[table.entries(bid)], nodes)][:1]
+    return np.array(found, np.int64)
 
 
 def use_of(placement: Placement, columns: Columns) -> Use:

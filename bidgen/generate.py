@@ -21,7 +21,7 @@ from .demand import Demand, Variant
 from .families.registry import within_pools
 from .families.shares import KeptCores
 from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
-from .first_fit import FirstFit, Placement, Placer, mode_of
+from .first_fit import FirstFit, Placement, Placer, bids_at, mode_of
 from .guard import Guard, capped_by
 from .last_resort import last_resort
 from .nodesets import general_nodesets
@@ -38,8 +38,8 @@ BID_ORDERS = ("spec", "figure-4.5")
 #: Windows up to this many times the cap are all looked at for repeats.
 _FEW = 4
 
-#: Of so many bids of a job one at most is a further placer's.
-_OF_FURTHER = 3
+#: Of so many bids of a job one at most is a packing's.
+_OF_PACKINGS = 3
 
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
@@ -54,12 +54,14 @@ class BidOptions:
         max_bids_per_job: MAXBIDSPERJOB, all classes.
         use_switches: scan below every switch (AUCSCHED3).
         order: ``spec`` as above, or ``figure-4.5``: A, B, C of each job in turn until MAXBIDS.
+        packings: ways to place the jobs one after another besides first-fit; each placement is a bid.
     """
 
     max_bids: int = 6000
     max_bids_per_job: int = 60
     use_switches: bool = True
     order: str = "spec"
+    packings: tuple[Placer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -72,7 +74,7 @@ class Bids:
         placed: how many jobs first-fit by priority starts, with or without a bid within the caps.
         complete: no job bid less because the time for bids was up.
         could_bid: which jobs had something to bid on, whatever the caps left of it. Shape (jobs,).
-        packed: for each further placer the bids where it places jobs, as far as the caps left them.
+        packed: for each packing the bids where it has jobs, as far as the caps left them.
     """
 
     table: BidTable
@@ -110,22 +112,25 @@ def generate_bids(
     is_over: Callable[[], bool] | None = None,
     others: Others | None = None,
     placer: Placer | None = None,
-    further: Sequence[Placer] = (),
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
     First bids are made as the ``placer`` says, by priority without one. Once ``is_over`` says that the time
     for bids is up, jobs bid where first-fit places them only. ``others`` are jobs of the window between these
     that cannot start: caps and staggers count them all the same. Where first-fit does not start every job,
-    each bids besides where ``further`` placers would have it: such bids fit beside each other, and the caps
-    leave them at most a share of a job's bids.
+    each bids besides where the options' packings have it: at most a third of its bids, which fit beside those
+    of other jobs.
     """
     generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
-    placements = (
+    placements: list[Placement | None] = (
         [None] * len(demands) if by_figure else FirstFit(columns, topology, guards, placer).place_all(demands)
     )
-    packed = [] if None not in placements else _packed(demands, columns, topology, guards, further, generator)
+    packed = (
+        []
+        if by_figure or None not in placements
+        else _packed(demands, columns, topology, guards, options, generator)
+    )
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
@@ -136,7 +141,7 @@ def generate_bids(
         if generator.is_over():
             draft = Draft.joined([] if placement is None else [generator.placed(placement)])
         else:
-            beside = [award[demand.index] for award in packed[: most // _OF_FURTHER]]
+            beside = [award[demand.index] for award in packed[: most // _OF_PACKINGS]]
             draft = generator.bids_of(demand, [placement, *beside], most, stagger)
         left -= min(most, len(draft))
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
@@ -158,38 +163,8 @@ def generate_bids(
         placed=int(placed.sum()),
         complete=not generator.is_cut,
         could_bid=could_bid,
-        packed=tuple(_bids_at(award, table, 1 + len(packed)) for award in packed),
+        packed=tuple(bids_at(award, table, 1 + len(packed)) for award in packed),
     )
-
-
-def _packed(
-    demands: tuple[Demand, ...],
-    columns: Columns,
-    topology: Topology,
-    guards: tuple[Guard, ...],
-    further: Sequence[Placer],
-    generator: _Generator,
-) -> list[list[Placement | None]]:
-    """Return where jobs start as each further placer would have it, as far as there is time."""
-    packed: list[list[Placement | None]] = []
-    for placer in further:
-        if generator.is_over():
-            break
-        packed.append(FirstFit(columns, topology, guards, placer).place_all(demands))
-    return packed
-
-
-def _bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:
-    """Return the bids that are where jobs are placed, looked for among the first ``most`` of each job."""
-    begin = np.searchsorted(table.job, np.arange(len(placements) + 1)).tolist()
-    found: list[int] = []
-    for place, placement in enumerate(placements):
-        nodes = None if placement is None else np.sort(placement.nodes)
-        for bid in range(begin[place], min(begin[place] + most, begin[place + 1])):
-            if np.array_equal(table.node[table.entries(bid)], nodes):
-                found.append(bid)
-                break
-    return np.array(found, np.int64)
 
 
 def first_fit_bids(
@@ -239,7 +214,7 @@ class _Generator:
     def bids_of(
         self, demand: Demand, placements: Sequence[Placement | None], most: int, stagger: int
     ) -> Draft:
-        """Return placements, then windows, best first: a few more than ``most``, as some may repeat others."""
+        """Return placements, then windows, best first: a few more than ``most``, as some may be repeats."""
         most += ceil(most / 8) + 1
         if not self._columns.pools.hold(demand.job):
             return Draft.joined([])
