@@ -24,6 +24,7 @@ from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..models.search.limits import Limits
 from ..models.search.packing import packing_of
+from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
 from .first_fit import first_fit_table

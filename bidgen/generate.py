@@ -126,11 +126,9 @@ def generate_bids(
     placements: list[Placement | None] = (
         [None] * len(demands) if by_figure else FirstFit(columns, topology, guards, placer).place_all(demands)
     )
-    packed = (
-        []
-        if by_figure or None not in placements
-        else _packed(demands, columns, topology, guards, options, generator)
-    )
+    packings = () if by_figure or None not in placements else options.packings
+    fits = (FirstFit(columns, topology, guards, packing) for packing in packings)
+    packed = [fit.place_all(demands) for fit in fits if not generator.is_over()]
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
