@@ -99,13 +99,13 @@ def attempt(
     clock = options.clock
     began = clock()
     options.auction.check_size(len(demands), len(cluster.columns.names))
-    bids = _bids(demands, cluster, options, deadline, others)
+    bids = bids_of_step(demands, cluster, options, deadline, others)
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
     solve = greedy_award if options.is_greedy else exact
     first = _first_fit(bids, cluster)
-    start = _best_start(first, bids, weights, cluster)
+    start = best_start(first, bids, weights, cluster)
     if options.is_anytime:
         solved, bids = _in_rounds(bids, weights, start, cluster, options, deadline)
     else:
@@ -185,7 +185,7 @@ def _is_best_of_all(solved: Solved, cluster: Cluster, options: StepOptions, dead
     return bound is not None and worth_of(table, solved.answer.chosen, options) >= bound
 
 
-def _bids(
+def bids_of_step(
     demands: tuple[Demand, ...],
     cluster: Cluster,
     options: StepOptions,
@@ -224,7 +224,7 @@ def _packings(
     return packings(demands, options.objective, cluster.columns, time_limit_s, options.seed)
 
 
-def _best_start(first: IntArray, bids: Bids, weights: list[Weight], cluster: Cluster) -> IntArray:
+def best_start(first: IntArray, bids: Bids, weights: list[Weight], cluster: Cluster) -> IntArray:
     """Return first-fit's award or a packing's, whichever counts most."""
     awards = [greedy(bids.table, cluster.columns, packed.tolist(), cluster.guards) for packed in bids.packed]
     starts = (first, *(np.array(award, np.int64) for award in awards))

@@ -7,7 +7,7 @@ greedy rule for knapsacks (Dantzig 1957). Each placement is a bid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,24 +18,27 @@ from ..bidgen.demand import Demand
 from .placements import costs_of_placements
 
 #: Packings: the first two by the prices as they are, the others by prices that chance changes so much (the
-#: standard deviation of their logarithm).
-_PACKINGS, _NOISE = 6, 0.15
+#: standard deviation of their logarithm); with many jobs fewer packings, so many placements in all.
+_PACKINGS, _NOISE, _PLACED = 6, 0.15, 1000
 #: What a job that costs nothing at the prices is taken to cost, as a share of the largest worth.
 _LEAST_COST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorthFirst:
-    """Places jobs in an order, on the first nodes that hold them or on those that give least."""
+    """Places jobs by rank, on the first nodes that hold them or on those that give least.
 
-    ranks: FloatArray
+    Attributes:
+        ranks: by job id, the least first.
+        is_tight: nodes that give least come first.
+    """
+
+    ranks: Mapping[str, float]
     is_tight: bool
 
     def order(self, demands: Sequence[Demand]) -> Sequence[int]:
         """Return the places of the demands in the order in which they are to be placed."""
-        del demands
-        order: list[int] = np.argsort(self.ranks, kind="stable").tolist()
-        return order
+        return sorted(range(len(demands)), key=lambda place: self.ranks[demands[place].job.id])
 
     def nodes_for(
         self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
@@ -63,8 +66,15 @@ def packings(
     if plain is None:
         return ()
     rng = np.random.default_rng(seed)
-    noise = [rng.normal(0.0, _NOISE if number > 1 else 0.0, len(plain)) for number in range(_PACKINGS)]
-    return tuple(WorthFirst(plain + one, number % 2 == 1) for number, one in enumerate(noise))
+    count = max(1, min(_PACKINGS, _PLACED // len(demands)))
+    noise = [rng.normal(0.0, _NOISE if number > 1 else 0.0, len(plain)) for number in range(count)]
+    return tuple(worth_first(demands, plain + one, is_tight=at % 2 == 1) for at, one in enumerate(noise))
+
+
+def worth_first(demands: Sequence[Demand], ranked: FloatArray, *, is_tight: bool) -> WorthFirst:
+    """Return the placer of jobs by ranks, shape (jobs,)."""
+    names = (demand.job.id for demand in demands)
+    return WorthFirst(dict(zip(names, ranked.tolist(), strict=True)), is_tight)
 
 
 def ranks(

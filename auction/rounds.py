@@ -30,7 +30,7 @@ from ..models.winners.determine import determine
 from .first_fit import first_fit_table
 from .left import what_is_left
 from .options import StepOptions
-from .packings import WorthFirst, ranks
+from .packings import ranks, worth_first
 from .stated import Answer, bid_weights, sum_of
 from .strategies import Cluster, Solved, preferences
 
@@ -171,7 +171,7 @@ class Rounds:
     ) -> BidTable:
         """Return where jobs start one after another on what is left, by worth for what they take."""
         noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(ranked))
-        placer = WorthFirst(ranked + noise, bool(self._rng.integers(2)))
+        placer = worth_first(demands, ranked + noise, is_tight=bool(self._rng.integers(2)))
         return first_fit_table(demands, left.columns, left.topology, few, left.guards, placer)
 
     def _go_on(

@@ -83,7 +83,7 @@ def test_a_larger_work_limit_is_never_worse(seed: int) -> None:
         assert values == sorted(values)
 
 
-@pytest.mark.parametrize("seed", [4, 5, 7, 8])
+@pytest.mark.parametrize("seed", [4, 6, 7, 8])
 def test_rounds_better_an_award_where_bids_are_few(seed: int) -> None:
     cluster = parse_snapshot(msgspec.json.encode(random_document(seed, 60, 80)))
     few: dict[str, Any] = {"window": 80, "max_bids": 100, "max_bids_per_job": 2}

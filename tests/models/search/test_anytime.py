@@ -118,7 +118,7 @@ def without_seconds(result: Schedule) -> dict[str, Any]:
 
 
 def test_more_steps_are_never_worse_and_the_same_steps_are_the_same() -> None:
-    cluster = crowded(80)
+    cluster = crowded(60)
     values: list[tuple[Any, float]] = []
     for steps in (0, 4, 8, 12):
         result = schedule(cluster, strategy="anytime", work_limit=steps, max_bids_per_job=60)

@@ -1,0 +1,88 @@
+"""Packings: bids that fit beside each other, the better start, the same again, few of a job's bids."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import snapshot
+
+from aucsched import Snapshot, schedule
+from aucsched.auction.attempt import bids_of_step
+from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.ledger import FreeState
+from aucsched.auction.options import StepOptions
+from aucsched.auction.packings import packings
+from aucsched.auction.queue import queue_of
+from aucsched.auction.state import state_of
+from aucsched.auction.strategies import Cluster
+from aucsched.bidgen.first_fit import FirstFit
+from aucsched.bidgen.generate import Bids
+
+
+def bids_of(cluster: Snapshot, options: StepOptions) -> tuple[Bids, Cluster]:
+    state = state_of(cluster)
+    ground = Cluster(columns=state.columns, topology=state.topology)
+    window = queue_of(cluster, state.columns, options).window
+    return bids_of_step(window, ground, options, None, None), ground
+
+
+def contested(big: int = 1) -> Snapshot:
+    """Jobs of the highest priorities that want everything, before many small ones that are worth more."""
+    nodes = [{"name": "n[1-8]", "cores": 8}]
+    jobs = [{"nodes": 8, "cores_per_node": 8, "priority": 100 + place} for place in range(big)]
+    jobs += [{"nodes": 1, "cores_per_node": 2, "priority": 50 - place % 7} for place in range(40)]
+    return snapshot(nodes, jobs)
+
+
+def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_more() -> None:
+    cluster = contested()
+    # 32 of the small jobs fill the machine: all but the eight that count least.
+    best = sum(sorted((50 - place % 7 for place in range(40)), reverse=True)[:32])
+    assert first_fit_by_priority(cluster, 100).priority == 100
+    assert schedule(cluster, work_limit=0).objective.priority == best
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    for packing in packings(window, "priority", state.columns, 10.0, 0)[:2]:
+        placed = FirstFit(state.columns, state.topology, (), packing).place_all(window)
+        assert sum(one.demand.job.priority for one in placed if one is not None) == best
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_the_bids_of_a_packing_fit_beside_each_other_and_stay_within_the_caps(seed: int) -> None:
+    options = StepOptions(window=60, max_bids_per_job=9)
+    cluster = random_snapshot(seed)
+    bids, ground = bids_of(cluster, options)
+    assert np.bincount(bids.table.job, minlength=1).max(initial=0) <= 9
+    has_totals = any(job.request.gres_total for job in cluster.jobs)
+    for packed in bids.packed:
+        assert len(set(bids.table.job[packed].tolist())) == len(packed)
+        state = FreeState(bids.table, ground.columns)
+        for bid in packed.tolist():
+            # Gres over all nodes of several jobs are dealt as if each stood alone.
+            assert state.fits(bid) or has_totals
+            if state.fits(bid):
+                state.take(bid)
+    again, _ = bids_of(cluster, options)
+    assert [one.tolist() for one in again.packed] == [one.tolist() for one in bids.packed]
+
+
+def test_nothing_is_packed_where_first_fit_starts_every_job_or_bids_follow_the_figure() -> None:
+    nodes = [{"name": "n[1-8]", "cores": 8}]
+    everyone = snapshot(nodes, [{"nodes": 1, "cores_per_node": 2}] * 4)
+    assert bids_of(everyone, StepOptions())[0].packed == ()
+    assert bids_of(contested(), StepOptions(bid_order="figure-4.5"))[0].packed == ()
+    assert len(bids_of(contested(), StepOptions())[0].packed) == 6
+
+
+def test_jobs_that_want_neighbours_are_packed_on_neighbours() -> None:
+    nodes = [{"name": f"n{place}", "cores": 8, "free_cores": 8 - place % 3} for place in range(12)]
+    jobs = [{"nodes": 12, "cores_per_node": 6, "priority": 9}]
+    jobs += [{"nodes": 3, "cores_per_node": 5, "contiguous": True, "priority": 8}] * 5
+    bids, _ = bids_of(snapshot(nodes, jobs), StepOptions())
+    for packed in bids.packed:
+        assert len(packed) == 4
+        for bid in packed.tolist():
+            assert (np.diff(bids.table.node[bids.table.entries(bid)]) == 1).all()
