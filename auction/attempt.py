@@ -105,7 +105,7 @@ def attempt(
     made = clock()
     solve = greedy_award if options.is_greedy else exact
     first = _first_fit(bids, cluster)
-    start = best_start(first, bids, weights, cluster)
+    start = start_of(bids, cluster, options)
     if options.is_anytime:
         solved, bids = _in_rounds(bids, weights, start, cluster, options, deadline)
     else:
@@ -224,10 +224,11 @@ def _packings(
     return packings(demands, options.objective, cluster.columns, time_limit_s, options.seed)
 
 
-def best_start(first: IntArray, bids: Bids, weights: list[Weight], cluster: Cluster) -> IntArray:
-    """Return first-fit's award or a packing's, whichever counts most."""
-    awards = [greedy(bids.table, cluster.columns, packed.tolist(), cluster.guards) for packed in bids.packed]
-    starts = (first, *(np.array(award, np.int64) for award in awards))
+def start_of(bids: Bids, cluster: Cluster, options: StepOptions) -> IntArray:
+    """Return the award that the search begins with: first-fit's or a packing's, whichever counts most."""
+    weights = bid_weights(bids.table, options.objective)
+    packed = (greedy(bids.table, cluster.columns, one.tolist(), cluster.guards) for one in bids.packed)
+    starts = (_first_fit(bids, cluster), *(np.array(award, np.int64) for award in packed))
     return max(starts, key=lambda award: sum_of(weights, award))
 
 

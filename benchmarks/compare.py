@@ -3,11 +3,12 @@
     python benchmarks/compare.py tsubame regions --seed 0 1 --ours 1 3 10 --seconds 60
     python benchmarks/compare.py --all --update --journal runs.jsonl --output table.md
 
-Every solver runs in a process of its own on one thread, and is killed when it is far over its time. Before a
-value counts, its solution is checked against the program (mps.py), which no solver has a part in. A gap is
-(bound - value) / value; a bound in brackets lies below a checked value, so it is none. Seconds are of the
-processor, those of the search or solve alone; CPU seconds those of the whole process, reading included. With
-a journal, runs that stand in it are not made again: stop it and go on at any time.
+Every solver runs in a process of its own on one thread, begins with the same solution, if there is one, and
+is killed when it is far over its time. Before a value counts, its solution is checked against the program
+(mps.py), which no solver has a part in. A gap is (bound - value) / value; a bound in brackets lies below a
+checked value, so it is none. Seconds are of the processor, those of the search or solve alone; CPU seconds
+those of the whole process, reading included. With a journal, runs that stand in it are not made again: stop
+it and go on at any time.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def compare(kind: str, seed: int, settings: Settings) -> tuple[Program, list[Row
     """Run every solver on one instance; return its program and a row for each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        instance, exported = folder / "instance", folder / "program.mps"
-        _ours("export", kind, str(seed), str(instance), str(exported))
+        instance, exported, start = (folder / one for one in ("instance", "program.mps", "start.json"))
+        _ours("export", kind, str(seed), str(instance), str(exported), str(start))
         program = read_mps(exported)
         digest = program.digest()
         before = done(settings.journal, digest, settings.commit)
@@ -97,11 +98,11 @@ def _beside(name: str) -> str:
 def _row(run: tuple[str, float], kind: str, program: Program, folder: Path, settings: Settings) -> Row:
     solver, seconds = run
     answer = folder / f"{solver} {seconds:g}.json"
-    instance, exported = str(folder / "instance"), str(folder / "program.mps")
+    instance, exported, start = (str(folder / one) for one in ("instance", "program.mps", "start.json"))
     if solver == OURS:
         arguments = ["ours.py", "schedule", kind, instance, str(seconds), settings.strategy, str(answer)]
     else:
-        arguments = ["peers.py", solver, exported, str(seconds), str(answer)]
+        arguments = ["peers.py", solver, exported, str(seconds), str(answer), start]
     failure = run_limited([sys.executable, _beside(arguments[0]), *arguments[1:]], seconds)
     row = Row(solver=solver, note=failure) if failure else judged(solver, program, read_answer(answer))
     return replace(row, limit=seconds)

@@ -80,7 +80,7 @@ def main() -> int:
         kind, _, seed = name.partition("/")
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder) / "program.mps"
-            write_instance(kind, int(seed), Path(folder) / "instance", exported)
+            write_instance(kind, int(seed), Path(folder) / "instance", exported, Path(folder) / "start")
             problem = verdict(read_mps(exported), entry)
         wrong += bool(problem)
         print(f"{name}: {problem or 'holds'}", flush=True)

@@ -1,12 +1,12 @@
 """The auction's side of a comparison, a process of its own: the program of an instance, and its award.
 
-    python benchmarks/ours.py export KIND SEED INSTANCE PROGRAM
+    python benchmarks/ours.py export KIND SEED INSTANCE PROGRAM START
     python benchmarks/ours.py schedule KIND INSTANCE SECONDS STRATEGY ANSWER
 
-``export`` writes the snapshot and what ``aucsched schedule --export`` writes of it; for a kind of
-instances/families.py the file of bids and what ``aucsched winners --export`` writes. ``schedule`` determines
-the winners among the same bids, as columns of that program. STRATEGY may be ``default``. Seconds are of the
-processor.
+``export`` writes the snapshot, what ``aucsched schedule --export`` writes of it, and the award that a step
+begins with as columns that are 1: every solver begins with it; for a kind of instances/families.py the file
+of bids and what ``aucsched winners --export`` writes. ``schedule`` determines the winners among the same
+bids, as columns of that program. STRATEGY may be ``default``. Seconds are of the processor.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from time import process_time
 import numpy as np
 from instances.families import FAMILIES, auction_text
 from instances.generate import KINDS, snapshot_bytes
-from peers import Answer, write_answer
+from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
+from aucsched.auction.attempt import bids_of_step, start_of
 from aucsched.auction.bidders import bidders
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.stated import Stated, bid_weights
-from aucsched.auction.strategies import Cluster, bid_options, preferences, state
-from aucsched.bidgen.columns import FloatArray
-from aucsched.bidgen.generate import generate_bids
+from aucsched.auction.strategies import Cluster, preferences, state
+from aucsched.bidgen.columns import FloatArray, IntArray
 from aucsched.bidgen.table import BidTable
 from aucsched.formats.auctions.read import load_auction
 from aucsched.models.search.compiled import compiled_loop
@@ -55,16 +55,18 @@ def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> St
     return options if strategy == "default" else replace(options, strategy=strategy)
 
 
-def write_instance(kind: str, seed: int, instance: Path, program: Path) -> None:
-    """Write an instance, and the program over all of its bids."""
+def write_instance(kind: str, seed: int, instance: Path, program: Path, start: Path) -> None:
+    """Write an instance, the program over all of its bids, and the columns that a step begins with."""
     if kind in FAMILIES:
         instance.write_text(auction_text(kind, seed), encoding="utf-8")
         lot, names = _lot(instance)
         export_lot(lot, names, str(program))
+        write_start(start, ())
         return
     instance.write_bytes(snapshot_bytes(kind, seed))
-    _, stated = _program_of(kind, load_snapshot(instance))
+    _, stated, begin = _program_of(kind, load_snapshot(instance))
     export(stated, str(program), weighted=False)
+    write_start(start, [stated.names[bid] for bid in begin.tolist()])
 
 
 def auctioned(kind: str, instance: Path, seconds: float, strategy: str) -> Answer:
@@ -75,16 +77,17 @@ def auctioned(kind: str, instance: Path, seconds: float, strategy: str) -> Answe
     if kind in FAMILIES:
         lot, given = _lot(instance)
         names = [given[place] for place in lot.place.tolist()]
-        return _answer(lot.packing, lot.values, np.zeros(len(names)), names, seconds, strategy)
+        nobody = np.zeros(0, np.int64)
+        return _answer(lot.packing, lot.values, np.zeros(len(names)), names, nobody, seconds, strategy)
     options = options_of(kind, seconds, strategy)
     snapshot = load_snapshot(instance)
-    table, stated = _program_of(kind, snapshot)
+    table, stated, begin = _program_of(kind, snapshot)
     ground = state_of(snapshot)
     cluster = Cluster(columns=ground.columns, topology=ground.topology)
     packing = packing_of(table, cluster.columns)
     preference, _ = preferences(table, cluster, options)
     weights = bid_weights(table, options.objective)
-    return _answer(packing, weights, preference, stated.names, seconds, options.chosen_strategy)
+    return _answer(packing, weights, preference, stated.names, begin, seconds, options.chosen_strategy)
 
 
 def _answer(
@@ -92,6 +95,7 @@ def _answer(
     values: Sequence[int | Fraction],
     preference: FloatArray,
     names: Sequence[str],
+    begin: IntArray,
     seconds: float,
     strategy: str,
 ) -> Answer:
@@ -99,7 +103,7 @@ def _answer(
     began = process_time()
     limits = Limits(deadline=began + seconds, steps=None, seed=0, clock=process_time)
     chosen = "anytime" if strategy == "default" else strategy
-    found = determine(packing, values, preference, np.zeros(0, np.int64), limits, strategy=chosen)
+    found = determine(packing, values, preference, begin, limits, strategy=chosen)
     return Answer(
         status=found.status.value,
         bound=float(found.bound),
@@ -115,20 +119,23 @@ def _lot(instance: Path) -> tuple[Lot, tuple[str, ...]]:
     return read_lot(auction.bids, auction.capacities, auction.groups), names
 
 
-def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated]:
+def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated, IntArray]:
+    """Return the bids of a step, the program over them, and the award that the step begins with."""
     options = options_of(kind)
-    cluster = state_of(snapshot)
-    columns, topology = cluster.columns, cluster.topology
-    window, others = bidders(cluster, queue_of(snapshot, columns, options).window, options.reserve)
-    table = generate_bids(window, columns, topology, bid_options(options), others=others).table
-    return table, state(table, columns, topology, options)
+    state_now = state_of(snapshot)
+    columns, topology = state_now.columns, state_now.topology
+    cluster = Cluster(columns=columns, topology=topology)
+    window, others = bidders(state_now, queue_of(snapshot, columns, options).window, options.reserve)
+    bids = bids_of_step(window, cluster, options, None, others)
+    begin = start_of(bids, cluster, options)
+    return bids.table, state(bids.table, columns, topology, options), begin
 
 
 def main() -> int:
     """Do what the arguments say."""
     what, kind, *rest = sys.argv[1:]
     if what == "export":
-        write_instance(kind, int(rest[0]), Path(rest[1]), Path(rest[2]))
+        write_instance(kind, int(rest[0]), *map(Path, rest[1:]))
     else:
         instance, seconds, strategy, answer = rest
         write_answer(answer, auctioned(kind, Path(instance), float(seconds), strategy))

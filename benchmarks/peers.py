@@ -1,7 +1,9 @@
 """Other solvers on an exported program, each in a process of its own, on one thread.
 
-    python benchmarks/peers.py SOLVER PROGRAM SECONDS ANSWER
+    python benchmarks/peers.py SOLVER PROGRAM SECONDS ANSWER START
 
+START is a JSON file of the columns that are 1 in the solution that every solver begins with, none where the
+auction has none either.
 ANSWER is a JSON file: how the solve ended, its bound, seconds, and the values of the best solution by name
 of column. Seconds are of the processor, so that a busy machine takes nothing from anybody (CP-SAT knows no
 limit but of the wall). Reading the program does not count, except of CBC, a process that reads it itself.
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -66,7 +68,17 @@ def read_answer(path: str | Path) -> Answer:
     return msgspec.json.decode(Path(path).read_bytes(), type=Answer)
 
 
-def highs(path: str, seconds: float) -> Answer:
+def write_start(path: Path, names: Sequence[str]) -> None:
+    """Write the columns that are 1 in the solution that every solver begins with."""
+    path.write_bytes(msgspec.json.encode(list(names)))
+
+
+def read_start(path: str) -> list[str]:
+    """Read them."""
+    return msgspec.json.decode(Path(path).read_bytes(), type=list[str])
+
+
+def highs(path: str, seconds: float, start: Sequence[str]) -> Answer:
     """Solve with HiGHS as it is; its own limit is of the wall, so it is interrupted."""
     module: Any = import_module("highspy")
     solver = module.Highs()
@@ -74,6 +86,10 @@ def highs(path: str, seconds: float) -> Answer:
     for name, value in options.items():
         solver.setOptionValue(name, value)
     solver.readModel(path)
+    if start:
+        begin, ones = module.HighsSolution(), set(start)
+        begin.col_value = [float(name in ones) for name in solver.getLp().col_names_]
+        solver.setSolution(begin)
     began = time.process_time()
 
     def asked(event: Any) -> None:
@@ -91,7 +107,7 @@ def highs(path: str, seconds: float) -> Answer:
     return Answer(status=status, bound=_negated(info.mip_dual_bound), seconds=took, values=values)
 
 
-def cpsat(path: str, seconds: float) -> Answer:
+def cpsat(path: str, seconds: float, start: Sequence[str]) -> Answer:
     """Solve with CP-SAT; rows of ones under one are given as at-most-one."""
     module: Any = import_module("ortools.sat.python.cp_model")
     program = read_mps(path)
@@ -99,6 +115,10 @@ def cpsat(path: str, seconds: float) -> Answer:
     columns = [_cpsat_column(model, program, place) for place in range(len(program.names))]
     _add_rows(module, model, program, columns)
     model.minimize(module.LinearExpr.weighted_sum(columns, _numbers(program.objective)))
+    if start:
+        ones = set(start)
+        for name, column in zip(program.names, columns, strict=True):
+            model.add_hint(column, int(name in ones))
     solver = module.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = seconds
@@ -141,7 +161,7 @@ def _numbers(values: np.ndarray) -> list[Any]:
     return list(values.astype(int).tolist() if (values % 1 == 0).all() else values.tolist())
 
 
-def scip(path: str, seconds: float) -> Answer:
+def scip(path: str, seconds: float, start: Sequence[str]) -> Answer:
     """Solve with SCIP as it is."""
     model: Any = import_module("pyscipopt").Model()
     model.hideOutput()
@@ -151,6 +171,11 @@ def scip(path: str, seconds: float) -> Answer:
     for name, value in {**options, "timing/clocktype": 1}.items():
         model.setParam(name, value)
     columns = model.getVars()
+    if start:
+        begin, ones = model.createSol(), set(start)
+        for column in columns:
+            model.setSolVal(begin, column, float(column.name in ones))
+        model.addSol(begin)
     began = time.process_time()
     model.optimize()
     took = time.process_time() - began
@@ -161,13 +186,17 @@ def scip(path: str, seconds: float) -> Answer:
     return Answer(status=model.getStatus(), bound=_negated(model.getDualbound()), seconds=took, values=values)
 
 
-def cbc(path: str, seconds: float) -> Answer:
+def cbc(path: str, seconds: float, start: Sequence[str]) -> Answer:
     """Solve with CBC as it is: its program, on the file."""
     program: str = import_module("cbcbox").cbc_bin_path()
     with tempfile.TemporaryDirectory() as folder:
         solution = Path(folder) / "solution.txt"
         limits = ["-timeMode", "cpu", "-seconds", str(seconds), "-ratioGap", "0", "-allowableGap", "0"]
-        command = [program, path, *limits, "-solve", "-solution", str(solution)]
+        begin = Path(folder) / "start.txt"
+        lines = [f"{number} {name} 1 0" for number, name in enumerate(start)]
+        begin.write_text("\n".join(["Stopped - objective value 0", *lines, ""]), encoding="utf-8")
+        mips = ["-mipstart", str(begin)] if start else []
+        command = [program, path, *limits, *mips, "-solve", "-solution", str(solution)]
         ended = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - a solver's
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         took = used.ru_utime + used.ru_stime
@@ -209,7 +238,7 @@ def _negated(bound: float) -> float | None:
 
 
 #: Solver → what it needs installed, what runs it.
-PEERS: Mapping[str, tuple[str, Callable[[str, float], Answer]]] = {
+PEERS: Mapping[str, tuple[str, Callable[[str, float, Sequence[str]], Answer]]] = {
     "highs": ("highspy", highs),
     "cpsat": ("ortools", cpsat),
     "scip": ("pyscipopt", scip),
@@ -224,9 +253,9 @@ def installed() -> list[str]:
 
 def main() -> int:
     """Solve, write the answer."""
-    name, program, seconds, answer = sys.argv[1:]
+    name, program, seconds, answer, start = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    write_answer(answer, PEERS[name][1](program, float(seconds)))
+    write_answer(answer, PEERS[name][1](program, float(seconds), read_start(start)))
     return 0
 
 
