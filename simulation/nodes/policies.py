@@ -14,7 +14,7 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
 from ...cluster.option_table import SIMULATE, read_by
-from ...cluster.promises import BACKFILL, NONE, check_promise
+from ...cluster.promises import AUTO, BACKFILL, NONE, check_promise
 from ...cluster.workload import ClusterWorkload
 from ..own import is_own, own_policy
 from .auction import Auction
@@ -234,6 +234,9 @@ def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     if promise == BACKFILL:
         # It holds for the pass: there is nothing to remember.
         asked, promise = replace(asked, promise=BACKFILL), NONE
+    if promise == AUTO and options.reserve is None:
+        # What is kept is kept for who is due first, not for whose start is worth most.
+        asked = replace(asked, reserve=0)
     return Auction(machine, asked, None if promise == NONE else promise)
 
 

@@ -16,15 +16,17 @@ from .machine import Machine
 from .queue import NodeQueue, cores_asked
 from .record import NodeOutage
 
-#: The share of the longest wait so far under EASY that ``auto`` takes for a duration.
-SHARE = 0.7
-#: the most that it takes, in time limits of the job: short jobs are promised near starts.
-LIMITS = 8.0
-#: and by how much it stretches a start that is found, for estimates are long,
-LOOSENESS = 4.0
-#: as long as the job would not wait for longer than that.
-#: Promises kept at once, of the jobs that came first.
+#: The share of the longest wait so far under EASY that ``auto`` takes for a duration,
+SHARE = 0.85
+#: how fast that falls with a job's share of the machine,
+WIDTH = 3
+#: and by how much it stretches a start that is found, for estimates are long, as long as the job would not
+#: wait for longer than that longest wait.
+LOOSENESS = 1.5
+#: Promises kept at once, of the jobs that came first;
 MOST = 32
+#: under ``auto`` those that stand in the others' way, of the jobs that are due first: each keeps nodes.
+MOST_AUTO = 1
 
 
 def default_promise(options: StepOptions) -> str:
@@ -41,7 +43,8 @@ class Promises:
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
     are kept from then on for as long as it may run (``Reservations.promise``); until then others use them.
-    Under ``auto`` the duration follows the longest wait that EASY would have made so far (easy_copy.py).
+    Under ``auto`` the duration follows the longest wait that EASY would have made so far (easy_copy.py), and
+    one job at a time is promised a start to come, as EASY reserves for one: the job that is due first.
     When a job has ended promises move sooner where the others leave room, and never later.
 
     Args:
@@ -78,8 +81,6 @@ class Promises:
             elif waited > 0:
                 new.append(demand)
         known.sort(key=lambda promise: promise.start)
-        new.sort(key=lambda demand: demand.index)
-        new = new[: max(0, MOST - len(known))]
         return self._again(now, known, new) if known or new else []
 
     def move(self, promised: Sequence[Promise]) -> None:
@@ -92,7 +93,9 @@ class Promises:
         state = self._machine.state(now)
         made = self._sooner(state, known)
         reservations, promised = self._one_sooner(state, known, duration) if made is None else made
-        for demand in new:
+        for demand in self._in_turn(new, duration)[: max(0, MOST - len(promised))]:
+            if self._is_auto and _to_come(promised, now) >= MOST_AUTO:
+                break
             since = self._earliest(demand, duration)
             kept = reservations.promise(Promise(demand, since))
             if kept is not None and kept.start > max(since, now) and self._is_auto:
@@ -103,6 +106,12 @@ class Promises:
         self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
         return sorted(promised, key=lambda promise: promise.start)
 
+    def _in_turn(self, new: Sequence[Demand], duration: float) -> list[Demand]:
+        """Return jobs in the order in which they are promised starts."""
+        if not self._is_auto:
+            return sorted(new, key=lambda demand: demand.index)
+        return sorted(new, key=lambda demand: (self._earliest(demand, duration), demand.index))
+
     @property
     def _longest_s(self) -> float:
         """The longest wait so far had EASY played."""
@@ -111,16 +120,14 @@ class Promises:
     def _earliest(self, demand: Demand, duration: float) -> float:
         """Return the earliest start that a job may be promised.
 
-        A job of nearly the whole machine has next to no window: it needs a drain, and waits for it anyway.
+        Under ``auto`` that is the sooner the wider the job is: one of nearly the whole machine needs a drain,
+        and waits for it anyway.
         """
         arrival = self._machine.arrivals[demand.job.id]
         if not self._is_auto:
             return arrival + duration
-        limit = demand.job.longest_s
-        if limit is not None:
-            duration = min(duration, LIMITS * limit)
         share = min(cores_asked(demand) / self._cores, 1.0)
-        return arrival + duration * (1.0 - share**6)
+        return arrival + duration * (1.0 - share**WIDTH)
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:
         """Return the start that is promised in place of the first one."""
@@ -175,6 +182,11 @@ class Promises:
         self.made.update((one.demand.index, one.start) for one in promised)
         self._running = running
         return reservations, promised
+
+
+def _to_come(promised: Sequence[Promise], now: float) -> int:
+    """Return how many promises stand in others' way: what starts now does not."""
+    return sum(promise.spot is not None and promise.start > now for promise in promised)
 
 
 def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:
