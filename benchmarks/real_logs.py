@@ -96,7 +96,7 @@ def _log(name: str, data: Path) -> Workload:
 def _cluster(name: str, data: Path) -> ClusterWorkload:
     if name in ON_NODES:
         log, part, cluster = ON_NODES[name]
-        return _part(workload_of_log(name, read_swf(data / "swf" / LOGS[log][0]), cluster)[0], part)
+        return part_of_cluster(workload_of_log(name, read_swf(data / "swf" / LOGS[log][0]), cluster)[0], part)
     if name == UB:
         return import_events(data / "ub" / "workload_week.events.gz", data / "ub")[0]
     nodes, pods = (data / "gpu" / f"openb_{kind}.csv" for kind in ("node_list_gpu_node", "pod_list_default"))
@@ -104,7 +104,7 @@ def _cluster(name: str, data: Path) -> ClusterWorkload:
     return import_alibaba(nodes, pods, options)[0]
 
 
-def _part(workload: ClusterWorkload, part: slice) -> ClusterWorkload:
+def part_of_cluster(workload: ClusterWorkload, part: slice) -> ClusterWorkload:
     """Return a workload of some of the jobs, from the arrival of the first on."""
     jobs = workload.jobs[part]
     first = jobs[0].arrival_s
