@@ -212,7 +212,8 @@ OPTIONS: tuple[Option, ...] = (
         name="promise",
         help="Latest start of each job, whatever the objective, as long as estimates and nodes hold: its "
         "start in a plan; the later of that and a time after its submission (12h, 2d); auto: a time "
-        "that follows from the log's own waits; backfill: whom plain backfilling would start starts now.",
+        "that follows from the log's own waits, on nodes of one job after another; backfill: whom plain "
+        "backfilling would start starts now.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
         default="what jobs were promised (promised_start)",
@@ -226,7 +227,7 @@ OPTIONS: tuple[Option, ...] = (
         "Reserve for this many of the first blocked jobs: nothing that delays them starts.",
         low=0,
         default=0,
-        other_defaults={SIMULATE: 1, LIVE: 1},
+        other_defaults={SIMULATE: "1; 0 beside promises auto", LIVE: 1},
     ),
     Option(
         name="preference_table",
