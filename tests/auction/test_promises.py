@@ -206,9 +206,9 @@ def test_simulations_keep_every_promise(seed: int, promise: str | None) -> None:
     options = NodeOptions(policy="aucsched3", strategy="greedy", objective="response", promise=promise)
     result = play(crowded(seed), options)
     assert len(result.played) == 40
-    # More than one at a time: of 40 jobs most wait.
+    # Of 40 jobs most wait; those that follow the waits are promised one start to come after another.
     assert result.promises is not None
-    assert len(result.promises) > 20
+    assert len(result.promises) > (5 if promise is None else 20)
     starts = {one.demand.index: one.start_s for one in result.played}
     assert all(starts[job] <= promised for job, promised in result.promises.items())
     assert result.broken_promises() == {}
