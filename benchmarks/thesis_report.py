@@ -53,9 +53,9 @@ for what ran: a model's name alone is that model with the solver or the search; 
 says so."""
 _SEARCHED = """\
 The balanced auction starts its first bids, which are made shape by shape: a greedy order under the shares
-of one program. A search over the same program (`--strategy anytime`, 6 to 7 minutes of processor time a run) adds
-worth to single passes and takes one to two points of utilisation: what fits most now is not what packs best over
-time. It is still three to five points above backfill's. Of bids equally preferred it takes the
+of one program. A search over the same program (`--strategy anytime`, 6 to 7 minutes of processor time a run)
+adds worth to single passes and takes one to two points of utilisation: what fits most now is not what packs
+best over time. It is still three to five points above backfill's. Of bids equally preferred it takes the
 narrower, as first bids do: levels and spans are below backfill's in its row too."""
 _HONOURED = """\
 The same workloads with contiguity as asked, which table A.5's runs did not honour. The thesis has no numbers
