@@ -36,7 +36,7 @@ _FOR_SEARCH, _FOR_ROUNDS = 0.2, 0.55
 _BUILDS = 3
 #: Rounds without a better award that end them: where the first bids' best is proved or work is limited, and
 #: where it is not.
-_PATIENCE, _OPEN_PATIENCE = 8, 100
+_PATIENCE, _OPEN_PATIENCE = 24, 100
 #: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
 _FIRST_STEPS, _STEPS_OF_ROUND = 32, 8
 

@@ -65,12 +65,13 @@ def _cell(runs: Sequence[Run], known: dict[str, Known]) -> str:
 _TEXT = """# Quality by family and release
 
 How far below the best value that is known of an instance each solver ends, in percent: the mean over the
-family's instances; in brackets how many of them it proved, and of how many. Every solver has the same integer
-program, one thread and so many seconds of the processor; each solution was checked against the program. The
-instances are made by `benchmarks/instances/`; the best known values stand with their solutions in
-`best_known.json` there (`python benchmarks/known.py` checks them), the runs in `runs.jsonl`. `regions`,
-`arbitrary`, `L4`, `L6`, `matching`, `paths` and `scheduling` are combinatorial auctions after Leyton-Brown,
-Pearson and Shoham (2000); in the others bids are those of a window of jobs.
+family's instances; in brackets how many of them it proved, and of how many. Every solver has the same
+integer program, the same solution to begin with where there is one (the step's, decision 90), one thread
+and so many seconds of the processor; each solution was checked against the program. The instances are made
+by `benchmarks/instances/`; the best known values stand with their solutions in `best_known.json` there
+(`python benchmarks/known.py` checks them), the runs in `runs.jsonl`. `regions`, `arbitrary`, `L4`, `L6`,
+`matching`, `paths` and `scheduling` are combinatorial auctions after Leyton-Brown, Pearson and Shoham
+(2000); in the others bids are those of a window of jobs.
 
     python benchmarks/compare.py --all --ours 1 3 10 --seconds 60 --update \\
         --journal benchmarks/instances/runs.jsonl
@@ -78,10 +79,11 @@ Pearson and Shoham (2000); in the others bids are those of a window of jobs.
 
 What was stopped goes on where it was. `--all` is ten instances a family: the brackets say how many of them
 have run. The search was tuned on `tsubame/0`, `tsubame/4`, `tsubame-even/0`, on CATS's own regions, L6 and
-arbitrary files (benchmarks/cats.py), and on instances of these families with seeds from 100 on.
-Where no peer comes near, as on `tsubame` and `tsubame-even`, the best values that are known are this search's
-own, the newest release's most of all: nearness to them tells releases apart, not how much is left. Gaps to
-bounds: decision 0080.
+arbitrary files (benchmarks/cats.py), and on instances of these families with seeds from 100 on. Where no
+peer comes near, as on `tsubame` and `tsubame-even`, the best values that are known are this search's own,
+the newest release's most of all: nearness to them tells releases apart, not how much is left. Gaps to
+bounds: decision 0090. Since then programs hold bids that fit beside each other: runs of older programs are
+no longer shown, and peers have not run on the new ones.
 
 """
 

@@ -204,16 +204,20 @@ class FirstFit:
                 counts[nodes] = 0
 
 
-def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:
-    """Return the bids that are where jobs are placed, looked for among the first ``most`` of each job."""
+def bids_at(placements: Sequence[Placement | None], table: BidTable, columns: Columns, most: int) -> IntArray:
+    """Return the bids that hold what placed jobs hold, looked for among the first ``most`` of each job."""
     begin = np.searchsorted(table.job, np.arange(len(placements) + 1)).tolist()
     found: list[int] = []
     for place, placement in enumerate(placements):
         if placement is None:
             continue
-        nodes = np.sort(placement.nodes)
-        bids = range(begin[place], min(begin[place] + most, begin[place + 1]))
-        found += [bid for bid in bids if np.array_equal(table.node[table.entries(bid)], nodes)][:1]
+        order = np.argsort(placement.nodes)
+        nodes, cores = placement.nodes[order], cores_on(placement, columns)[order]
+        for bid in range(begin[place], min(begin[place] + most, begin[place + 1])):
+            mine = table.entries(bid)
+            if np.array_equal(table.node[mine], nodes) and np.array_equal(table.cores[mine], cores):
+                found.append(bid)
+                break
     return np.array(found, np.int64)
 
 

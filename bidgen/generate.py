@@ -161,7 +161,7 @@ def generate_bids(
         placed=int(placed.sum()),
         complete=not generator.is_cut,
         could_bid=could_bid,
-        packed=tuple(bids_at(award, table, 1 + len(packed)) for award in packed),
+        packed=tuple(bids_at(award, table, columns, 1 + len(packed)) for award in packed),
     )
 
 
