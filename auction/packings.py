@@ -94,7 +94,11 @@ def ranks(
 
 
 def _worth_of_start(demand: Demand, objective: str) -> Fraction | int:
-    """Return what starting a job counts, whatever it holds."""
+    """Return what starting a job counts at least (auction/stated.py), whatever it holds."""
     if demand.worth is not None:
         return demand.worth
-    return demand.job.priority * (1 if objective == "priority" else demand.job.request.cores or 1)
+    if objective == "priority":
+        return demand.job.priority
+    request = demand.job.request
+    nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
+    return demand.job.priority * (request.cores or (request.cores_per_node or 1) * nodes)

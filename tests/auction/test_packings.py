@@ -86,3 +86,9 @@ def test_jobs_that_want_neighbours_are_packed_on_neighbours() -> None:
         assert len(packed) == 4
         for bid in packed.tolist():
             assert (np.diff(bids.table.node[bids.table.entries(bid)]) == 1).all()
+
+
+def test_where_cores_count_the_large_job_starts() -> None:
+    cluster = contested()
+    found = schedule(cluster, objective="priority_cores", work_limit=0)
+    assert found.objective.priority == first_fit_by_priority(cluster, 100).priority * 64
