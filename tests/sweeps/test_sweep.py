@@ -212,10 +212,10 @@ def test_a_gzip_log_on_standard_input(tmp_path: Path) -> None:
 
 
 def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
-    # 2 200 jobs on 1 000 nodes are more variables than IPSCHED takes; ten jobs are not.
-    nodes = '{"name": "n[0-999]", "cores": 1}'
+    # 2 200 jobs, no two alike, on 1 000 nodes are more variables than IPSCHED takes; ten jobs are not.
+    nodes = '{"name": "n[0-999]", "cores": 1, "memory_mib": 10000}'
     asked = '"priority": 1, "cores": 1'
-    jobs = ",".join(f'{{"id": "{job}", {asked}, "time_limit_s": {60 + job}}}' for job in range(2200))
+    jobs = ",".join(f'{{"id": "{job}", {asked}, "memory_mib_per_node": {60 + job}}}' for job in range(2200))
     wide = tmp_path / "wide.json"
     wide.write_text(f'{{"format": "aucsched-snapshot/1", "nodes": [{nodes}], "jobs": [{jobs}]}}')
     out = tmp_path / "w.csv"
