@@ -82,14 +82,13 @@ def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
 
 
 def spot_of_bid(table: BidTable, bid: int) -> Spot:
-    """Return what a bid holds."""
+    """Return what a bid holds, in arrays of its own: a view would keep all bids of its auction in memory."""
     entries = table.entries(bid)
-    nodes = table.node[entries]
-    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries]
-    gres = {kind: counts[entries] for kind, counts in table.gres.items()}
-    return Spot(
-        nodes=nodes, held=Capacity(cores=table.cores[entries], memory=memory, gres=gres), placement=None
-    )
+    nodes = table.node[entries].copy()
+    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries].copy()
+    gres = {kind: counts[entries].copy() for kind, counts in table.gres.items()}
+    held = Capacity(cores=table.cores[entries].copy(), memory=memory, gres=gres)
+    return Spot(nodes=nodes, held=held, placement=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

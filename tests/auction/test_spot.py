@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from aucsched.auction.spot import Spot, add_spot, add_spots
 from aucsched.bidgen.capacity import Capacity
+from aucsched.cluster.jobs import Job, Request, Span
+from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.simulation.nodes.policies import NodeOptions, play
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -33,3 +39,29 @@ def test_many_spots_at_once_are_each_one_after_another(seed: int) -> None:
     assert (many.cores == one.cores).all()
     assert (many.memory == one.memory).all()
     assert all((many.gres[kind] == one.gres[kind]).all() for kind in one.gres)
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "anytime", "work_limit": 2}, {"balance": True}])
+def test_who_has_started_keeps_no_auction_in_memory(options: dict[str, Any]) -> None:
+    """A view of a bid's columns would keep all bids of its auction for as long as the run is remembered."""
+    nodes = tuple(Node(name=f"n{number}", total=Resources(cores=4, gres={"gpu": 2})) for number in range(6))
+    jobs = tuple(
+        ArrivingJob(
+            job=Job(
+                id=str(number),
+                priority=9 - number,
+                time_limit_s=60,
+                request=Request(cores=4 + 3 * (number % 2), gres_total={"gpu": Span(minimum=1, maximum=1)}),
+            ),
+            arrival_s=float(number),
+            run_time_s=50.0,
+        )
+        for number in range(8)
+    )
+    workload = ClusterWorkload(name="w", nodes=nodes, jobs=jobs)
+    result = play(workload, NodeOptions(policy="aucsched3", **options))
+    assert len(result.record.played) == len(jobs)
+    for played in result.record.played.values():
+        held = played.spot.held
+        for array in (played.spot.nodes, held.cores, held.memory, *held.gres.values()):
+            assert array.base is None or array.base.size == array.size
