@@ -97,7 +97,8 @@ _WHY = {
         "Of workloads 1, 3 and 5, of 350 jobs each, one seed; those of 2 095 jobs (2, 4, 6) and with GPU "
         "ranges (5', 6') were not run. AUCSCHED3's levels and spans are below backfill's, as the thesis "
         "has it, though spans of both are several times those printed. In workload 5 it uses less than "
-        "backfill, where the thesis has it above; the same model with a balance uses more than both in all three."
+        "backfill, where the thesis has it above; the same model with a balance uses more than "
+        "both in all three."
     ),
 }
 #: Why a table has no runs.
