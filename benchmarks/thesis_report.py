@@ -79,8 +79,8 @@ _WHY = {
         "any gets its second, where figure 4.5 spends the 150 bids on the first ones, and what an award "
         "leaves is given to whoever fits (complete steps). It packs jobs less tightly, not more: spread "
         "bids, fewer cores a node on more nodes, are among its bids; Slurm's backfill here always finds "
-        "the fewest nodes, and IPSCHED too. Nor is its spread below backfill's, which chooses nodes "
-        "below the fewest switches as Slurm does. Why, is read from the code and not measured."
+        "the fewest nodes, and IPSCHED too. Its spread is below backfill's, as in the thesis, by less "
+        "than two standard errors. Why, is read from the code and not measured."
     ),
     "A.2": (
         "AUCSCHED1 waits less than backfill and not more, for the reason given at table A.1, and jobs are"
