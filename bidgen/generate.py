@@ -116,10 +116,10 @@ def generate_bids(
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
     First bids are made as the ``placer`` says, by priority without one. Once ``is_over`` says that the time
-    for bids is up, jobs bid where first-fit places them only. ``others`` are jobs of the window between these
-    that cannot start: caps and staggers count them all the same. Where first-fit does not start every job,
-    each bids besides where the options' packings have it: at most a third of its bids, which fit beside those
-    of other jobs.
+    for bids is up, jobs bid where first-fit and packings place them only. ``others`` are jobs of the window
+    between these that cannot start: caps and staggers count them all the same. Where first-fit does not start
+    every job, each bids besides where the options' packings have it: at most a third of its bids, which fit
+    beside those of other jobs.
     """
     generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
@@ -136,11 +136,11 @@ def generate_bids(
         to_come = 0 if by_figure else len(demands) - demand.index - 1 + int(unable.after[demand.index])
         stagger += int(unable.nodes_before[demand.index])
         most = max(1, min(options.max_bids_per_job, left - to_come))
+        made = [placement, *(award[demand.index] for award in packed[: most // _OF_PACKINGS])]
         if generator.is_over():
-            draft = Draft.joined([] if placement is None else [generator.placed(placement)])
+            draft = Draft.joined([generator.placed(one) for one in made if one is not None])
         else:
-            beside = [award[demand.index] for award in packed[: most // _OF_PACKINGS]]
-            draft = generator.bids_of(demand, [placement, *beside], most, stagger)
+            draft = generator.bids_of(demand, made, most, stagger)
         left -= min(most, len(draft))
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
         drafts.append(draft)

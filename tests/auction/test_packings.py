@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,16 +11,16 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.attempt import bids_of_step
+from aucsched.auction.attempt import bids_of_step, start_of
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.ledger import FreeState
 from aucsched.auction.options import StepOptions
 from aucsched.auction.packings import packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.strategies import Cluster
+from aucsched.auction.strategies import Cluster, bid_options
 from aucsched.bidgen.first_fit import FirstFit
-from aucsched.bidgen.generate import Bids
+from aucsched.bidgen.generate import Bids, generate_bids
 
 
 def bids_of(cluster: Snapshot, options: StepOptions) -> tuple[Bids, Cluster]:
@@ -92,3 +94,18 @@ def test_where_cores_count_the_large_job_starts() -> None:
     cluster = contested()
     found = schedule(cluster, objective="priority_cores", work_limit=0)
     assert found.objective.priority == first_fit_by_priority(cluster, 100).priority * 64
+
+
+def test_packings_bid_where_the_time_for_bids_is_up() -> None:
+    cluster = contested()
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    made = packings(window, "priority", state.columns, 10.0, 0)[:1]
+    asked = iter([False] * len(made))
+    options = replace(bid_options(StepOptions()), packings=made)
+    bids = generate_bids(window, state.columns, state.topology, options, is_over=lambda: next(asked, True))
+    assert not bids.complete
+    # Nobody bids but where first-fit or the packing has it: the wide job, and 32 of the small ones.
+    assert len(bids.table) == 1 + 32
+    start = start_of(bids, Cluster(columns=state.columns, topology=state.topology), StepOptions())
+    assert sum(window[job].job.priority for job in bids.table.job[start].tolist()) > 100
