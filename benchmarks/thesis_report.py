@@ -91,7 +91,7 @@ _WHY = {
         "and III, where it is asked for 4 or 8 cores on each of so many nodes and IPSCHED, which knows no"
         " cores per node, for cores and nodes; with GPUs it is above IPSCHED in IV, as in the thesis, but"
         " with basic priorities only, and V, whose GPUs are short, is no better under any auction than "
-        "under backfill. Of one seed; why, is read from the code and not measured."
+        "under backfill. Why, is read from the code and not measured."
     ),
     "A.4": (
         "Of workloads 1, 3 and 5, of 350 jobs each, one seed; those of 2 095 jobs (2, 4, 6) and with GPU "
