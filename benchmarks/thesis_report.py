@@ -80,7 +80,8 @@ _WHY = {
         "leaves is given to whoever fits (complete steps). It packs jobs less tightly, not more: spread "
         "bids, fewer cores a node on more nodes, are among its bids; Slurm's backfill here always finds "
         "the fewest nodes, and IPSCHED too. Its spread is below backfill's, as in the thesis, by less "
-        "than two standard errors. Why, is read from the code and not measured."
+        "than two standard errors. AUCSCHED1 bids as the engine makes bids, packings (decision 90) among "
+        "them, which are not in the thesis. Why, is read from the code and not measured."
     ),
     "A.2": (
         "AUCSCHED1 waits less than backfill and not more, for the reason given at table A.1, and jobs are"
@@ -91,7 +92,8 @@ _WHY = {
         "and III, where it is asked for 4 or 8 cores on each of so many nodes and IPSCHED, which knows no"
         " cores per node, for cores and nodes; with GPUs it is above IPSCHED in IV, as in the thesis, but"
         " with basic priorities only, and V, whose GPUs are short, is no better under any auction than "
-        "under backfill. Why, is read from the code and not measured."
+        "under backfill. Seed 1 ran before packings were bids of AUCSCHED1, seeds 2 and 3 after it. Why, is "
+        "read from the code and not measured."
     ),
     "A.4": (
         "Of workloads 1, 3 and 5, of 350 jobs each, one seed; those of 2 095 jobs (2, 4, 6) and with GPU "
