@@ -3,8 +3,9 @@
 A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner, chapter
 3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
 could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
-node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. What jobs ask of switches and neighbours
-is left out. The linear program over jobs is solved by HiGHS, and the bound computed from its prices.
+node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. Jobs that want nodes whole share the empty
+ones. What jobs ask of switches and neighbours is left out. The linear program over jobs is solved by HiGHS,
+and the bound computed from its prices.
 """
 
 from __future__ import annotations
@@ -103,10 +104,15 @@ def _least(demand: Demand, columns: Columns) -> _Least:
     counts = demand.node_counts
     nodes = 1 if counts is None else counts.minimum
     variant = demand.variants[0]
-    mask = variant.eligible
     if demand.exclusive:
-        each = int(columns.total.cores[mask].min(initial=columns.total.cores.max(initial=1)))
-        chunks, cores, on_node = nodes, each, each
+        total = columns.total.cores
+        sizes = total[np.logical_or.reduce([one.eligible for one in demand.variants])]
+        if demand.units is not None:
+            # All cores of its nodes are the job's, and together as many as it asks for.
+            most = int(sizes.max(initial=0)) // demand.unit
+            nodes = max(nodes, ceil(demand.units / max(most, 1)))
+        on_node = int(sizes.min(initial=total.max(initial=1)))
+        chunks, cores = nodes, on_node
     elif demand.units_per_node is not None:
         on_node = demand.units_per_node * demand.unit
         if counts is None and demand.units is not None:
@@ -119,8 +125,8 @@ def _least(demand: Demand, columns: Columns) -> _Least:
     # Where a request can be read in several ways, which gres it takes is open.
     is_one = len(demand.variants) == 1
     on_each = tuple((kind, span.minimum) for kind, _, span in variant.gres if is_one and span.minimum)
-    total = tuple((kind, span.minimum) for kind, _, span in variant.gres_total if is_one and span.minimum)
-    in_all = (*((kind, count * nodes) for kind, count in on_each), *total)
+    joint = tuple((kind, span.minimum) for kind, _, span in variant.gres_total if is_one and span.minimum)
+    in_all = (*((kind, count * nodes) for kind, count in on_each), *joint)
     return _Least(chunks, max(cores, 1), nodes, max(on_node, 1), on_each, in_all)
 
 
@@ -138,7 +144,7 @@ class _Rows:
 
     def entries(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Return job, row and amount of each entry, and the capacities."""
-        for add in (self._cores, self._gres, self._slots, self._memory, self._pools):
+        for add in (self._cores, self._whole, self._gres, self._slots, self._memory, self._pools):
             add()
         arrays = (self._job, self._row, self._amount, self._capacity)
         job, row, amount, capacity = (np.array(values, np.int64) for values in arrays)
@@ -169,6 +175,15 @@ class _Rows:
             free = self._columns.free.cores[self._mask(jobs)]
             amounts = ((job, self._least[job].chunks * (self._least[job].cores // size)) for job in jobs)
             self._take(int((free // size).sum()), amounts)
+
+    def _whole(self) -> None:
+        """Σ nodes ≤ empty nodes, over jobs that want their nodes whole."""
+        jobs = [job for job, demand in enumerate(self._demands) if demand.exclusive]
+        columns = self._columns
+        is_empty = columns.is_empty & (columns.free.cores == columns.total.cores)
+        if jobs:
+            amounts = ((job, self._least[job].nodes) for job in jobs)
+            self._take(int((self._mask(jobs) & is_empty).sum()), amounts)
 
     def _gres(self) -> None:
         """Σ gres ≤ Σ free gres of each kind."""

@@ -53,3 +53,14 @@ def test_no_award_is_worth_more(seed: int) -> None:
 def test_slots_are_counted_on_each_node(jobs: list[dict[str, object]], best: float) -> None:
     nodes = [{"name": "a", "cores": 4, "gres": {"gpu": 2}}, {"name": "b", "cores": 4, "gres": {"gpu": 1}}]
     assert bound_of(snapshot(nodes, jobs)) == pytest.approx(int(best))
+
+
+def test_jobs_that_want_whole_nodes_share_the_empty_ones() -> None:
+    # Three nodes stand empty, though three others have three cores free each.
+    nodes = [{"name": "a[1-3]", "cores": 4}, {"name": "b[1-3]", "cores": 4, "free_cores": 3}]
+    jobs = [{"cores": 5, "exclusive": True, "priority": 10 - place} for place in range(3)]
+    assert bound_of(snapshot(nodes, jobs)) == 10 + 9 // 2
+    jobs = [
+        {"nodes": 1, "cores_per_node": 1, "exclusive": True, "priority": 10 - place} for place in range(5)
+    ]
+    assert bound_of(snapshot(nodes, jobs)) == 10 + 9 + 8
