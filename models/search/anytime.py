@@ -44,9 +44,8 @@ _AUCTION_EVERY, _PREFER_EVERY, _MERGE_EVERY = 3, 16, 15
 _AUCTION_OF_TURNS = 2
 #: Share of what is left of the time for a whole program.
 _FOR_WHOLE = 0.6
-#: Bids that HiGHS is given whole: before any step; after the first step; at steps that are powers of two from
-#: the first on.
-_TINY = 250
+#: Bids that HiGHS is given whole: before and after the first step, where a clock counts and where steps are
+#: counted, as in the passes of a simulation; at steps that are powers of two from the first such on.
 _WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
 #: Gaps below which HiGHS is given more bids than at once, and any program whole.
 _NEAR, _NEARLY_PROVED = 0.01, 1e-4
@@ -104,6 +103,7 @@ class _Contest:
         self._worth = Worth.scaled(weights, preference)
         self._bounding = Bounding(packing, self._worth, self._searching)
         self._longest_s, self._moved_s = 0.0, 0.0
+        self._small = _WHOLE_COUNTED if limits.deadline is None else _WHOLE_AT_ONCE
         # Dives pay where bids hold parts of rows, or jobs have many to choose from; else small auctions do.
         self._dives = packing.has_parts or len(packing) >= _CHOICE * len(packing.first)
         self._search_s = self._searching.left_s()
@@ -115,7 +115,9 @@ class _Contest:
             # However short the time, no award is below these; under a work limit moves come soon enough.
             for order in _plain_orders(packing, self._worth.value):
                 self._offer(greedy_by(packing, order))
-        prices, value = self._bounding.begin(start), self._worth.value
+        # A small program is soon relaxed: better prices are not worth their time.
+        is_small = len(packing) <= self._small
+        prices, value = self._bounding.begin(start, is_small=is_small), self._worth.value
         gain = value - packing.cost(prices.price)
         for order in _orders(prices, gain, value):
             self._offer(greedy_by(packing, order))
@@ -132,8 +134,8 @@ class _Contest:
         """Make steps until the limits or a proof end it."""
         steps = _ENDLESS if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
-        if steps and len(self._packing) <= _TINY and not self._is_finished(0):
-            self._solve_whole(_FIRST_WHOLE)
+        if steps and len(self._packing) <= self._small and not self._is_finished(0):
+            self._prove()
         # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
         while number < steps and not self._is_finished(since):
             before = self.best
@@ -246,9 +248,7 @@ class _Contest:
 
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
-        # Where steps are counted, as in the passes of a simulation, HiGHS gets small programs only at once.
-        most = _WHOLE_COUNTED if self._limits.deadline is None else _WHOLE_AT_ONCE
-        if number == 0 and len(self._packing) <= most and not self._is_finished(0):
+        if number == 0 and len(self._packing) <= self._small and not self._is_finished(0):
             self._solve_whole(_FIRST_WHOLE)
         if not self._proved:
             self._guided(self._bounding.step(number, self.award))
@@ -264,6 +264,12 @@ class _Contest:
         if found is not None:
             # Dives go on with what rounds of prices found first: a relaxation's duals lead them astray.
             self._repacking.guide(found)
+
+    def _prove(self) -> None:
+        """Before any step, give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""
+        if self._limits.deadline is not None and self._limits.solves:
+            self._bounding.tighten(self.award)
+        self._solve_whole(_FIRST_WHOLE)
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)

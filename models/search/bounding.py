@@ -61,11 +61,11 @@ class Bounding:
         """The cliques that rounds found: sets of bids of which one wins at most."""
         return [] if self._relaxation is None else self._relaxation.cliques
 
-    def begin(self, award: IntArray) -> Prices:
-        """Return the first prices, beside a known award."""
+    def begin(self, award: IntArray, *, is_small: bool) -> Prices:
+        """Return the first prices, beside a known award; ``is_small``: ``tighten`` is to come."""
         target = float(self._worth.value[award].sum())
         prices = self._prices(target, _ROUNDS, None)
-        if self._limits.deadline is None:
+        if self._limits.deadline is None or is_small:
             return prices
         return self._prices(max(target, _AIM * prices.bound), _TIMED_ROUNDS, None)
 
@@ -89,6 +89,14 @@ class Bounding:
         elif self._may_tighten(after, entries):
             found = self._relaxed(self._tighten(), award) or found
         return found
+
+    def tighten(self, award: IntArray) -> None:
+        """Relax the program and add cliques for as long as they tell, beside a known award."""
+        self._has_relaxed = True
+        relaxed = self._relaxed(self._relax(relaxed_entries(self._packing)), award)
+        reached = sum(self._worth.weights[bid] for bid in award.tolist())
+        while relaxed is not None and self.bound is not None and self.bound > reached:
+            relaxed = self._relaxed(self._tighten(), award)
 
     def _prices(self, target: float, rounds: int, begin: FloatArray | None) -> Prices:
         is_over = self._limits.over(_FOR_PRICES)
