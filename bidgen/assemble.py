@@ -30,23 +30,25 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """How many bids there may be: MAXBIDS in all, MAXBIDSPERJOB of one job (figure 4.5)."""
+    """How many bids there may be: MAXBIDS in all, MAXBIDSPERJOB of one job (figure 4.5).
+
+    ``for_each``: of every job's in the first round, 0 where there is none.
+    """
 
     all: int
     per_job: int
-    one_for_each: bool = True
+    for_each: int = 1
 
     def first_of_each(self, job: IntArray, keep: BoolArray, jobs: int) -> BoolArray:
         """Return which of the bids kept so far stay within the caps; ``job`` is ascending.
 
-        Round 1 gives each job one bid, in window order; then each job in turn gets its others. Without
-        ``one_for_each`` there is no round 1.
+        Round 1 gives each job ``for_each`` bids, in window order; then each job in turn gets its others.
         """
         counts = np.minimum(np.bincount(job[keep], minlength=jobs), self.per_job)
-        ones = np.minimum(counts, 1) if self.one_for_each else np.zeros_like(counts)
+        ones = np.minimum(counts, self.for_each)
         first_round = np.where(np.cumsum(ones) <= self.all, ones, 0)
         left = self.all - first_round.sum()
-        more = np.where((first_round > 0) | (not self.one_for_each), counts - first_round, 0)
+        more = np.where((first_round > 0) | (not self.for_each), counts - first_round, 0)
         before = np.cumsum(more) - more
         allowed = first_round + np.clip(left - before, 0, more)
         rank = np.cumsum(keep) - 1

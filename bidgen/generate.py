@@ -119,7 +119,7 @@ def generate_bids(
     for bids is up, jobs bid where first-fit and packings place them only. ``others`` are jobs of the window
     between these that cannot start: caps and staggers count them all the same. Where first-fit does not start
     every job, each bids besides where the options' packings have it: at most a third of its bids, which fit
-    beside those of other jobs.
+    beside those of other jobs. Where MAXBIDS is tight, a third of it is dealt to all jobs alike for these.
     """
     generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
@@ -132,11 +132,13 @@ def generate_bids(
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
+    for_each = 1 + _for_packings(len(packed), len(demands) + int(unable.after.max(initial=0)), options)
     for demand, placement in zip(demands, placements, strict=True):
         to_come = 0 if by_figure else len(demands) - demand.index - 1 + int(unable.after[demand.index])
         stagger += int(unable.nodes_before[demand.index])
-        most = max(1, min(options.max_bids_per_job, left - to_come))
-        made = [placement, *(award[demand.index] for award in packed[: most // _OF_PACKINGS])]
+        most = max(for_each, min(options.max_bids_per_job, left - to_come * for_each))
+        of_packings = max(for_each - 1, most // _OF_PACKINGS)
+        made = [placement, *(award[demand.index] for award in packed[:of_packings])]
         if generator.is_over():
             draft = Draft.joined([generator.placed(one) for one in made if one is not None])
         else:
@@ -145,7 +147,8 @@ def generate_bids(
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
         drafts.append(draft)
     count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
-    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, one_for_each=not by_figure)
+    for_each = 0 if by_figure else for_each
+    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, for_each=for_each)
     assembler = Assembler(columns, topology, generator.pool, Draft.joined(drafts))
     table = assembler.table(demands, caps, count)
     for guard in guards:
@@ -165,6 +168,12 @@ def generate_bids(
     )
 
 
+def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
+    """Return how many bids each job has for packings, however low its priority."""
+    most = min(options.max_bids // max(jobs, 1), options.max_bids_per_job)
+    return min(packings, most // _OF_PACKINGS)
+
+
 def first_fit_bids(
     demands: tuple[Demand, ...],
     columns: Columns,
@@ -177,7 +186,7 @@ def first_fit_bids(
     generator = _Generator(columns, topology, options, guards)
     placements = FirstFit(columns, topology, guards, placer).place_all(demands)
     draft = Draft.joined([generator.placed(placement) for placement in placements if placement is not None])
-    caps = Caps(all=len(demands), per_job=1, one_for_each=True)
+    caps = Caps(all=len(demands), per_job=1)
     return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
 
 
