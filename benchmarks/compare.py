@@ -33,9 +33,9 @@ from mps import Program, read_mps
 from peers import installed, read_answer
 from rows import Row, holds, judged, table
 
-#: Wall seconds that a process may take beside five times its solver's seconds of the processor, which others
+#: Wall seconds that a process may take beside forty times its solver's seconds of the processor, which others
 #: use too: it reads and states the program besides.
-GRACE_S, PATIENCE = 60.0, 5.0
+GRACE_S, PATIENCE = 60.0, 40.0
 #: What --all runs.
 PUBLISHED = tuple(
     (kind, seed)
