@@ -259,6 +259,9 @@ class _Contest:
         """Let better prices lead the search, and a relaxed solution small auctions besides."""
         if isinstance(found, Relaxed):
             self._search.guide(found.gain, found.share)
+            if self._limits.deadline is not None:
+                # Where steps are counted, the moves of a seed stay those of earlier releases.
+                self._repacking.narrow(self._bounding.alive)
             # Of the rows alone: cliques are no rows of moves.
             found = None if self._bounding.cliques else found.price
         if found is not None:
@@ -266,7 +269,7 @@ class _Contest:
             self._repacking.guide(found)
 
     def _prove(self) -> None:
-        """Before any step, give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""
+        """Give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""
         if self._limits.deadline is not None and self._limits.solves:
             self._bounding.tighten(self.award)
         self._solve_whole(_FIRST_WHOLE)

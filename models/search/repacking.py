@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...bidgen.columns import BoolArray, FloatArray, IntArray
 from .columns import Cycles, Rows, first_counters, rows_of, weights_of
 from .compiled import Loop, as_lists, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, Shape, State, make_moves
@@ -30,7 +30,7 @@ _CYCLES = Cycles(
     noise=0.01,
 )
 #: Moves between two looks at the clock, compiled and not.
-_CHUNK, _PLAIN_CHUNK = 100, 10
+_CHUNK, _PLAIN_CHUNK = 400, 10
 #: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it takes
 #: longer.
 FEW_BIDS = 300
@@ -145,6 +145,19 @@ class Repacking:
         largest = float(value.max(initial=0.0)) or 1.0
         ratio = value / (np.maximum(cost, 0.0) + _LEAST_COST * largest)
         self._order = np.argsort(-ratio, kind="stable")
+
+    def narrow(self, alive: BoolArray) -> None:
+        """Let in only bids that are alive, shape (bids,): those that a better award could hold."""
+        formed = self._formed
+        pool = np.asarray(self._arrays.pool)
+        left, gone = pool[alive[pool]], pool[~alive[pool]]
+        if not len(left) or not len(gone):
+            return
+        self._arrays = self._arrays._replace(pool=left)
+        formed.shape = formed.of(self._arrays)
+        if self._made is not None:
+            for bid in gone.tolist():
+                self._made.short[bid] += 1
 
     def run(self, moves: int, is_over: Callable[[], bool]) -> None:
         """Make so many moves, fewer when the time is up."""

@@ -109,3 +109,16 @@ def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     assert len(bids.table) == 1 + 32
     start = start_of(bids, Cluster(columns=state.columns, topology=state.topology), StepOptions())
     assert sum(window[job].job.priority for job in bids.table.job[start].tolist()) > 100
+
+
+def test_under_tight_caps_every_job_still_bids_where_a_packing_has_it() -> None:
+    cluster = contested()
+    best = sum(sorted((50 - place % 7 for place in range(40)), reverse=True)[:32])
+    # Three bids a job: dealt by priority alone the first jobs had sixty, and the others one.
+    options = StepOptions(window=60, max_bids=3 * 41, max_bids_per_job=60)
+    bids, ground = bids_of(cluster, options)
+    assert len(bids.table) <= 3 * 41
+    assert len(bids.packed[0]) == 32
+    priority = [demand.job.priority for demand in bids.table.demands]
+    start = start_of(bids, ground, options)
+    assert sum(priority[job] for job in bids.table.job[start].tolist()) == best
