@@ -30,7 +30,7 @@ _CYCLES = Cycles(
     noise=0.01,
 )
 #: Moves between two looks at the clock, compiled and not.
-_CHUNK, _PLAIN_CHUNK = 400, 10
+_CHUNK, _PLAIN_CHUNK = 100, 10
 #: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it takes
 #: longer.
 FEW_BIDS = 300
