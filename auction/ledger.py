@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..bidgen.columns import Columns, IntArray, nothing_held
+import numpy as np
+
+from ..bidgen.columns import BoolArray, Columns, IntArray, nothing_held
 from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import amounts_of, claims_of, is_on_nodes
 from ..bidgen.guard import Guard
@@ -39,6 +41,23 @@ class FreeState:
             if lacking.any() and (lacking & (claim.amount[mine] > 0)).any():
                 return False
         return True
+
+    def fitting(self) -> BoolArray:
+        """Return which bids could be taken now, all of them at once, shape (bids,)."""
+        lacks = np.zeros(len(self._table), np.bool_)
+        of_entry = np.repeat(np.arange(len(self._table)), self._table.lengths)
+        for claim, left in self._pairs:
+            lacking = (claim.amount > left[claim.row]) & (claim.amount > 0)
+            if claim.by_bid:
+                lacks |= lacking
+            else:
+                lacks[of_entry[lacking]] = True
+        return ~lacks
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether a bid that is taken may leave more for others, where a job has reserved room itself."""
+        return any(bool((claim.amount < 0).any()) for claim, _ in self._pairs)
 
     def short(self, bid: int) -> Iterator[Short]:
         """Yield what a bid lacks."""
@@ -97,9 +116,15 @@ def greedy(
     chosen: list[int] = []
     done: set[int] = set()
     jobs = table.job.tolist()
-    for bid, job in [*((bid, jobs[bid]) for bid in sorted(taken)), *enumerate(jobs)]:
-        if job not in done and state.fits(bid):
-            state.take(bid)
-            chosen.append(bid)
-            done.add(job)
+
+    def offer(bids: Iterable[int]) -> None:
+        for bid in bids:
+            if jobs[bid] not in done and state.fits(bid):
+                state.take(bid)
+                chosen.append(bid)
+                done.add(jobs[bid])
+
+    offer(sorted(taken))
+    # What does not fit now fits no better beside more.
+    offer(range(len(jobs)) if state.gives_back else np.flatnonzero(state.fitting()).tolist())
     return sorted(chosen)

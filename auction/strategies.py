@@ -329,7 +329,7 @@ def _solved(
         most_nodes=options.work_limit,
     )
     if options.weights == "paper":
-        solution, upper = solve_weighted(stated.program, stated.printed, start, settings)
+        solution, upper = solve_weighted(stated.program, stated.group, stated.printed, start, settings)
         return solution.values, solution.status, solution.proved, _paper_bound(stated, upper)
     integers, unit = integer_weights(stated.weights)
     solution = solve_lexicographic(stated.program, stated.group, integers, stated.preference, start, settings)

@@ -4,8 +4,9 @@ Priorities may be near 4·10⁹ and differ by 1 (Slurm's priority/basic), or be 
 tolerances that such differences fall below. So the weights are split into small integer digits and the sum
 is maximised digit by digit, each stage fixed before the next:
 
-* *base split*: w = h·B + d with Σ|d| < B: first Σh, then Σd. Priorities that are nearly multiples of each
-  other, above all nearly equal ones, take this road; no extra variables are needed.
+* *base split*: w = h·B + d with 2·Σ|d| < B: first Σh, then Σd. Priorities that are nearly multiples of each
+  other, above all nearly equal ones, take this road; no extra variables are needed. Where h·B' + d is small
+  with the least B' above 2·Σ|d|, both are one stage: the order of the sums is the same with any such base.
 * *positional digits*: w = Σ_k digit_k·M^k. Sums of low digits carry into higher ones; integer variables
   hold the carries: Σ digit_k·b + carry_{k−1} = M·carry_k + rest_k with 0 ≤ rest_k < M. First the sum of the
   top digits and the carry into them is maximised, then rest_{K−1}, …, rest_0.
@@ -38,10 +39,12 @@ DIGIT_BASE = 2**16
 
 def integer_weights(weights: Sequence[int | Fraction]) -> tuple[list[int], Fraction]:
     """Return integers proportional to the weights, and how much one unit of them is worth."""
-    scale = lcm(*(Fraction(weight).denominator for weight in weights)) if weights else 1
-    scaled = [int(weight * scale) for weight in weights]
-    common = gcd(*scaled) or 1
-    return [weight // common for weight in scaled], Fraction(common, scale)
+    # Most columns count nothing, and a job's bids the same.
+    different = set(weights)
+    scale = lcm(*(Fraction(weight).denominator for weight in different)) if weights else 1
+    common = gcd(*(int(weight * scale) for weight in different)) or 1
+    whole = {weight: int(weight * scale) // common for weight in different}
+    return [whole[weight] for weight in weights], Fraction(common, scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +55,21 @@ class Stage:
         values: integer coefficients of the program's columns, those added included.
         unit: how many units of weight one unit of this objective is.
         below: the most that all later stages together can add.
+        narrowed: B' where values are h·B' + d, B being ``unit``; 0: they are no two digits.
     """
 
     values: FloatArray
     unit: int
     below: int
+    narrowed: int = 0
+
+    def worth(self, value: int) -> int:
+        """Return the sum of weights that a value of this objective, or a bound on one, stands for."""
+        if not self.narrowed:
+            return value * self.unit
+        half = self.narrowed // 2
+        high, low = divmod(value + half, self.narrowed)
+        return high * self.unit + low - half
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +106,27 @@ def exact_program(program: IntegerProgram, job: IntArray, weights: Sequence[int]
     parts = _split(list(weights), job)
     if parts is None:
         return _positional(program, list(weights), job)
+    narrow = _narrowed(parts, job)
+    if narrow is not None:
+        return ExactProgram(program=program, stages=(narrow,), bids=program.columns)
     below = [largest_sum([unit * value for value in part], job) for part, unit in parts]
     stages = tuple(
         Stage(values=np.array(part, np.float64), unit=unit, below=sum(below[number + 1 :]))
         for number, (part, unit) in enumerate(parts)
     )
     return ExactProgram(program=program, stages=stages, bids=program.columns)
+
+
+def _narrowed(parts: list[tuple[list[int], int]], job: IntArray) -> Stage | None:
+    """Return two digits of every weight as one stage, where they are small beside each other."""
+    if len(parts) != 2:  # noqa: PLR2004 - a base splits in two
+        return None
+    (high, base), (rest, _) = parts
+    narrowed = 2 * largest_sum(rest, job) + 1
+    both = [narrowed * times + weight for times, weight in zip(high, rest, strict=True)]
+    if not _is_small(both, job):
+        return None
+    return Stage(values=np.array(both, np.float64), unit=base, below=0, narrowed=narrowed)
 
 
 def largest_sum(weights: Sequence[int], job: IntArray) -> int:

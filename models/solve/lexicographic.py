@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, floor, log2
 
 import numpy as np
 import numpy.typing as npt
 
-from .exact import ExactProgram, exact_program
-from .solver import IntegerProgram, SolveReport, SolverOptions, SolverStatus, solve
+from .exact import ExactProgram, Stage, exact_program
+from .smaller import Smaller, whole_values
+from .solver import IntegerProgram, SolveReport, SolverOptions, SolverStatus
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -81,28 +83,51 @@ def solve_lexicographic(
         settings: limits, over all stages together.
     """
     deadline = settings.clock() + settings.time_limit_s
-    exact = exact_program(program, group, weights)
+    smaller = Smaller(program, group, [np.array([float(weight != 0) for weight in weights]), preference])
+    solution = _in_stages(
+        smaller,
+        group[smaller.kept],
+        smaller.folded_exactly(weights),
+        smaller.folded(preference),
+        start[smaller.kept],
+        settings,
+        deadline,
+    )
+    return replace(solution, values=whole_values(smaller, solution.values, start))
+
+
+def _in_stages(
+    smaller: Smaller,
+    group: IntArray,
+    weights: list[int],
+    preference: FloatArray,
+    start: FloatArray,
+    settings: SolveSettings,
+    deadline: float,
+) -> WindowSolution:
+    """Maximise the weights stage by stage, then preference, over the columns that are left."""
+    exact = exact_program(smaller.program, group, weights)
     best = start
     current = exact.program
     reached = 0
     for stage in exact.stages:
-        options = _options(settings, deadline, _LESS_THAN_ONE, has_digits=bool(exact.digits))
-        report = solve(current.maximising(stage.values), options, exact.extended(best))
+        options = partial(_options, settings, deadline, _LESS_THAN_ONE, has_digits=bool(exact.digits))
+        report = smaller.solve(current.maximising(stage.values), options, exact.extended(best))
         best = _better(report, exact, stage.values, best)
         if report.status is not SolverStatus.OPTIMAL:
-            bound = _bound(report, reached, stage.unit, stage.below)
+            bound = _bound(report, reached, stage)
             return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, bound, proved=False)
         value = round(float(stage.values @ exact.extended(best)))
-        reached += value * stage.unit
+        reached += stage.worth(value)
         current = current.with_row(stage.values, value - 0.5)
     if exact_sum(weights, best) != reached:
         # The digits did not add up within the solver's tolerances: an award, but no proof.
         return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, None, proved=False)
     if not preference.any():
         return _solution(SolverStatus.OPTIMAL, best, reached, proved=True)
-    report = solve(
+    report = smaller.solve(
         current.maximising(_padded(preference, current.columns)),
-        _options(settings, deadline, _PREFERENCE_GAP, has_digits=bool(exact.digits)),
+        partial(_options, settings, deadline, _PREFERENCE_GAP, has_digits=bool(exact.digits)),
         exact.extended(best),
     )
     best = _better(report, exact, _padded(preference, current.columns), best)
@@ -110,18 +135,21 @@ def solve_lexicographic(
 
 
 def solve_weighted(
-    program: IntegerProgram, weights: FloatArray, start: FloatArray, settings: SolveSettings
+    program: IntegerProgram, group: IntArray, weights: FloatArray, start: FloatArray, settings: SolveSettings
 ) -> tuple[WindowSolution, float | None]:
     """Maximise Σ weights as they are, the gap 0: the papers' objectives. Also returns the bound.
 
     Where nodes are counted, large weights are divided by a power of two; then nothing is said to be proved.
     """
     best = start
-    options = _options(settings, settings.clock() + settings.time_limit_s, 0.0)
+    options = partial(_options, settings, settings.clock() + settings.time_limit_s, 0.0)
     divisor = 1.0 if settings.most_nodes is None else _divisor(weights)
-    report = solve(program.maximising(weights / divisor), options, best)
-    if report.values is not None and weights @ report.values >= weights @ best:
-        best = report.values
+    smaller = Smaller(program, group, [weights])
+    asked = smaller.program.maximising(smaller.folded(weights) / divisor)
+    report = smaller.solve(asked, options, best[smaller.kept])
+    if report.values is not None:
+        found = whole_values(smaller, report.values, start)
+        best = found if weights @ found >= weights @ best else best
     is_optimal = report.status is SolverStatus.OPTIMAL and divisor == 1.0
     status = report.status if divisor == 1.0 else SolverStatus.FEASIBLE_AT_LIMIT
     bound = report.bound
@@ -179,10 +207,10 @@ def _better(report: SolveReport, exact: ExactProgram, values: FloatArray, best: 
     return best
 
 
-def _bound(report: SolveReport, reached: int, unit: int, below: int) -> int | None:
+def _bound(report: SolveReport, reached: int, stage: Stage) -> int | None:
     if report.bound is None:
         return None
-    return reached + floor(report.bound + 1e-6) * unit + below
+    return reached + stage.worth(floor(report.bound + 1e-6)) + stage.below
 
 
 def _solution(status: SolverStatus, values: FloatArray, bound: int | None, *, proved: bool) -> WindowSolution:

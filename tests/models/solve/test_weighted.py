@@ -33,7 +33,7 @@ def test_large_weights_have_the_same_award_and_a_bound_that_holds(nodes: int | N
     sizes = [7, 5, 4, 3, 1]
     weights = np.array([4.2e9, 2.9e9, 2.4e9, 1.7e9, 0.6e9])
     settings = SolveSettings(time_limit_s=60, seed=0, clock=time.perf_counter, most_nodes=nodes)
-    solution, bound = solve_weighted(knapsack(sizes, 10), weights, np.zeros(5), settings)
+    solution, bound = solve_weighted(knapsack(sizes, 10), np.arange(5), weights, np.zeros(5), settings)
     best = max(
         sum(weights[place] for place in range(5) if chosen >> place & 1)
         for chosen in range(32)
@@ -49,7 +49,9 @@ def test_large_weights_have_the_same_award_and_a_bound_that_holds(nodes: int | N
 
 def test_small_weights_are_proved_under_a_count_of_nodes_too() -> None:
     settings = SolveSettings(time_limit_s=60, seed=0, clock=time.perf_counter, most_nodes=1000)
-    solution, _ = solve_weighted(knapsack([2, 2], 3), np.array([5.0, 6.0]), np.zeros(2), settings)
+    solution, _ = solve_weighted(
+        knapsack([2, 2], 3), np.arange(2), np.array([5.0, 6.0]), np.zeros(2), settings
+    )
     assert solution.proved
     assert solution.values.tolist() == [0.0, 1.0]
 
