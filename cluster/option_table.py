@@ -142,7 +142,7 @@ OPTIONS: tuple[Option, ...] = (
         "4.5 of the thesis, where jobs of high priority use up the cap.",
         choices=("spec", "figure-4.5"),
         default="spec",
-        readers=(STEP, SWEEP),
+        auctions_with_bids=True,
     ),
     Option(
         name="strategy",

@@ -19,7 +19,7 @@ from .kinds import Kind, on_network
 _AXES = (
     *("policy", "order", "interval_s", "selection", "weights", "objective", "on_timeout", "reserve"),
     *("window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance", "promise"),
-    *("preempt", "credits"),
+    *("preempt", "credits", "bid_order"),
 )
 #: Axes that are on or off, and true or false in a simulation.
 _SWITCHES = ("balance", "preempt")

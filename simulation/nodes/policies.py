@@ -60,7 +60,7 @@ class NodeOptions:
         balance: as in a step.
         promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective
             ``response``, ``backfill`` for ``priority`` with reservations and no balance, else ``none``.
-        max_bids, max_bids_per_job, objective, weights, seed: as in a step.
+        max_bids, max_bids_per_job, bid_order, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
         credits: that each user has at first to pay for what is lost; None: no end of them.
@@ -80,6 +80,7 @@ class NodeOptions:
     work_limit: int | None = None
     max_bids: int | None = None
     max_bids_per_job: int | None = None
+    bid_order: str | None = None
     objective: str | None = None
     promise: str | None = None
     weights: str | None = None
@@ -212,7 +213,7 @@ def step_options(options: NodeOptions) -> StepOptions:
     """
     names = (
         *("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
-        *("strategy", "balance"),
+        *("strategy", "balance", "bid_order"),
     )
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     reserve = 1 if options.reserve is None else options.reserve

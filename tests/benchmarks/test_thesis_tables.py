@@ -54,6 +54,7 @@ def test_a_model_s_name_alone_is_the_model_with_solver_or_search(table: str) -> 
         assert ("P·R" in bare(row)) == (step.objective == "priority_cores")
         assert ("multifactor" in bare(row)) == (options.order == "multifactor")
         assert ("GPU ranges" in bare(row)) == row.ranges
+        assert ("bids of figure 4.5" in bare(row)) == (step.bid_order == "figure-4.5")
 
 
 @pytest.mark.parametrize("table", PLAIN)
