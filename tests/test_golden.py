@@ -254,6 +254,17 @@ def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
         assert (preference_f(table, len(columns.names), constants) > 0).all()
 
 
+def test_table_4_4_is_the_printed_one() -> None:
+    printed = {
+        True: "k1 0 0.25 0.5 / k2 0.25 0.25 0.25 / k3 0 0 0.25",
+        False: "k1 0 0.5 0.5 / k2 0 0 0 / k3 0 0 0.5",
+    }
+    for is_type_one, text in printed.items():
+        by_constant = [[float(cell) for cell in line.split()[1:]] for line in text.split(" / ")]
+        by_class = [(*constants, 0) for constants in zip(*by_constant, strict=True)]
+        assert list(TABLE_4_4[is_type_one]) == by_class
+
+
 def test_a_bid_on_every_other_node_of_one_nodeset_comes_from_one_nodeset() -> None:
     nodes = [{"name": f"n{place:02d}", "cores": 2, "features": ["a"] * (place % 2)} for place in range(40)]
     cluster = snapshot(nodes, [{"nodes": 9, "cores_per_node": 1, "features": ["a"]}])

@@ -43,6 +43,8 @@ _DECIDING = {
 _HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
 #: What a snapshot with such nodes says in its notes.
 THREADS_NOTE = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
+#: What a snapshot of nodes that differ in weight says in its notes.
+WEIGHTS_NOTE = "weights of nodes differ and are not looked at: Slurm takes nodes of lower weight first"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,7 @@ class NodeFigures:
     Attributes:
         total, free: CPUs are the ``cores``: hardware threads where Slurm counts those.
         threads: CPUs that an allocated core stands for.
+        weight: Slurm's: nodes of lower weight are taken first there.
     """
 
     name: str
@@ -61,6 +64,7 @@ class NodeFigures:
     features: frozenset[str]
     partitions: tuple[str, ...]
     threads: int
+    weight: int
 
 
 def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
@@ -75,6 +79,8 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     nodes = tuple(_noted(record, notes) for record in document.children("nodes"))
     if any(node.threads > 1 for node in nodes):
         notes.add("threads", THREADS_NOTE)
+    if len({node.weight for node in nodes}) > 1:
+        notes.add("node weights", WEIGHTS_NOTE)
     return nodes
 
 
@@ -104,6 +110,7 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
         features=frozenset(_features(record)),
         partitions=_partitions(record),
         threads=_threads(record),
+        weight=record.number("weight") or 0,
     )
 
 

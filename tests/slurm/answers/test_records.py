@@ -123,6 +123,19 @@ def test_gres_that_are_not_consumed_are_noted() -> None:
     assert "node n10: its no_consume gres are counted as if jobs used them up" in snapshot.notes
 
 
+@pytest.mark.parametrize(("weights", "is_noted"), [((1, 1), False), ((1, 50), True), ((50, 50), True)])
+def test_weights_of_nodes_that_differ_are_noted(weights: tuple[int, int], is_noted: bool) -> None:
+    """The other nodes of the cluster weigh 1."""
+
+    def edit(records: Records) -> None:
+        for record in records:
+            record["weight"] = 1
+        of(records, "n01")["weight"], of(records, "n02")["weight"] = weights
+
+    note = "weights of nodes differ and are not looked at: Slurm takes nodes of lower weight first"
+    assert (note in changed(nodes=edit).notes) == is_noted
+
+
 def test_more_use_than_a_node_has_is_cut_with_a_note() -> None:
     def edit(records: Records) -> None:
         node = of(records, "n02")
