@@ -228,7 +228,7 @@ def subject(folder: Path) -> Subject:
 def test_a_run_that_kills_its_process_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:
     bomb: Any = Bomb()
     options: Any = {"model": "aucsched3", "work_limit": 1, "seed": 0}
-    runs = [Run(number=0, options={"window": bomb}), Run(number=1, options={**options, "window": 3})]
+    runs = [Run(number=0, options={"window": bomb}), Run(number=1, options={**options, "window": 2})]
     rows = {row["run"]: row for row in run_locally(subject(tmp_path), runs, 2)}
     assert rows[0]["status"] == "failed"
     assert rows[0]["error"] == "its process died each time it was tried"
