@@ -9,14 +9,16 @@ jobs are tried by their worth for what they take, and each that leaves the plan 
   reservation, so that the starts are EASY's, one by one.
 - Objective ``response``: what a second less of waiting saves in bounded slowdown, 1 / max(estimate, 10 s).
 
-A promise is the start by which a job runs when it comes, given on arrival and only ever bettered, kept as
-long as no job runs beyond its estimate (promised/plan.py):
+A promise is the start by which a job runs when it comes, only ever bettered, and kept as long as no job runs
+beyond its estimate (promised/plan.py):
 
-- ``plan``: the start in a plan of all that wait, one after another in the order of their promises.
-- a duration: the later of that and so long after submission.
-- ``auto``: the duration follows the log: 70 % of the longest wait that EASY would have made so far, played
-  on a copy of the machine (promised/easy_copy.py), less for jobs of nearly all processors; and the plan's
-  start counts half as far again, for estimates are long.
+- ``plan``: given on arrival: the start in a plan of all that wait, one after another in the order of their
+  promises.
+- a duration: given on arrival: the later of that and so long after submission.
+- ``auto``: given when a job is due (promised/due.py). That follows the log: 40 % of the longest wait that
+  EASY would have made so far, played on a copy of the machine (promised/easy_copy.py), at most twice the
+  estimate, less for jobs of nearly all processors. The plan's start counts 1.6 times as far, for estimates
+  are long, up to a wait of 90 % of that longest one; whoever has waited for half of it is tried first.
 - ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
 """
 
@@ -36,6 +38,7 @@ from .promised.easy_copy import longest_wait
 from .promised.state import (
     CLOCKS,
     COPY_FREE,
+    COPY_NOW,
     COUNTED,
     FREE,
     REMEMBERED,
@@ -50,12 +53,16 @@ from .promised.state import (
     State,
 )
 
-#: Of promises that follow the log: the share of the longest wait under EASY,
-SHARE = 0.7
-#: the most that it takes, in estimates of the job: short jobs are promised near starts,
-LIMITS = 8.0
-#: and by how much a plan's start is stretched.
-LOOSENESS = 1.5
+#: Of promises that follow the log: after which share of the longest wait under EASY a job is due,
+SHARE = 0.4
+#: after how many of its estimates at most: short jobs are promised near starts,
+LIMITS = 2.0
+#: by how much a plan's start is stretched,
+LOOSENESS = 1.6
+#: up to which share of that longest wait,
+LATEST = 0.9
+#: and after which share of it a job comes before all that have waited for less.
+OVERDUE = 0.5
 OBJECTIVES = ("priority", "response")
 
 
@@ -110,8 +117,10 @@ class Auctioned:
 
     @property
     def promises(self) -> Sequence[float]:
-        """By job, the start promised last; 0 where none was."""
-        return [float(promise) for promise in self._state.jobs.promise]
+        """By job, the start promised last; infinite where none was."""
+        jobs, now = self._state.jobs, self._state.copy.clock[COPY_NOW]
+        is_made = [not self._rules.follows or due <= now for due in jobs.due]
+        return [float(one) if made else inf for one, made in zip(jobs.promise, is_made, strict=True)]
 
     def _rank(self, resort: Resort, now: float, arrived: Sequence[int]) -> None:
         """Say where jobs stand in an order that changes with time."""
@@ -141,9 +150,10 @@ def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
         follows=int(is_auto),
         window_s=window,
         share=SHARE,
-        spares_wide=int(is_auto),
-        limits=LIMITS if is_auto else inf,
-        looseness=LOOSENESS if is_auto else 1.0,
+        limits=LIMITS,
+        looseness=LOOSENESS,
+        latest=LATEST,
+        overdue=OVERDUE,
         response=int(objective == "response"),
         processors=processors,
     )
@@ -173,7 +183,8 @@ def _state_of(requests: Requests, *, is_compiled: bool) -> State:
             estimate=column(requests.estimate, float),
             start=floats(jobs, -inf),
             run=floats(jobs, -1.0),
-            promise=floats(jobs),
+            promise=floats(jobs, inf),
+            due=floats(jobs, inf),
             rank=column(range(jobs), int),
             user=column([users.get(user, -1) for user in requests.user], int),
         ),

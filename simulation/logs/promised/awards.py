@@ -6,7 +6,7 @@ from math import sqrt
 
 from .heaps import pop, push
 from .plan import NOBODY, plan
-from .state import FREE, REMEMBERED, RUNNING, WAITING, Column, Rules, State
+from .state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, Rules, State
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
@@ -35,15 +35,22 @@ def _used_share(state: State, user: int) -> float:
     return mean
 
 
-def award(state: State, rules: Rules, now: float, started: Column) -> int:
-    """Start jobs; return how many, ``started`` takes them in the order in which they were chosen."""
+def award(state: State, rules: Rules, now: float, longest: float, started: Column) -> int:
+    """Start jobs; return how many, ``started`` takes them in the order in which they were chosen.
+
+    ``longest`` is the longest wait on the copy; whoever has waited for a share of it comes first.
+    """
     machine, scratch = state.machine, state.scratch
     count = 0
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
         if rules.promises and state.jobs.size[job] > machine.counts[FREE]:
             continue
-        key = cost(state, now, job) if rules.response else float(state.jobs.rank[job])
+        waited = now - state.jobs.submit[job]
+        if rules.follows and waited >= rules.overdue * longest:
+            key = -waited
+        else:
+            key = cost(state, now, job) if rules.response else float(state.jobs.rank[job])
         count = push(scratch.key, scratch.place, count, key, place)
     chosen = (
         _keeping(state, now, count, started) if rules.promises else _beside_head(state, now, count, started)
@@ -143,9 +150,12 @@ def start(state: State, now: float, waiting: int) -> None:
 def _remove_started(state: State) -> None:
     machine = state.machine
     kept = 0
+    promised = machine.counts[PROMISED]
     for place in range(machine.counts[WAITING]):
         if not machine.gone[place]:
             machine.waiting[kept] = machine.waiting[place]
             kept += 1
+        elif place < promised:
+            machine.counts[PROMISED] -= 1
         machine.gone[place] = 0
     machine.counts[WAITING] = kept

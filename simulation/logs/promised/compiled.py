@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 from ...compiling import Loop, compile_loops
-from . import awards, easy_copy, heaps, plan, stepping
+from . import awards, due, easy_copy, heaps, plan, stepping
 
 #: So many jobs take plain Python longer than numba takes to compile the step.
 MANY = 2_000
-_MODULES = (heaps, plan, easy_copy, awards, stepping)
+_MODULES = (heaps, plan, easy_copy, due, awards, stepping)
 
 
 @cache

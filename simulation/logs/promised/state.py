@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 Column = Any
 
 #: Places of ``counts``.
-WAITING, RUNNING, FREE, COPY_WAITING, COPY_RUNNING, COPY_FREE, COUNTED = 0, 1, 2, 3, 4, 5, 6
+WAITING, RUNNING, FREE, COPY_WAITING, COPY_RUNNING, COPY_FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4, 5, 6, 7
 #: Jobs of a user that tell how long the next one may run.
 REMEMBERED = 20
 #: Places of ``clock``: of the copy, in seconds, and the longest wait on it so far.
@@ -28,7 +28,9 @@ class Jobs(NamedTuple):
         estimate: seconds that the user asked for.
         start: when it started; below 0 where it has not.
         run: of those that ended; below 0 where it is not known yet.
-        promise: by when the job starts as long as estimates hold.
+        promise: by when the job starts as long as estimates hold; of one that has not been promised a start,
+            what the present pass leaves it.
+        due: when it is promised a start, where that is not on arrival.
         rank: of those that wait, their places in the queue's order, the first lowest.
         user: whose it is, counted from 0; -1: nobody's.
     """
@@ -39,6 +41,7 @@ class Jobs(NamedTuple):
     start: Column
     run: Column
     promise: Column
+    due: Column
     rank: Column
     user: Column
 
@@ -48,7 +51,7 @@ class Machine(NamedTuple):
 
     Attributes:
         counts: how many places of the other columns are in use, and processors.
-        waiting: jobs by their promises.
+        waiting: jobs by their promises, behind them those that have none by when they are due.
         planned: beside them, when the plan starts each.
         gone: beside them, 1 for one that the present pass has started.
         end: estimated ends of what runs, rising.
@@ -118,12 +121,14 @@ class Rules(NamedTuple):
 
     Attributes:
         promises: whether any are made.
-        follows: whether the window is a share of the longest wait on the copy; else ``window_s`` it is.
+        follows: whether the window is a share of the longest wait on the copy, and jobs are promised starts
+            when they are due; else ``window_s`` it is, and they are on arrival.
         window_s: a job is promised no start earlier than so long after its submission.
         share: of the longest wait.
-        spares_wide: whether the window of wide jobs is shorter.
         limits: the window is at most so many estimates of the job.
-        looseness: of a plan's start, as a multiple of its distance.
+        looseness: of a plan's start, as a multiple of its distance,
+        latest: up to a wait of this share of the longest on the copy.
+        overdue: jobs come first that have waited for this share of it.
         response: whether starts are worth what they save in slowdown; else the queue's order counts.
         processors: of the machine.
     """
@@ -132,9 +137,10 @@ class Rules(NamedTuple):
     follows: int
     window_s: float
     share: float
-    spares_wide: int
     limits: float
     looseness: float
+    latest: float
+    overdue: float
     response: int
     processors: int
 

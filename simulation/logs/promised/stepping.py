@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .awards import award
+from .due import promise_due
 from .easy_copy import follow, longest_wait, make_pass
 from .plan import NOBODY, plan, promise
 from .state import COPY_WAITING, FREE, REMEMBERED, RUNNING, WAITING, Column, Rules, State
@@ -21,7 +22,7 @@ def step(state: State, rules: Rules, now: float, ended: Column, arrived: Column,
     """
     for job in ended:
         _end(state, now, job)
-    window = rules.window_s
+    longest = 0.0
     if rules.follows:
         follow(state, now)
         for job in arrived:
@@ -29,19 +30,21 @@ def step(state: State, rules: Rules, now: float, ended: Column, arrived: Column,
             state.machine.counts[COPY_WAITING] += 1
         if len(arrived) > 0:
             make_pass(state, now)
-        window = rules.share * longest_wait(state, now)
-    if rules.promises and state.machine.counts[WAITING] > 0:
-        _improve(state, rules, now, window)
+        longest = longest_wait(state, now)
+    elif rules.promises and state.machine.counts[WAITING] > 0:
+        _improve(state, rules, now)
     for job in arrived:
-        if rules.promises:
-            promise(state, now, job, _earliest(state, rules, window, job))
+        if rules.promises and not rules.follows:
+            promise(state, now, job, state.jobs.submit[job] + rules.window_s)
         else:
             state.machine.waiting[state.machine.counts[WAITING]] = job
             state.machine.gone[state.machine.counts[WAITING]] = 0
             state.machine.counts[WAITING] += 1
+    if rules.follows and state.machine.counts[WAITING] > 0:
+        promise_due(state, rules, now, longest)
     if state.machine.counts[FREE] == 0 or state.machine.counts[WAITING] == 0:
         return 0
-    return award(state, rules, now, started)
+    return award(state, rules, now, longest, started)
 
 
 def _end(state: State, now: float, job: int) -> None:
@@ -65,28 +68,12 @@ def _end(state: State, now: float, job: int) -> None:
     machine.counts[RUNNING] = count
 
 
-def _earliest(state: State, rules: Rules, window: float, job: int) -> float:
-    """Return the earliest start that a job may be promised.
-
-    A job of nearly the whole machine has next to no window: it needs a drain, and waits for the plan anyway.
-    """
-    submit: float = state.jobs.submit[job]
-    if not rules.spares_wide:
-        return submit + window
-    window = min(window, rules.limits * state.jobs.estimate[job])
-    share = state.jobs.size[job] / rules.processors
-    cube = share * share * share
-    earliest: float = submit + window * (1.0 - cube * cube)
-    return earliest
-
-
-def _improve(state: State, rules: Rules, now: float, window: float) -> None:
+def _improve(state: State, rules: Rules, now: float) -> None:
     """Promise earlier starts where the plan has come nearer, in the order of promises; never later ones."""
     jobs, machine = state.jobs, state.machine
     plan(state, now, NOBODY, False)
     before = 0.0
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
-        planned = now + (machine.planned[place] - now) * rules.looseness
-        better = max(_earliest(state, rules, window, job), planned, before)
+        better = max(jobs.submit[job] + rules.window_s, machine.planned[place], before)
         jobs.promise[job] = before = min(jobs.promise[job], better)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,7 @@ class Watched:
         self.auction = auction
         self.first: dict[int, float] = {}
         self.last: dict[int, float] = {}
+        self.promised_at: dict[int, tuple[float, float]] = {}
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Step, and compare what is promised with what was."""
@@ -39,6 +41,8 @@ class Watched:
         for job, before in self.last.items():
             assert promises[job] <= before
             self.last[job] = promises[job]
+            if promises[job] < inf:
+                self.promised_at.setdefault(job, (now, promises[job]))
         return started
 
 
@@ -112,6 +116,36 @@ def test_a_wide_job_is_not_starved_by_short_ones() -> None:
         assert starts[place] <= latest
     unbounded, _ = played(jobs, 4, "response", "100s")
     assert unbounded[place] > 12
+
+
+#: EASY's longest wait is 100 s: job 0 holds the machine, job 1 needs all of it.
+_A_WAIT = [J(0, 100, 4, 100), J(0, 10, 4, 10)]
+
+
+def test_auto_promises_no_start_before_a_job_is_due() -> None:
+    # Two jobs of 60 s each hold half of the machine from 110 on; job 4 needs three processors.
+    jobs = [*_A_WAIT, J(110, 60, 2, 60), J(110, 60, 2, 60), J(111, 30, 3, 30)]
+    # Due after 40 % of 100 s, less (3/4)^6 of them; others arrive before and after, so that there are passes.
+    passes = [*jobs, J(140, 1, 4, 1), J(150, 1, 4, 1)]
+    _, watched = played(passes, 4, "response", "auto")
+    due = 111 + 40 * (1 - 0.75**6)
+    assert 140 < due < 150
+    assert watched.first[4] == inf
+    # Promised at 150: the plan's start is 171, behind job 5 of all processors, which was due at once, and
+    # the 21 s count 1.6 times.
+    assert watched.promised_at[4] == (150, pytest.approx(150 + 1.6 * 21))
+
+
+def test_auto_tries_those_first_that_have_waited_for_half_of_the_longest_wait() -> None:
+    # From 110 to 180 both processors' pairs are taken; then job 3, of 40 s, has waited for 60 s of 100.
+    jobs = [*_A_WAIT, J(110, 70, 4, 70), J(120, 40, 4, 40), J(150, 5, 4, 5)]
+    starts, _ = played(jobs, 4, "response", "auto")
+    assert starts[3:] == [180, 220]
+    # One that has waited for 20 s comes by what it is worth.
+    jobs[3] = J(160, 40, 4, 40)
+    jobs[3], jobs[4] = jobs[4], jobs[3]
+    starts, _ = played(jobs, 4, "response", "auto")
+    assert starts[3:] == [180, 185]
 
 
 @given(workloads())
