@@ -112,6 +112,11 @@ class Balance:
 
         return sorted(range(len(asks)), key=key)
 
+    def takes_first(self, demand: Demand) -> bool:
+        """Return that the mix decides which nodes come first."""
+        del demand
+        return False
+
     def nodes_for(
         self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
     ) -> Iterator[IntArray]:

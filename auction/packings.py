@@ -40,11 +40,15 @@ class WorthFirst:
         """Return the places of the demands in the order in which they are to be placed."""
         return sorted(range(len(demands)), key=lambda place: self.ranks[demands[place].job.id])
 
+    def takes_first(self, demand: Demand) -> bool:
+        """Return whether the nodes are taken as they stand."""
+        return not (self.is_tight and not demand.contiguous and demand.max_switches is None)
+
     def nodes_for(
         self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
     ) -> Iterator[IntArray]:
         """Yield the nodes in scan order; of a tight packing those that could give least first."""
-        if self.is_tight and not demand.contiguous and demand.max_switches is None:
+        if not self.takes_first(demand):
             gres = sum((counts[nodes] for counts in free.gres.values()), start=np.zeros_like(units))
             yield nodes[np.lexsort((gres, units))]
         yield nodes

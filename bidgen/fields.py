@@ -18,6 +18,9 @@ _EVERY_COUNT = 8
 _SOME_COUNTS = 5
 _MOST_CHOICES = 16
 
+#: All nodes.
+ALL = slice(None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GresChoice:
@@ -95,55 +98,69 @@ class Field:
 
 
 def usable(
-    demand: Demand, variant: Variant, choice: GresChoice, free: Capacity, columns: Columns
+    demand: Demand,
+    variant: Variant,
+    choice: GresChoice,
+    free: Capacity,
+    columns: Columns,
+    nodes: IntArray | slice = ALL,
 ) -> BoolArray:
-    """Return which nodes could be among the job's: the conditions of a nodeset (section 4.1) and the rest."""
-    mask = variant.eligible & (units_of(demand, free, columns) >= demand.least)
+    """Return which of some nodes could be among the job's: the conditions of a nodeset (section 4.1) too."""
+    mask = variant.eligible[nodes] & (units_of(demand, free, columns, nodes) >= demand.least)
     if demand.memory_per_node:
-        mask &= free.memory >= demand.memory_per_node
+        mask &= free.memory[nodes] >= demand.memory_per_node
     if demand.exclusive:
-        mask &= columns.is_empty & (free.cores == columns.total.cores)
+        mask &= columns.is_empty[nodes] & (free.cores[nodes] == columns.total.cores[nodes])
         if demand.memory_per_unit:
             # The award holds all the node's cores, so its memory is that of all of them.
-            mask &= _memory(free) // demand.memory_per_core >= columns.total.cores
+            mask &= _memory(free, nodes) // demand.memory_per_core >= columns.total.cores[nodes]
     for kind, _, count in choice.per_node:
-        if count:
-            mask &= free.gres.get(kind, np.zeros_like(free.cores)) >= count
+        if count and kind not in free.gres:
+            mask[:] = False
+        elif count:
+            mask &= free.gres[kind][nodes] >= count
     return mask
 
 
-def units_of(demand: Demand, free: Capacity, columns: Columns) -> IntArray:
-    """Return the units of cores each node could give the job, its memory counted too; shape (n,)."""
+def units_of(demand: Demand, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> IntArray:
+    """Return the units of cores that each of some nodes could give the job, its memory counted too."""
     if demand.exclusive:
-        return columns.total.cores // demand.unit
-    units = free.cores // demand.unit
+        return columns.total.cores[nodes] // demand.unit
+    units = free.cores[nodes] // demand.unit
     if demand.memory_per_unit:
-        units = np.minimum(units, _memory(free) // demand.memory_per_unit)
+        units = np.minimum(units, _memory(free, nodes) // demand.memory_per_unit)
     return units
 
 
-def _memory(free: Capacity) -> IntArray:
+def _memory(free: Capacity, nodes: IntArray | slice) -> IntArray:
     """Return the MiB a job may hold on each node: where memory is not limited, what an amount may be."""
-    memory: IntArray = np.minimum(free.memory, LARGEST_COUNT)
+    memory: IntArray = np.minimum(free.memory[nodes], LARGEST_COUNT)
     return memory
 
 
 def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...], leaf: IntArray) -> Field:
-    """Return the field of ``nodes`` in the order given; the other arrays are of all nodes."""
+    """Return the field of ``nodes`` in the order given, with what they give; ``leaf`` is of all nodes."""
     breaks = np.diff(nodes, prepend=-2) != 1
     run = np.cumsum(breaks) - 1
     firsts = np.flatnonzero(breaks)
     lasts = np.append(firsts[1:], len(nodes)) - 1
+    leaves = leaf[nodes]
     return Field(
         nodes=nodes,
-        units=units[nodes],
+        units=units,
         run=run,
         run_first=firsts[run],
         run_last=lasts[run],
-        sums=_sums(units[nodes]),
-        total_sums=tuple(_sums(total[nodes]) for total in totals),
-        leaf_changes=np.cumsum(np.diff(leaf[nodes], prepend=leaf[nodes][:1]) != 0),
+        sums=_sums(units),
+        total_sums=tuple(_sums(total) for total in totals),
+        leaf_changes=np.cumsum(np.diff(leaves, prepend=leaves[:1]) != 0),
     )
+
+
+def totals_of(choice: GresChoice, free: Capacity, nodes: IntArray) -> tuple[IntArray, ...]:
+    """Return what some nodes have of each gres that is asked for over all nodes; shape (nodes,) each."""
+    none = np.zeros(len(nodes), np.int64)
+    return tuple(free.gres[kind][nodes] if kind in free.gres else none for kind, _, _, _ in choice.total)
 
 
 def _sums(values: IntArray) -> IntArray:

@@ -14,12 +14,13 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .columns import BoolArray, Capacity, Columns, IntArray
+from .columns import Capacity, Columns, IntArray
 from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
 from .families.pools import Use
 from .families.shares import KeptCores
-from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from .fields import Field, GresChoice, field_of, gres_choices, totals_of, units_of, usable
+from .foremost import Foremost
 from .guard import Guard, capped_by
 from .required import required_sets
 from .table import BidTable
@@ -43,6 +44,10 @@ class Placer(Protocol):
 
     def order(self, demands: Sequence[Demand]) -> Sequence[int]:
         """Return the places of the demands in the order in which they are to be placed."""
+        ...
+
+    def takes_first(self, demand: Demand) -> bool:
+        """Return whether ``nodes_for`` yields the nodes as they stand, and nothing else."""
         ...
 
     def nodes_for(
@@ -83,6 +88,7 @@ class FirstFit:
         self._guards += [kept.copy() for kept in columns.kept]
         self._placer = placer
         self._pools = columns.pools.copy()
+        self._foremost = Foremost(columns, self._free)
 
     def place_all(self, demands: Sequence[Demand]) -> list[Placement | None]:
         """Return where each job starts, None for those that do not."""
@@ -104,21 +110,19 @@ class FirstFit:
         for variant in demand.variants:
             choice = list(gres_choices(variant))[-1]
             found = self._first(demand, variant, choice)
-            if found is not None and self._pools.hold(demand.job, use_of(found, self._columns)):
-                self._take(found)
+            if found is None:
+                continue
+            use = use_of(found, self._columns)
+            if self._pools.hold(demand.job, use):
+                self._take(found, use)
                 return found
         return None
 
     def _first(self, demand: Demand, variant: Variant, choice: GresChoice) -> Placement | None:
         free = capped_by(self._guards, self._free, demand.job)
-        mask = usable(demand, variant, choice, free, self._columns)
-        nodes = np.flatnonzero(mask) if demand.max_switches is None else self._in_tree_order(mask)
-        units = units_of(demand, free, self._columns)
-        tried = iter([nodes])
-        if self._placer is not None:
-            tried = self._placer.nodes_for(demand, nodes, units[nodes], free)
-        found = (self._on(demand, variant, choice, some, units) for some in tried)
-        chosen = next((some for some in found if some is not None), None)
+        chosen = self._among_few(demand, variant, choice)
+        if chosen is None:
+            chosen = self._among_all(demand, variant, choice, free)
         if chosen is None:
             return None
         return Placement(
@@ -126,50 +130,56 @@ class FirstFit:
             variant=variant,
             choice=choice,
             nodes=chosen,
-            units=units[chosen],
+            units=units_of(demand, free, self._columns, chosen),
             mode=mode_of(demand),
         )
 
+    def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray | None:
+        """Return the very first nodes where they will do, without a look at all; None: that is not said."""
+        # What a reservation leaves to one job is not what it leaves to the next one of its shape.
+        if self._guards or not _is_simple(demand, choice):
+            return None
+        if self._placer is not None and not self._placer.takes_first(demand):
+            return None
+        counts = demand.node_counts
+        least, units = (1, demand.units or 0) if counts is None else (counts.minimum, 0)
+        nodes = self._foremost.first(demand, variant, choice, least, units)
+        if nodes is None:
+            return None
+        return _foremost(demand, variant, nodes, units_of(demand, self._free, self._columns, nodes))
+
+    def _among_all(
+        self, demand: Demand, variant: Variant, choice: GresChoice, free: Capacity
+    ) -> IntArray | None:
+        """Return the first nodes that hold a job together, as the placer orders them."""
+        if self._guards:
+            nodes = np.flatnonzero(usable(demand, variant, choice, free, self._columns))
+        else:
+            nodes = self._foremost.all(demand, variant, choice)
+        units = units_of(demand, free, self._columns, nodes)
+        if _is_simple(demand, choice) and not _are_enough(demand, variant, units):
+            return None
+        if demand.max_switches is not None:
+            nodes = nodes[np.argsort(self._topology.rank[nodes])]
+            units = units_of(demand, free, self._columns, nodes)
+        tried = iter([nodes])
+        if self._placer is not None:
+            tried = self._placer.nodes_for(demand, nodes, units, free)
+        found = (self._on(demand, variant, choice, some, free) for some in tried)
+        return next((some for some in found if some is not None), None)
+
     def _on(
-        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
+        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, free: Capacity
     ) -> IntArray | None:
         """Return the first of some nodes that hold a job together."""
-        chosen = self._simple(demand, variant, choice, nodes, units)
+        units = units_of(demand, free, self._columns, nodes)
+        chosen = _foremost(demand, variant, nodes, units) if _is_simple(demand, choice) else None
         return self._searched(demand, variant, choice, nodes, units) if chosen is None else chosen
-
-    def _in_tree_order(self, mask: BoolArray) -> IntArray:
-        order = self._topology.order
-        return order[mask[order]]
-
-    def _simple(
-        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
-    ) -> IntArray | None:
-        """Return the very first nodes where nothing but their number and cores matters, else None."""
-        if demand.contiguous or demand.max_switches is not None or len(demand.required) or choice.total:
-            return None
-        sums = np.cumsum(units[nodes])
-        if demand.node_counts is None:
-            count = int(np.searchsorted(sums, demand.units or 0)) + 1
-        else:
-            count = demand.node_counts.minimum
-        if count > min(len(nodes), variant.max_nodes):
-            return None
-        total = demand.units or 0
-        if sums[count - 1] < total or (
-            demand.units is not None and not demand.exclusive and count * demand.least > total
-        ):
-            return None
-        return nodes[:count]
 
     def _searched(
         self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
     ) -> IntArray | None:
-        field = field_of(
-            nodes,
-            units,
-            tuple(self._free.gres.get(kind, np.zeros_like(units)) for kind, _, _, _ in choice.total),
-            self._topology.leaf,
-        )
+        field = field_of(nodes, units, totals_of(choice, self._free, nodes), self._topology.leaf)
         rules = Rules(topology=self._topology, use_switches=False)
         for windows in _all_windows(field, demand, variant, choice, rules):
             if len(windows):
@@ -179,9 +189,9 @@ class FirstFit:
             return next(required_sets(field, demand, variant, choice, rules, 1, 0), None)
         return None
 
-    def _take(self, placement: Placement) -> None:
+    def _take(self, placement: Placement, use: Use) -> None:
         before = self._free.copy() if self._guards else self._free
-        self._pools.take(placement.demand.job, use_of(placement, self._columns))
+        self._pools.take(placement.demand.job, use)
         self._subtract(placement)
         for guard in self._guards:
             held = before.at(guard.nodes).less(self._free.at(guard.nodes))
@@ -202,6 +212,40 @@ class FirstFit:
         if placement.mode == WHOLE:
             for counts in self._free.gres.values():
                 counts[nodes] = 0
+
+
+def _is_simple(demand: Demand, choice: GresChoice) -> bool:
+    """Return whether nothing matters but the number of a job's nodes, and what each gives."""
+    tied = demand.contiguous or demand.max_switches is not None or len(demand.required)
+    return not tied and not choice.total
+
+
+def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:
+    """Return whether nodes that give so many units could hold a simple job, wherever they stand."""
+    counts = demand.node_counts
+    if len(units) < (1 if counts is None else counts.minimum):
+        return False
+    most = variant.max_nodes if counts is None else min(variant.max_nodes, counts.maximum)
+    if len(units) > most:
+        units = np.partition(units, len(units) - most)[-most:] if most else units[:0]
+    return demand.units is None or int(units.sum()) >= demand.units
+
+
+def _foremost(demand: Demand, variant: Variant, nodes: IntArray, units: IntArray) -> IntArray | None:
+    """Return the very first of some nodes, as many as a simple job takes; None where they do not hold it."""
+    sums = np.cumsum(units)
+    if demand.node_counts is None:
+        count = int(np.searchsorted(sums, demand.units or 0)) + 1
+    else:
+        count = demand.node_counts.minimum
+    if count > min(len(nodes), variant.max_nodes):
+        return None
+    total = demand.units or 0
+    if sums[count - 1] < total or (
+        demand.units is not None and not demand.exclusive and count * demand.least > total
+    ):
+        return None
+    return nodes[:count]
 
 
 def bids_at(placements: Sequence[Placement | None], table: BidTable, columns: Columns, most: int) -> IntArray:

@@ -20,7 +20,7 @@ from .columns import BoolArray, Capacity, Columns, IntArray
 from .demand import Demand, Variant
 from .families.registry import within_pools
 from .families.shares import KeptCores
-from .fields import Field, GresChoice, field_of, gres_choices, units_of, usable
+from .fields import Field, GresChoice, field_of, gres_choices, totals_of, units_of, usable
 from .first_fit import FirstFit, Placement, Placer, bids_at, mode_of
 from .guard import Guard, capped_by
 from .last_resort import last_resort
@@ -321,10 +321,9 @@ class _Generator:
             free = self._free_for(demand)
             mask = usable(demand, variant, choice, free, self._columns)
             units = units_of(demand, free, self._columns)
-            none = np.zeros_like(units)
-            totals = tuple(free.gres.get(kind, none) for kind, _, _, _ in choice.total)
             nodes = self._scan(np.flatnonzero(mask), units, order)
-            self._fields[key] = field_of(nodes, units, totals, self._topology.leaf)
+            totals = totals_of(choice, free, nodes)
+            self._fields[key] = field_of(nodes, units[nodes], totals, self._topology.leaf)
         return self._fields[key]
 
     def _limits(self, demand: Demand) -> tuple[bool | str, ...]:

@@ -135,6 +135,10 @@ class _PromisedLatest:
         """Return the order in which they are."""
         return range(len(demands))
 
+    def takes_first(self, demand: Demand) -> bool:
+        """Return whether the job asks for neighbours: others take what nobody was promised."""
+        return demand.contiguous or demand.max_switches is not None
+
     def nodes_for(
         self,
         demand: Demand,
@@ -143,6 +147,6 @@ class _PromisedLatest:
         free: Capacity,  # noqa: ARG002
     ) -> Iterator[IntArray]:
         """Yield the nodes in that order where a job does not ask for neighbours, then as they stand."""
-        if not demand.contiguous and demand.max_switches is None:
+        if not self.takes_first(demand):
             yield nodes[np.argsort(-self._promised[nodes], kind="stable")]
         yield nodes

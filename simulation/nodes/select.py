@@ -16,7 +16,7 @@ from ...auction.spot import Spot, place_alone, spot_of_placement
 from ...bidgen.candidates import Candidates, View, most_by_units
 from ...bidgen.columns import Columns, IntArray, nothing_held
 from ...bidgen.demand import Demand
-from ...bidgen.fields import Field, field_of
+from ...bidgen.fields import Field, field_of, totals_of
 from ...bidgen.first_fit import Placement, mode_of
 from ...bidgen.required import required_sets
 from ...bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
@@ -79,9 +79,8 @@ class Selector:
         nodes = found.nodes
         if demand.max_switches is not None:
             nodes = nodes[np.argsort(self.topology.rank[nodes])]
-        none = np.zeros_like(found.units)
-        totals = tuple(view.free.gres.get(kind, none) for kind, _, _, _ in found.choice.total)
-        field = field_of(nodes, found.units, totals, self.topology.leaf)
+        totals = totals_of(found.choice, view.free, nodes)
+        field = field_of(nodes, found.units[nodes], totals, self.topology.leaf)
         for windows in self._windows(field, demand, found):
             if len(windows):
                 best = self.best_window(field, windows)
