@@ -10,7 +10,7 @@ import numpy as np
 from ..bidgen.columns import BoolArray, Capacity, Columns, IntArray
 from ..bidgen.dealing import deal_evenly
 from ..bidgen.demand import Demand
-from ..bidgen.first_fit import FirstFit, Placement, cores_on
+from ..bidgen.first_fit import FirstFit, Placement
 from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.table import BidTable
 from ..cluster.nodes import Resources
@@ -65,7 +65,7 @@ def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
     demand = placement.demand
     order = np.argsort(placement.nodes)
     nodes = placement.nodes[order]
-    cores = cores_on(placement, columns)[order]
+    cores = placement.cores[order]
     gres = {kind: np.zeros(len(nodes), np.int64) for kind in columns.total.gres}
     for kind, _, count in placement.choice.per_node:
         if kind in gres:

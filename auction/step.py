@@ -230,18 +230,15 @@ def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
     demand = table.demands[int(table.job[bid])]
     counts_memory = demand.counts_memory and table.memory is not None
     memory = table.memory[entries].tolist() if counts_memory and table.memory is not None else None
-    names = [cluster.columns.names[node] for node in table.node[entries].tolist()]
+    cores = table.cores[entries].tolist()
+    gres = {kind: counts[entries].tolist() for kind, counts in table.gres.items() if counts[entries].any()}
     nodes = {
-        name: Resources(
-            cores=int(table.cores[entries][place]),
+        cluster.columns.names[node]: Resources(
+            cores=cores[place],
             memory_mib=None if memory is None else memory[place],
-            gres={
-                kind: int(counts[entries][place])
-                for kind, counts in table.gres.items()
-                if counts[entries][place]
-            },
+            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
         )
-        for place, name in enumerate(names)
+        for place, node in enumerate(table.node[entries].tolist())
     }
     summary = BidSummary(
         bid_class=_CLASSES[int(table.bid_class[bid])],

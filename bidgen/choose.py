@@ -49,13 +49,20 @@ def _ranked(field: Field, windows: Windows) -> _Ranked:
     # The ranks hold the windows, so that no others can have their identity.
     key = ("ranked", id(windows))
     if key not in field.windows:
-        levels = np.unique(windows.level)
+        levels = np.flatnonzero(np.bincount(windows.level))
         members = tuple(np.flatnonzero(windows.level == level) for level in levels)
         last = windows.start + windows.length - 1
         left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
-        tight = tuple(np.argsort(left[places], kind="stable") for places in members)
+        tight = tuple(_sorted_places(left[places]) for places in members)
         field.windows[key] = _Ranked(windows, members, tight)
     return cast(_Ranked, field.windows[key])
+
+
+def _sorted_places(values: IntArray) -> IntArray:
+    """Return the places of values, least first, equal ones as they stand."""
+    # Numbers of 16 bits are sorted by their digits, in a fraction of the time.
+    few = int(values.max(initial=0)) <= np.iinfo(np.uint16).max and int(values.min(initial=0)) >= 0
+    return np.argsort(values.astype(np.uint16) if few else values, kind="stable")
 
 
 def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Windows:

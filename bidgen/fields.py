@@ -77,9 +77,8 @@ class Field:
         run_first, run_last: positions of the ends of that run.
         sums: prefix sums of ``units``, from 0.
         total_sums: prefix sums of each gres asked for over all nodes, from 0.
-        leaf_changes: changes of leaf switch before each position.
         offset: where ``nodes`` starts in the generator's pool, −1 before it is put there.
-        windows: windows found already, by what was asked.
+        windows: what was found of its windows already, by what was asked.
     """
 
     nodes: IntArray
@@ -89,7 +88,6 @@ class Field:
     run_last: IntArray
     sums: IntArray
     total_sums: tuple[IntArray, ...]
-    leaf_changes: IntArray
     offset: int = -1
     windows: dict[object, object] = field(default_factory=dict)
 
@@ -138,13 +136,12 @@ def _memory(free: Capacity, nodes: IntArray | slice) -> IntArray:
     return memory
 
 
-def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...], leaf: IntArray) -> Field:
-    """Return the field of ``nodes`` in the order given, with what they give; ``leaf`` is of all nodes."""
+def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...]) -> Field:
+    """Return the field of ``nodes`` in the order given, with what each of them gives."""
     breaks = np.diff(nodes, prepend=-2) != 1
     run = np.cumsum(breaks) - 1
     firsts = np.flatnonzero(breaks)
     lasts = np.append(firsts[1:], len(nodes)) - 1
-    leaves = leaf[nodes]
     return Field(
         nodes=nodes,
         units=units,
@@ -153,7 +150,6 @@ def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...], lea
         run_last=lasts[run],
         sums=_sums(units),
         total_sums=tuple(_sums(total) for total in totals),
-        leaf_changes=np.cumsum(np.diff(leaves, prepend=leaves[:1]) != 0),
     )
 
 

@@ -6,7 +6,7 @@ bids always hold an award as good as this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,17 +19,20 @@ from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
 from .families.pools import Use
 from .families.shares import KeptCores
-from .fields import Field, GresChoice, field_of, gres_choices, totals_of, units_of, usable
+from .fields import GresChoice, field_of, gres_choices, totals_of, units_of, usable
 from .foremost import Foremost
 from .guard import Guard, capped_by
 from .required import required_sets
 from .table import BidTable
-from .windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+from .windows import Rules, first_window
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Placement:
-    """Where a job starts: the nodes in scan order and what each could give, as a bid's window needs them."""
+    """Where a job starts: the nodes in scan order and what each could give, as a bid's window needs them.
+
+    ``cores`` are those that it holds on each.
+    """
 
     demand: Demand
     variant: Variant
@@ -37,6 +40,7 @@ class Placement:
     nodes: IntArray
     units: IntArray
     mode: int
+    cores: IntArray
 
 
 class Placer(Protocol):
@@ -125,14 +129,8 @@ class FirstFit:
             chosen = self._among_all(demand, variant, choice, free)
         if chosen is None:
             return None
-        return Placement(
-            demand=demand,
-            variant=variant,
-            choice=choice,
-            nodes=chosen,
-            units=units_of(demand, free, self._columns, chosen),
-            mode=mode_of(demand),
-        )
+        units = units_of(demand, free, self._columns, chosen)
+        return placement_on(chosen, units, demand, variant, choice, mode_of(demand), self._columns)
 
     def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray | None:
         """Return the very first nodes where they will do, without a look at all; None: that is not said."""
@@ -179,15 +177,12 @@ class FirstFit:
     def _searched(
         self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
     ) -> IntArray | None:
-        field = field_of(nodes, units, totals_of(choice, self._free, nodes), self._topology.leaf)
+        field = field_of(nodes, units, totals_of(choice, self._free, nodes))
         rules = Rules(topology=self._topology, use_switches=False)
-        for windows in _all_windows(field, demand, variant, choice, rules):
-            if len(windows):
-                start = int(windows.start[0])
-                return field.nodes[start : start + int(windows.length[0])]
-        if len(demand.required) and not demand.contiguous:
+        found = first_window(field, demand, variant, choice, rules)
+        if found is None and len(demand.required) and not demand.contiguous:
             return next(required_sets(field, demand, variant, choice, rules, 1, 0), None)
-        return None
+        return found
 
     def _take(self, placement: Placement, use: Use) -> None:
         before = self._free.copy() if self._guards else self._free
@@ -198,8 +193,7 @@ class FirstFit:
             guard.take(placement.demand.job, guard.nodes, held)
 
     def _subtract(self, placement: Placement) -> None:
-        demand, nodes = placement.demand, placement.nodes
-        cores = cores_on(placement, self._columns)
+        demand, nodes, cores = placement.demand, placement.nodes, placement.cores
         self._free.cores[nodes] -= cores
         self._free.memory[nodes] -= demand.memory_on(cores)
         for kind, _, count in placement.choice.per_node:
@@ -248,7 +242,7 @@ def _foremost(demand: Demand, variant: Variant, nodes: IntArray, units: IntArray
     return nodes[:count]
 
 
-def bids_at(placements: Sequence[Placement | None], table: BidTable, columns: Columns, most: int) -> IntArray:
+def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:
     """Return the bids that hold what placed jobs hold, looked for among the first ``most`` of each job."""
     begin = np.searchsorted(table.job, np.arange(len(placements) + 1)).tolist()
     found: list[int] = []
@@ -256,7 +250,7 @@ def bids_at(placements: Sequence[Placement | None], table: BidTable, columns: Co
         if placement is None:
             continue
         order = np.argsort(placement.nodes)
-        nodes, cores = placement.nodes[order], cores_on(placement, columns)[order]
+        nodes, cores = placement.nodes[order], placement.cores[order]
         for bid in range(begin[place], min(begin[place] + most, begin[place + 1])):
             mine = table.entries(bid)
             if np.array_equal(table.node[mine], nodes) and np.array_equal(table.cores[mine], cores):
@@ -276,7 +270,7 @@ def use_of(placement: Placement, columns: Columns) -> Use:
             gres[kind] = gres.get(kind, 0) + count * len(nodes)
         for kind, _, _, high in placement.choice.total:
             gres[kind] = gres.get(kind, 0) + high
-    return Use(nodes=len(nodes), cores=int(cores_on(placement, columns).sum()), gres=gres)
+    return Use(nodes=len(nodes), cores=int(placement.cores.sum()), gres=gres)
 
 
 def mode_of(demand: Demand) -> int:
@@ -288,24 +282,36 @@ def mode_of(demand: Demand) -> int:
     return PACK if demand.node_counts is None else EVEN
 
 
-def cores_on(placement: Placement, columns: Columns) -> IntArray:
+def placement_on(
+    nodes: IntArray,
+    units: IntArray,
+    demand: Demand,
+    variant: Variant,
+    choice: GresChoice,
+    mode: int,
+    columns: Columns,
+) -> Placement:
+    """Return a job's placement on nodes of which each could give so many units."""
+    return Placement(
+        demand=demand,
+        variant=variant,
+        choice=choice,
+        nodes=nodes,
+        units=units,
+        mode=mode,
+        cores=_cores_on(nodes, units, demand, mode, columns),
+    )
+
+
+def _cores_on(nodes: IntArray, units: IntArray, demand: Demand, mode: int, columns: Columns) -> IntArray:
     """Return the cores that a placement holds on each of its nodes."""
-    demand, count = placement.demand, len(placement.nodes)
-    if placement.mode == WHOLE:
-        return columns.total.cores[placement.nodes]
-    if placement.mode == EXACT:
+    count = len(nodes)
+    if mode == WHOLE:
+        return columns.total.cores[nodes]
+    if mode == EXACT:
         return np.full(count, (demand.units_per_node or 0) * demand.unit)
-    fill = pack if placement.mode == PACK else even
+    if count == 1:
+        return np.full(1, max(demand.units or 0, demand.least) * demand.unit)
+    fill = pack if mode == PACK else even
     ends = np.array([0, count])
-    return fill(placement.units, ends, np.array([demand.least]), np.array([demand.units or 0])) * demand.unit
-
-
-def _all_windows(
-    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules
-) -> Iterable[Windows]:
-    if demand.node_counts is None:
-        windows = fewest_windows(field, demand, choice, rules)
-        yield windows.only(windows.length <= variant.max_nodes)
-        return
-    for count in sorted(node_counts(demand, variant, len(field))):
-        yield fixed_windows(field, count, demand, choice, rules)
+    return fill(units, ends, np.array([demand.least]), np.array([demand.units or 0])) * demand.unit

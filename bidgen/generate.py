@@ -164,7 +164,7 @@ def generate_bids(
         placed=int(placed.sum()),
         complete=not generator.is_cut,
         could_bid=could_bid,
-        packed=tuple(bids_at(award, table, columns, 1 + len(packed)) for award in packed),
+        packed=tuple(bids_at(award, table, 1 + len(packed)) for award in packed),
     )
 
 
@@ -323,7 +323,7 @@ class _Generator:
             units = units_of(demand, free, self._columns)
             nodes = self._scan(np.flatnonzero(mask), units, order)
             totals = totals_of(choice, free, nodes)
-            self._fields[key] = field_of(nodes, units[nodes], totals, self._topology.leaf)
+            self._fields[key] = field_of(nodes, units[nodes], totals)
         return self._fields[key]
 
     def _limits(self, demand: Demand) -> tuple[bool | str, ...]:

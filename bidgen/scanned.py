@@ -23,6 +23,7 @@ from .windows import (
     fewest_windows,
     fixed_windows,
     node_counts,
+    whole_lengths,
     whole_nodesets,
 )
 
@@ -108,14 +109,8 @@ class Family:
         for length in dict.fromkeys((2 * count, 4 * count)):
             if length <= most:
                 yield self._fixed(length)
-        for length in self._whole_lengths(most):
-            yield whole_nodesets(self.field, self._fixed(length))
-
-    def _whole_lengths(self, most: int) -> list[int]:
-        """Return the sizes of nodesets and of all usable nodes, largest first, a few of them."""
-        runs = self.field.run_last - self.field.run_first + 1
-        lengths = np.unique(np.append(runs, len(self.field)))
-        return [int(length) for length in lengths[lengths <= most][::-1][:4]]
+        for length in whole_lengths(self.field, most):
+            yield whole_nodesets(self.field, length, self.demand, self.choice, self.rules)
 
 
 def count_of(kept: dict[Phase, list[Draft]]) -> int:

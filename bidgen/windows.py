@@ -80,28 +80,59 @@ def fewest_windows(
     return cast(Windows, field.windows[key])
 
 
+def first_window(
+    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules
+) -> IntArray | None:
+    """Return the nodes of the first window of the fewest nodes that holds a job; None: no window does."""
+    if demand.node_counts is None:
+        start, length = _forward(field, demand, choice)
+        fits = _fitting(field, start, length, demand, choice, rules) & (length <= variant.max_nodes)
+        if fits.any():
+            first = int(np.argmax(fits))
+            return field.nodes[start[first] : start[first] + length[first]]
+        return None
+    for count in sorted(node_counts(demand, variant, len(field))):
+        starts = np.arange(len(field) - count + 1)
+        fits = _fitting(field, starts, np.full(len(starts), count), demand, choice, rules)
+        if fits.any():
+            first = int(np.argmax(fits))
+            return field.nodes[first : first + count]
+    return None
+
+
 def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]:
     """Return windows of class A, B and C."""
     key = ("by class", id(windows))
     if key not in field.windows:
         parts = (
-            windows.only(windows.contiguous & windows.aligned),
-            windows.only(windows.contiguous & ~windows.aligned),
-            windows.only(~windows.contiguous),
+            windows.only(np.flatnonzero(windows.contiguous & windows.aligned)),
+            windows.only(np.flatnonzero(windows.contiguous & ~windows.aligned)),
+            windows.only(np.flatnonzero(~windows.contiguous)),
         )
         # Kept beside its parts: no others can have its identity while it lives.
         field.windows[key] = (windows, parts)
     return cast(tuple[Windows, tuple[Windows, Windows, Windows]], field.windows[key])[1]
 
 
-def whole_nodesets(field: Field, windows: Windows) -> Windows:
-    """Return the windows that begin and end where nodesets do."""
-    key = ("whole", id(windows))
+def whole_nodesets(field: Field, length: int, demand: Demand, choice: GresChoice, rules: Rules) -> Windows:
+    """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
+    key = ("whole", length, *_asked(demand, choice))
     if key not in field.windows:
-        last = _ends(windows)
-        mask = (field.run_first[windows.start] == windows.start) & (field.run_last[last] == last)
-        field.windows[key] = (windows, windows.only(mask))
-    return cast(tuple[Windows, Windows], field.windows[key])[1]
+        starts = np.flatnonzero(field.run_first == np.arange(len(field)))
+        starts = starts[starts + length <= len(field)]
+        last = starts + length - 1
+        starts = starts[field.run_last[last] == last]
+        field.windows[key] = _kept(field, starts, np.full(len(starts), length), demand, choice, rules)
+    return cast(Windows, field.windows[key])
+
+
+def whole_lengths(field: Field, most: int) -> list[int]:
+    """Return the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few of them."""
+    if "lengths" not in field.windows:
+        runs = field.run_last - field.run_first + 1
+        field.windows["lengths"] = np.unique(np.append(runs, len(field)))
+    lengths = cast(IntArray, field.windows["lengths"])
+    return [int(length) for length in lengths[lengths <= most][::-1][:4]]
 
 
 def _asked(demand: Demand, choice: GresChoice) -> tuple[object, ...]:
@@ -133,7 +164,7 @@ def _forward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray
 
 
 def _backward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray, IntArray]:
-    end = np.unique(field.run_last) + 1
+    end = np.flatnonzero(field.run_last == np.arange(len(field))) + 1
     start = end - 1
     for sums, need in _needs(field, demand, choice):
         start = np.minimum(start, np.searchsorted(sums, sums[end] - need, side="right") - 1)
@@ -146,6 +177,14 @@ def _kept(
     field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: Rules
 ) -> Windows:
     """Keep and classify the windows that hold the job's needs."""
+    fits = _fitting(field, start, length, demand, choice, rules)
+    return _classified(field, start[fits], length[fits], rules)
+
+
+def _fitting(
+    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: Rules
+) -> BoolArray:
+    """Return which windows hold the job's needs."""
     end = start + length
     fits = np.ones(len(start), np.bool_)
     for sums, need in _needs(field, demand, choice):
@@ -158,18 +197,27 @@ def _kept(
         fits[fits] = _leaves(field, start[fits], length[fits], rules) <= demand.max_switches
     if len(demand.required):
         fits &= _holds(field, start, end, demand)
-    return _classified(field, start[fits], length[fits], rules)
+    return fits
 
 
 def _leaves(field: Field, start: IntArray, length: IntArray, rules: Rules) -> IntArray:
     """Return how many leaf switches each window stands below."""
     if rules.topology.in_snapshot_order:
-        changes: IntArray = field.leaf_changes[start + length - 1] - field.leaf_changes[start] + 1
-        return changes
+        changes = _leaf_changes(field, rules)
+        leaves: IntArray = changes[start + length - 1] - changes[start] + 1
+        return leaves
     # Neighbours in the scan may alternate between two leaves: count them.
     indptr = np.concatenate([[0], np.cumsum(length)])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], length)
     return rules.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
+
+
+def _leaf_changes(field: Field, rules: Rules) -> IntArray:
+    """Return the changes of leaf switch before each position, shape (m,)."""
+    if "leaf changes" not in field.windows:
+        leaf = rules.topology.leaf[field.nodes]
+        field.windows["leaf changes"] = np.cumsum(np.diff(leaf, prepend=leaf[:1]) != 0)
+    return cast(IntArray, field.windows["leaf changes"])
 
 
 def _required_places(field: Field, demand: Demand) -> IntArray:
@@ -222,4 +270,6 @@ def node_counts(demand: Demand, variant: Variant, usable: int) -> list[int]:
         return []
     if demand.job.limits_by_nodes_s:
         return sorted(count for count in demand.job.limits_by_nodes_s if span.minimum <= count <= most)
+    if most == span.minimum:
+        return [most]
     return sorted({round(value) for value in np.linspace(span.minimum, most, 4)})

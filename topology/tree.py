@@ -73,8 +73,13 @@ class Topology:
 
         For a set of nodes take those of least and greatest ``rank``: their switch is the whole set's.
         """
-        agree = (self.path[first] == self.path[last]).sum(axis=-1)
-        switch: IntArray = self.path[first, agree - 1]
+        switch: IntArray = self.path[:, 0][first]
+        for above in self.path.T[1:]:
+            own = above[first]
+            is_common = own == above[last]
+            if not is_common.any():
+                break
+            switch = np.where(is_common, own, switch)
         return switch
 
     def common_switch_of_sets(self, indptr: IntArray, nodes: IntArray) -> IntArray:
@@ -236,7 +241,8 @@ class _Builder:
             names=tuple(self.names),
             level=np.array(self.level, np.int64),
             depth=np.array(self.depth, np.int64),
-            path=padded[rank],
+            # Read depth by depth.
+            path=np.asfortranarray(padded[rank]),
             rank=rank,
             order=order,
             low=np.array(self.low, np.int64),

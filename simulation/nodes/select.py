@@ -17,7 +17,7 @@ from ...bidgen.candidates import Candidates, View, most_by_units
 from ...bidgen.columns import Columns, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.fields import Field, field_of, totals_of
-from ...bidgen.first_fit import Placement, mode_of
+from ...bidgen.first_fit import mode_of, placement_on
 from ...bidgen.required import required_sets
 from ...bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
 from ...topology.tree import Topology
@@ -55,13 +55,9 @@ class Selector:
         return None
 
     def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:
-        placement = Placement(
-            demand=demand,
-            variant=found.variant,
-            choice=found.choice,
-            nodes=nodes,
-            units=found.units[nodes],
-            mode=self.mode(demand),
+        units = found.units[nodes]
+        placement = placement_on(
+            nodes, units, demand, found.variant, found.choice, self.mode(demand), self._columns
         )
         return spot_of_placement(placement, self._columns)
 
@@ -80,7 +76,7 @@ class Selector:
         if demand.max_switches is not None:
             nodes = nodes[np.argsort(self.topology.rank[nodes])]
         totals = totals_of(found.choice, view.free, nodes)
-        field = field_of(nodes, found.units[nodes], totals, self.topology.leaf)
+        field = field_of(nodes, found.units[nodes], totals)
         for windows in self._windows(field, demand, found):
             if len(windows):
                 best = self.best_window(field, windows)
