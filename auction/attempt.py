@@ -104,8 +104,7 @@ def attempt(
     _check_sum(weights, bids.table.job)
     made = clock()
     solve = greedy_award if options.is_greedy else exact
-    first = _first_fit(bids, cluster)
-    start = start_of(bids, cluster, options)
+    first, start = starts_of(bids, cluster, options)
     if options.is_anytime:
         solved, bids = _in_rounds(bids, weights, start, cluster, options, deadline)
     else:
@@ -224,12 +223,13 @@ def _packings(
     return packings(demands, options.objective, cluster.columns, time_limit_s, options.seed)
 
 
-def start_of(bids: Bids, cluster: Cluster, options: StepOptions) -> IntArray:
-    """Return the award that the search begins with: first-fit's or a packing's, whichever counts most."""
+def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
+    """Return first-fit's award, and what the search begins with: that or a packing's, if worth more."""
     weights = bid_weights(bids.table, options.objective)
+    first = _first_fit(bids, cluster)
     packed = (greedy(bids.table, cluster.columns, one.tolist(), cluster.guards) for one in bids.packed)
-    starts = (_first_fit(bids, cluster), *(np.array(award, np.int64) for award in packed))
-    return max(starts, key=lambda award: sum_of(weights, award))
+    starts = (first, *(np.array(award, np.int64) for award in packed))
+    return first, max(starts, key=lambda award: sum_of(weights, award))
 
 
 def _first_fit(bids: Bids, cluster: Cluster) -> IntArray:

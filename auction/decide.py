@@ -43,6 +43,8 @@ from .strategies import Cluster
 
 #: Share of the limit after which a step has decided: the rest is for checking awards and finding reasons.
 _FOR_DECIDING = 0.9
+#: Seconds that this takes for each node and each job, where that is more, of at most half of the limit.
+_REPORT_S_OF_NODE, _REPORT_S_OF_JOB, _MOST_FOR_REPORT = 1.5e-5, 2.5e-4, 0.5
 #: Promises that a step keeps, the earliest.
 _MOST_PROMISED = 64
 #: Share of the time that is left for an attempt after which another may follow.
@@ -150,6 +152,13 @@ class _Waiting(NamedTuple):
     promised: tuple[Promise, ...]
 
 
+def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
+    """Return after how many seconds a step has decided."""
+    report_s = nodes * _REPORT_S_OF_NODE + jobs * _REPORT_S_OF_JOB
+    least = (1 - _MOST_FOR_REPORT) * time_limit_s
+    return min(_FOR_DECIDING * time_limit_s, max(least, time_limit_s - report_s))
+
+
 class _Step:
     """One step: its window, its reservations and its attempts."""
 
@@ -173,7 +182,8 @@ class _Step:
         self._options = options
         self._size = size
         is_timed = options.is_timed
-        self._deadline = began + _FOR_DECIDING * options.time_limit_s if is_timed else None
+        nodes = len(self._columns.names)
+        self._deadline = began + _deciding_s(options.time_limit_s, nodes, len(window)) if is_timed else None
         self._end = began + options.time_limit_s if is_timed else None
         self._behind_started: dict[str, Demand] = {}
         self._attempts: list[AttemptResult] = []

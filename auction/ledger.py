@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..bidgen.columns import BoolArray, Columns, IntArray, nothing_held
-from ..bidgen.families.claims import Claim
+from ..bidgen.families.claims import Claim, Resource
 from ..bidgen.families.registry import amounts_of, claims_of, is_on_nodes
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
@@ -80,11 +80,12 @@ class FreeState:
             left[claim.row[mine]] -= claim.amount[mine]
         self._taken.append(bid)
 
-    def cells(self, bid: int) -> Iterator[Short]:
-        """Yield what a bid takes, claim by claim: the cells of which it takes something."""
+    def cells(self, bid: int, resource: Resource) -> Iterator[Short]:
+        """Yield what a bid takes of a resource, claim by claim: the cells of which it takes something."""
         for claim, _ in self._pairs:
-            mine = self._of(claim, bid)
-            yield Short(claim, claim.row[mine][claim.amount[mine] > 0])
+            if claim.resource == resource:
+                mine = self._of(claim, bid)
+                yield Short(claim, claim.row[mine][claim.amount[mine] > 0])
 
     def columns(self) -> Columns:
         """Return the columns without what was taken."""

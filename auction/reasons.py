@@ -76,7 +76,7 @@ class _Explainer:
         self._snapshot = snapshot
         self._decision = decision
         self._cluster = decision.cluster
-        self._holders: dict[tuple[Resource, int], list[str]] = {}
+        self._holders: dict[Resource, tuple[IntArray, list[str]]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
         self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
@@ -90,13 +90,23 @@ class _Explainer:
         self._state = FreeState(best.table, decision.cluster.columns, decision.cluster.guards)
         for bid in best.chosen.tolist():
             self._state.take(bid)
-            self._note(bid)
 
-    def _note(self, bid: int) -> None:
-        job = self._table.demands[int(self._table.job[bid])].job
-        for claim, cells in self._state.cells(bid):
-            for cell in cells.tolist() if claim.guard is None else ():
-                self._holders.setdefault((claim.resource, cell), []).append(job.id)
+    def _holders_at(self, resource: Resource, cell: int) -> list[str]:
+        """Return the winners that hold some of a cell, in order."""
+        if resource not in self._holders:
+            jobs = self._table.job[self._best.chosen]
+            held = [np.zeros((2, 0), np.int64)]
+            for place, bid in enumerate(self._best.chosen.tolist()):
+                for claim, cells in self._state.cells(bid, resource):
+                    if claim.guard is None:
+                        held.append(np.stack([cells, np.full(len(cells), jobs[place])]))
+            cells, job = np.concatenate(held, axis=1)
+            order = np.argsort(cells, kind="stable")
+            names = [self._table.demands[place].job.id for place in job[order].tolist()]
+            self._holders[resource] = cells[order], names
+        cells, names = self._holders[resource]
+        first, end = np.searchsorted(cells, [cell, cell + 1]).tolist()
+        return names[first:end]
 
     def why(self, demand: Demand) -> tuple[Reason, str]:
         """Return the reason and the particulars for one job of the window."""
@@ -249,7 +259,7 @@ class _Explainer:
         holders: dict[str, None] = {}
         for claim, cells in short:
             for cell in cells.tolist():
-                for job in self._holders.get((claim.resource, cell), ()):
+                for job in self._holders_at(claim.resource, cell):
                     holders[job] = None
                 if fewer_than is not None and len(holders) >= fewer_than:
                     return None
@@ -262,7 +272,7 @@ class _Explainer:
             if not claim.by_bid or pools.reason(claim.resource) is Reason.NO_FIT:
                 continue
             if all(any(one.claim is claim for one in short) for short in found):
-                winners = _in_order(self._holders.get((claim.resource, 0), []))
+                winners = _in_order(self._holders_at(claim.resource, 0))
                 users = [*(f"running {name}" for name in pools.running(claim.resource)), *winners]
                 return pools.reason(claim.resource), f"{words_of(claim)} is used up by {_listed(users)}"
         return None

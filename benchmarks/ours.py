@@ -24,7 +24,7 @@ from instances.generate import KINDS, snapshot_bytes
 from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
-from aucsched.auction.attempt import bids_of_step, start_of
+from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.bidders import bidders
 from aucsched.auction.export import export
 from aucsched.auction.options import StepOptions
@@ -127,7 +127,7 @@ def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated, IntArr
     cluster = Cluster(columns=columns, topology=topology)
     window, others = bidders(state_now, queue_of(snapshot, columns, options).window, options.reserve)
     bids = bids_of_step(window, cluster, options, None, others)
-    begin = start_of(bids, cluster, options)
+    _, begin = starts_of(bids, cluster, options)
     return bids.table, state(bids.table, columns, topology, options), begin
 
 

@@ -162,10 +162,13 @@ class Assembler:
         self._draft = draft
         self._job = index[draft.group]
         self._indptr = np.concatenate([[0], np.cumsum(draft.length)])
-        within = np.arange(self._indptr[-1]) - np.repeat(self._indptr[:-1], draft.length)
-        flipped = np.repeat(draft.length - 1, draft.length) - within
-        step = np.where(np.repeat(draft.backward, draft.length), flipped, within)
-        place = np.repeat(draft.place, draft.length) + step
+        self._has_whole = bool((draft.mode == WHOLE).any())
+        # From the first place of a window on, or from its last one back.
+        begin, end = self._indptr[:-1], self._indptr[1:] - 1
+        place = np.repeat(draft.place + np.where(draft.backward, end, -begin), draft.length)
+        step = np.arange(self._indptr[-1])
+        np.negative(step, out=step, where=np.repeat(draft.backward, draft.length))
+        place += step
         none = np.zeros(0, np.int64)
         self._node = np.concatenate([none, *pool.nodes])[place]
         self._units = np.concatenate([none, *pool.units])[place]
@@ -293,7 +296,12 @@ class Assembler:
                 entries = mode == wanted
                 indptr = np.concatenate([[0], np.cumsum(self._draft.length[bids])])
                 units[entries] = fill(self._units[entries], indptr, least[bids], total[bids])
-        return np.where(mode == WHOLE, self._columns.total.cores[self._node], units * unit)
+        units *= unit
+        return (
+            np.where(mode == WHOLE, self._columns.total.cores[self._node], units)
+            if self._has_whole
+            else units
+        )
 
     def _memory(self, cores: IntArray) -> IntArray:
         per_node = self._of_entries([group.demand.memory_per_node for group in self._groups])
@@ -316,6 +324,8 @@ class Assembler:
         if any(total):
             free = self._columns.free.gres[kind][self._node]
             counts = counts + deal_evenly(free, self._indptr, self._of_bids(total))
+        if not self._has_whole:
+            return counts
         mode = np.repeat(self._draft.mode, self._draft.length)
         return np.where(mode == WHOLE, self._columns.total.gres[kind][self._node], counts)
 

@@ -61,7 +61,7 @@ def find_prices(
     for number in range(rounds):
         gain = value - runs.cost(price)
         chosen = best_bids(packing.job, packing.first, gain)
-        bound = float(gain[chosen].sum() + capacity @ price)
+        bound = float(gain[chosen].sum() + dot(capacity, price))
         excess = packing.use(chosen) - capacity
         weight = 2.0 / (number + 2)
         share *= 1 - weight
@@ -73,15 +73,20 @@ def find_prices(
             step, since = step / 2, 0
         # Only what is over-used, or has a price that can fall, moves.
         move = np.where((excess < 0) & (price <= 0), 0.0, excess / np.maximum(capacity, 1))
-        norm = float(move @ move)
+        norm = dot(move, move)
         if norm == 0 or bound <= target or step < 1e-3 or is_over():  # noqa: PLR2004 - no progress to expect
             break
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
         price = np.maximum(0.0, price + scaled * move / np.maximum(capacity, 1))
     # Sums over runs lose more digits than plain ones: what bounds is summed plainly.
     gain = value - packing.cost(best.price)
-    bound, _ = lagrangian_bound(packing, gain, float(capacity @ best.price))
+    bound, _ = lagrangian_bound(packing, gain, dot(capacity, best.price))
     return Prices(price=best.price, bound=bound if isfinite(best.bound) else best.bound, share=share)
+
+
+def dot(one: FloatArray, other: FloatArray) -> float:
+    """Return the sum of products; a library's own would depend on how many cores the machine has."""
+    return float((one * other).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from ..solve.solver import LinearReport, RelaxedSolver
 from .cliques import MOST_BIDS, exclusions, violated_cliques
 from .differences import as_differences
 from .packing import Packing
-from .prices import lagrangian_bound
+from .prices import dot, lagrangian_bound
 
 #: A round of cuts that lowers the bound by less than this share is the last.
 _PROGRESS = 2e-5
@@ -103,6 +103,6 @@ class Relaxation:
         for clique, dual in zip(self.cliques, of_clique, strict=True):
             paid[clique] += dual
         gain = self._value - packing.cost(price) - paid
-        rest = float(packing.capacity @ price + of_clique.sum())
+        rest = dot(packing.capacity.astype(np.float64), price) + float(of_clique.sum())
         bound, loss = lagrangian_bound(packing, gain, rest)
         return Relaxed(bound=bound, price=price, gain=gain, loss=loss, share=solved.values[: len(packing)])

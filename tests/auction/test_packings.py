@@ -11,7 +11,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.attempt import bids_of_step, start_of
+from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.ledger import FreeState
 from aucsched.auction.options import StepOptions
@@ -107,7 +107,7 @@ def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     assert not bids.complete
     # Nobody bids but where first-fit or the packing has it: the wide job, and 32 of the small ones.
     assert len(bids.table) == 1 + 32
-    start = start_of(bids, Cluster(columns=state.columns, topology=state.topology), StepOptions())
+    _, start = starts_of(bids, Cluster(columns=state.columns, topology=state.topology), StepOptions())
     assert sum(window[job].job.priority for job in bids.table.job[start].tolist()) > 100
 
 
