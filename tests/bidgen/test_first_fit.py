@@ -1,0 +1,70 @@
+"""First-fit that looks at few nodes places jobs where one that looks at all of them does."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_snapshots import random_snapshot
+from support.build import snapshot
+
+from aucsched.auction.options import StepOptions
+from aucsched.auction.packings import worth_first
+from aucsched.auction.queue import queue_of
+from aucsched.auction.state import state_of
+from aucsched.bidgen import foremost
+from aucsched.bidgen.demand import Demand, Variant
+from aucsched.bidgen.fields import GresChoice, usable
+from aucsched.bidgen.first_fit import FirstFit, Placement
+from aucsched.bidgen.foremost import Foremost
+
+
+class Thorough(FirstFit):
+    """Looks at all nodes for each job, and remembers nothing of them."""
+
+    def place(self, demand: Demand) -> Placement | None:
+        """Forget what is known of the nodes, then place the job."""
+        self._foremost = Foremost(self._columns, self._free)
+        return super().place(demand)
+
+    def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> None:
+        del demand, variant, choice
+
+
+def held(placement: Placement | None) -> tuple[list[int], list[int]] | None:
+    return None if placement is None else (placement.nodes.tolist(), placement.cores.tolist())
+
+
+@settings(max_examples=120, deadline=None)
+@given(seed=st.integers(0, 10**6), first_look=st.integers(1, 5), packed=st.sampled_from([None, False, True]))
+def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, packed: bool | None) -> None:
+    cluster = random_snapshot(seed)
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    ranks = np.random.default_rng(seed).random(len(window))
+    placer = None if packed is None else worth_first(window, ranks, is_tight=packed)
+    with patch.object(foremost, "_FIRST_LOOK", first_look):
+        found = FirstFit(state.columns, state.topology, (), placer).place_all(window)
+    expected = Thorough(state.columns, state.topology, (), placer).place_all(window)
+    assert list(map(held, found)) == list(map(held, expected))
+
+
+def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
+    nodes = [{"name": "n[1-300]", "cores": 4}]
+    cluster = snapshot(nodes, [{"nodes": 1, "cores_per_node": 4, "priority": 9} for _ in range(301)])
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions(window=400)).window
+    looked: list[int] = []
+
+    def counted(*given: object) -> object:
+        looked.append(len(given[5]))  # type: ignore[arg-type]
+        return usable(*given)  # type: ignore[arg-type]
+
+    with patch.object(foremost, "usable", counted):
+        placed = FirstFit(state.columns, state.topology).place_all(window)
+    assert [held(one) for one in placed[:300]] == [([place], [4]) for place in range(300)]
+    assert placed[300] is None
+    # All nodes for every job would be 90 000.
+    assert sum(looked) < 301 * 3 * 64
