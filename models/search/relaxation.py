@@ -69,7 +69,8 @@ class Relaxation:
             differences = as_differences(program, self._jobs)
             self.has_differences = differences.nonzeros < program.nonzeros
             program = differences if self.has_differences else program
-        self._solver = RelaxedSolver(program, clock)
+        # Of a bid for each bidder presolve finds little, and looks for it for seconds that no limit ends.
+        self._solver = RelaxedSolver(program, clock, is_small=len(packing.first) == len(packing))
 
     def solve(self, time_limit_s: float) -> Relaxed | None:
         """Solve within the time; None when that is too short."""

@@ -16,6 +16,7 @@ from enum import StrEnum
 from itertools import chain
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 
 import highspy
 import numpy as np
@@ -226,18 +227,30 @@ class LinearReport:
     duals: FloatArray
 
 
+#: The simplex method on a program as it stands.
+_SIMPLEX: Mapping[str, bool | int | float | str] = MappingProxyType({"solver": "simplex", "presolve": "off"})
+
+
 class RelaxedSolver:
     """HiGHS over a program without its integers; rows may be added, and solving goes on from there.
 
     Args:
         program: whose integers are left out.
         clock: that limits count by (seconds): HiGHS's own is of the wall, by another one it is interrupted.
+        is_small: solve it as it is by the simplex method.
     """
 
-    def __init__(self, program: IntegerProgram, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        program: IntegerProgram,
+        clock: Callable[[], float] = time.perf_counter,
+        *,
+        is_small: bool = False,
+    ) -> None:
         linear = replace(program, is_integer=np.zeros(program.columns, np.bool_))
         # Dense columns: the interior-point method is several times faster from nothing.
-        self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra={"solver": "ipm"}))
+        method = _SIMPLEX if is_small else {"solver": "ipm"}
+        self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra=method))
         self.values: FloatArray = np.zeros(program.columns)
         self.objective = float("inf")
         self._clock, self._end = clock, 0.0
@@ -289,7 +302,7 @@ class RelaxedSolver:
         )
         _checked(status, "refused a row")
         # From a solution at hand the dual simplex needs few steps.
-        _set_values(self._highs, {"solver": "simplex", "presolve": "off"})
+        _set_values(self._highs, _SIMPLEX)
 
 
 def prepared(program: IntegerProgram, options: SolverOptions) -> highspy.Highs:
