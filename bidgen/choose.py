@@ -74,8 +74,9 @@ def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Wi
     ranked = _ranked(field, windows)
     places: list[IntArray] = []
     weights: list[IntArray] = []
+    wanted = _wanted(tuple(min(len(members), most) for members in ranked.members), most)
     for above, (members, tight) in enumerate(zip(ranked.members, ranked.tight, strict=True)):
-        picked = members[_tight_and_spread(tight, most, stagger)]
+        picked = members[_tight_and_spread(tight, most, stagger, wanted[above])]
         places.append(picked)
         weights.append(np.arange(len(picked)) * (above + 1))
     if not places:
@@ -86,14 +87,30 @@ def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Wi
     return windows.only(np.concatenate(places)[by_weight])
 
 
-def _tight_and_spread(tight: IntArray, most: int, stagger: int) -> IntArray:
+@lru_cache(maxsize=1024)
+def _wanted(counts: tuple[int, ...], most: int) -> tuple[int, ...]:
+    """Return how many of each level can be among the ``most`` best, of levels with at least so many."""
+    wanted = []
+    for above in range(len(counts)):
+        for rank in range(most + 1):
+            weight = rank * (above + 1)
+            # Those of less weight: of the level ``other`` the ranks below weight / (other + 1).
+            better = sum(min(count, -(-weight // (other + 1))) for other, count in enumerate(counts))
+            if better >= most:
+                break
+        wanted.append(rank)
+    return tuple(wanted)
+
+
+def _tight_and_spread(tight: IntArray, most: int, stagger: int, wanted: int) -> IntArray:
+    """Return the first ``wanted`` places, spread ones and the tightest in turn."""
     count = len(tight)
     if count <= 1:
         return np.arange(count)
-    apart = spread(count, most, stagger)
+    apart = spread(count, most, stagger)[:wanted]
     tightest = tight[: (most + 1) // 2][: len(apart)]
     both = np.full(2 * len(apart), -1, np.int64)
     both[0::2] = apart
     both[1 : 2 * len(tightest) : 2] = tightest
     # A few dozen at most: Python's own set of keys is faster than sorting them.
-    return np.array([place for place in dict.fromkeys(both.tolist()) if place >= 0], np.int64)
+    return np.array([place for place in dict.fromkeys(both.tolist()) if place >= 0][:wanted], np.int64)

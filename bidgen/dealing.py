@@ -53,16 +53,31 @@ def even(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) ->
     """Put ⌈R/N⌉ or ⌊R/N⌋ units on each node where they fit, else as evenly as they do."""
     length = np.diff(indptr)
     floor = np.repeat(least, length)
-    level = np.repeat(_water_level(np.maximum(units, floor), floor, indptr, total), length)
+    level = np.repeat(_water_level(np.maximum(units, floor), indptr, least, total), length)
     below: IntArray = np.maximum(np.minimum(units, level - 1), floor)
     could_take = np.asarray((units >= level) & (level > floor), np.int64)
     missing: IntArray = total - sums_of(below, indptr)
     return below + deal(could_take, indptr, missing)
 
 
-def _water_level(most: IntArray, floor: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
-    """Return for each bid the smallest t with sum of max(floor, min(most, t)) at least its total."""
+def _water_level(most: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
+    """Return for each bid the smallest t with sum of max(least, min(most, t)) at least its total."""
     length = np.diff(indptr)
+    # Where every node could give its even share, that is the level; elsewhere it is looked for.
+    share = -(-total // np.maximum(length, 1))
+    level = np.where(share > least, share, 0)
+    poorest = np.minimum.reduceat(most, indptr[:-1]) if len(total) else share
+    rest = np.flatnonzero((poorest < share) & (share > least))
+    if len(rest):
+        some = most[np.repeat(np.isin(np.arange(len(total)), rest), length)]
+        level[rest] = _searched_level(some, length[rest], least[rest], total[rest])
+    return level
+
+
+def _searched_level(most: IntArray, length: IntArray, least: IntArray, total: IntArray) -> IntArray:
+    """Return the same by bisection; ``most`` is of these bids' entries."""
+    indptr = np.concatenate([[0], np.cumsum(length)])
+    floor = np.repeat(least, length)
     low = np.zeros(len(total), np.int64)
     high = np.full(len(total), int(most.max(initial=1)))
     while (low < high).any():

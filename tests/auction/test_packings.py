@@ -120,5 +120,5 @@ def test_under_tight_caps_every_job_still_bids_where_a_packing_has_it() -> None:
     assert len(bids.table) <= 3 * 41
     assert len(bids.packed[0]) == 32
     priority = [demand.job.priority for demand in bids.table.demands]
-    start = start_of(bids, ground, options)
+    _, start = starts_of(bids, ground, options)
     assert sum(priority[job] for job in bids.table.job[start].tolist()) == best
