@@ -95,9 +95,8 @@ _WHY = {
         "and III, where it is asked for 4 or 8 cores on each of so many nodes and IPSCHED, which knows no"
         " cores per node, for cores and nodes; with GPUs it is above IPSCHED in IV, as in the thesis, but"
         " with basic priorities only, and V, whose GPUs are short, is no better under any auction than "
-        "under backfill. Seed 1 ran before packings were bids of AUCSCHED1, seeds 2 to 4 after it; of seed 4 "
-        "AUCSCHED1 with multifactor priorities in mix V was not run, of seeds 5 to 7 nothing. Why, is read "
-        "from the code and not measured."
+        "under backfill. Seed 1 ran before packings were bids of AUCSCHED1, seeds 2 to 4 after it; seeds 5 "
+        "to 7 were not run. Why, is read from the code and not measured."
     ),
     "A.4": (
         "Of workloads 1, 3 and 5, of 350 jobs each, one seed; those of 2 095 jobs (2, 4, 6) and with GPU "
