@@ -82,8 +82,8 @@ have run. The search was tuned on `tsubame/0`, `tsubame/4`, `tsubame-even/0`, on
 arbitrary files (benchmarks/cats.py), and on instances of these families with seeds from 100 on. Where no
 peer comes near, as on `tsubame` and `tsubame-even`, the best values that are known are this search's own,
 the newest release's most of all: nearness to them tells releases apart, not how much is left. Gaps to
-bounds: decision 0090. Since then programs hold bids that fit beside each other: runs of older programs are
-no longer shown, and peers have run on few of the new ones.
+bounds: decisions 0090 and 0091. Since 0090 programs hold bids that fit beside each other: runs of older
+programs are no longer shown, and peers have run on few of the new ones.
 
 """
 
