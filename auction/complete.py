@@ -124,9 +124,12 @@ class _Leftover:
         self._hopeless: set[int] = set()
 
     def start(self, waiting: Iterable[Demand], is_over: Callable[[], bool]) -> list[_Found]:
-        """Return the jobs that start, in order."""
+        """Return the jobs that start, in order; once nothing is kept for one of them, all are tried again."""
+        tried: list[Demand] = []
         found: list[_Found] = []
+        reserved = len(self._reserved)
         for demand in self._ordered(waiting):
+            tried.append(demand)
             if demand.kind in self._hopeless and demand.job.id not in self._reserved:
                 continue
             if is_over():
@@ -138,6 +141,10 @@ class _Leftover:
             else:
                 self._take(bid)
                 found.append(_Found(demand, bid))
+        if len(self._reserved) < reserved and not is_over():
+            started = {one.demand.job.id for one in found}
+            self._hopeless.clear()
+            found += self.start((demand for demand in tried if demand.job.id not in started), is_over)
         return found
 
     def _ordered(self, waiting: Iterable[Demand]) -> Iterable[Demand]:
@@ -169,6 +176,7 @@ class _Leftover:
 
     def _take(self, bid: BidTable) -> None:
         self._cluster = what_is_left(bid, np.zeros(1, np.int64), self._cluster)
+        self._reserved = {guard.job.id for guard in self._cluster.guards}
         self._views = self._seen()
 
 

@@ -13,10 +13,11 @@ from .spot import spot_of_bid
 from .strategies import Cluster
 
 
-def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster) -> Cluster:
+def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_change: bool = False) -> Cluster:
     """Return what some bids leave of a cluster, with the room that they leave beside its reservations.
 
-    What they take of a limit or of licences, those that wait for it do not hold nodes for.
+    What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
+    for a job that starts, unless it ``may_change`` whether it does.
     """
     state = FreeState(table, cluster.columns, cluster.guards)
     guards = tuple(guard.copy() for guard in cluster.guards)
@@ -24,7 +25,8 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster) -> Cluster
         state.take(bid)
         _lessen(guards, table, bid)
     columns = state.columns()
-    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job))
+    started = {table.demands[job].job.id for job in table.job[chosen].tolist()} if not may_change else ()
+    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job) and guard.job.id not in started)
     return replace(cluster, columns=columns, guards=kept)
 
 

@@ -136,7 +136,7 @@ class Rounds:
         ranked = None if number % _AUCTION_EVERY == 0 else self._ranks
         gone = self._taken_out(number, _SHARE if ranked is None else self._rng.choice(_PACKED_SHARES))
         kept, back = at.table.only(~gone), at.table.only(gone)
-        left = what_is_left(kept, np.arange(len(kept)), self._cluster)
+        left = what_is_left(kept, np.arange(len(kept)), self._cluster, may_change=True)
         places = self._bidding(set(kept.job.tolist()), back.job, left)
         if not len(places):
             return

@@ -22,6 +22,19 @@ def test_a_second_pass_over_what_an_award_leaves_starts_nothing(part: int) -> No
             assert started_second(cluster, options) == [], (seed, options)
 
 
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (94, StepOptions(model="aucsched1", strategy="greedy", reserve=1)),
+        (108, StepOptions(model="aucsched3", strategy="exact", reserve=1, work_limit=3)),
+        (120, StepOptions(model="aucsched3", strategy="greedy", reserve=1)),
+    ],
+)
+def test_nothing_is_kept_for_a_job_that_starts(seed: int, options: StepOptions) -> None:
+    # The job that nodes are reserved for starts on others.
+    assert started_second(crowded(seed), options) == []
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_jobs_behind_the_window_start_on_what_it_leaves(model: str) -> None:
     jobs = [{"id": "wide", "cores": 8}, {"id": "small", "cores": 2}, {"id": "more", "cores": 2}]
