@@ -71,6 +71,9 @@ ON_NODES: dict[str, dict[str, Any]] = {
     "aucsched3": {"policy": "aucsched3"},
     "aucsched3 response": {"policy": "aucsched3", "objective": "response"},
 }
+BACKFILL_SLURM = "backfill-slurm"
+#: Of the site's own: what each policy takes.
+_DEPTHS = {BACKFILL_SLURM: ("window", "backfill_interval_s"), "aucsched3": ("window",)}
 _DOUBTED = ("easy", "aucsched3 response")
 _AT_NODES = ("easy", "backfill-slurm", "aucsched3", "aucsched3 response")
 
@@ -108,12 +111,13 @@ def all_runs() -> list[Run]:
 def _paced(log: str, policy: str) -> dict[str, Any]:
     """Return how often a policy is asked on a cluster's log, and how far it looks there.
 
-    The UB week has the site's own depth, without which one user's thousand jobs hide all others
-    (docs/decisions/0035); promises are the default's.
+    The UB week has the site's own depth and bf_interval, without which one user's thousand jobs hide all
+    others (docs/decisions/0035); all else is the default's.
     """
     paced: dict[str, Any] = {"interval_s": 30.0}
     if log == real_logs.UB:
-        paced |= {name: value for name, value in ub_week.RUNS.get(policy, {}).items() if name != "promise"}
+        site = ub_week.RUNS[BACKFILL_SLURM]
+        paced |= {name: site[name] for name in _DEPTHS.get(policy, ())}
     return paced
 
 
