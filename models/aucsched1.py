@@ -18,7 +18,8 @@ from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from .auction_model import FloatArray, LinearAuction
 from .preference import TABLE_4_4, Constants
-from .solve.solver import LpAffineExpression, LpBinary, LpConstraint, LpConstraintEQ, LpInteger, LpVariable
+from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintEQ, LpVariable
+from .solve.variables import binaries, integers
 
 
 class Aucsched1(LinearAuction):
@@ -68,9 +69,8 @@ class Aucsched1(LinearAuction):
 
     def create_amounts(self) -> None:
         """Create u (whether a node is the bid's) and r (units beyond the least) for every entry."""
-        entries = range(len(self.table.node))
-        self.u = [self.problem.add_variable(f"u{entry}", cat=LpBinary) for entry in entries]
-        self.r = [self.problem.add_variable(f"r{entry}", 0, None, LpInteger) for entry in entries]
+        self.u = binaries(self.problem, "u", len(self.table.node))
+        self.r = integers(self.problem, "r", len(self.table.node))
 
     def _entries(self) -> list[range]:
         return [range(start, end) for start, end in pairwise(self.table.indptr.tolist())]

@@ -17,7 +17,6 @@ from .preference import Constants, preference_f
 from .solve.solver import (
     IntegerProgram,
     LpAffineExpression,
-    LpBinary,
     LpConstraint,
     LpConstraintLE,
     LpMaximize,
@@ -25,6 +24,7 @@ from .solve.solver import (
     LpVariable,
     read_pulp,
 )
+from .solve.variables import binaries
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class AuctionModel:
         self.table = table
         self.columns = columns
         self.problem = LpProblem(self.name, LpMaximize)
-        self.bids = [self.problem.add_variable(f"b{bid}", cat=LpBinary) for bid in range(len(table))]
+        self.bids = binaries(self.problem, "b", len(table))
         self.maximise(weights)
         self.one_bid_per_job()
         self.capacities()

@@ -23,6 +23,9 @@ from .presolve import without_implied
 from .program import BoolArray, FloatArray, IntArray, IntegerProgram
 from .rows import Rows
 
+#: Bids × capacity rows above which pairs of bids are not looked at.
+_MOST_CELLS = 2_000_000
+
 
 class Cut(NamedTuple):
     """A row ``values · x ≤ upper`` over the columns that are left."""
@@ -82,6 +85,46 @@ class Dealing:
         whole[self.kept] = values
         whole[self.amount[mine]] = flow.amounts
         return whole
+
+    def excluding(self) -> BoolArray:
+        """Return which two bids cannot both be dealt to, shape (columns left, columns left).
+
+        Two bids i and k can be, where each alone can and both together (Gale 1957):
+        rest_i + rest_k ≤ Σ_n min(free_n, most_in + most_kn), free_n without what both take besides.
+        Of too many bids and rows none is looked at.
+        """
+        count = len(self.kept)
+        if count * len(self.free) > _MOST_CELLS:
+            return np.zeros((count, count), np.bool_)
+        most, fixed, free, times = self._alike_rows()
+        alone = np.bincount(self.bid[self.row < 0], self.most[self.row < 0], minlength=count)
+        excludes = np.zeros((count, count), np.bool_)
+        deals = np.flatnonzero((self.rest > 0) | self.fixed.any(axis=1))
+        for at, one in enumerate(deals.tolist()):
+            others = deals[at:]
+            left = np.maximum(free - fixed[one] - fixed[others], 0.0)
+            mine, theirs = most[one], most[others]
+            both = np.minimum(left, mine + theirs) @ times + alone[one] + alone[others]
+            cannot = both < self.rest[one] + self.rest[others]
+            cannot |= np.minimum(left, mine) @ times + alone[one] < self.rest[one]
+            cannot |= np.minimum(left, theirs) @ times + alone[others] < self.rest[others]
+            excludes[one, others] = excludes[others, one] = cannot
+        np.fill_diagonal(excludes, val=False)
+        return excludes
+
+    def _alike_rows(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return, of unlike rows, what bids may put on and take, what is free, and how many are alike."""
+        rows, columns = len(self.free), len(self.kept)
+        held = np.zeros((rows, 2 * columns + 1))
+        limited = self.row >= 0
+        np.add.at(held, (self.row[limited], self.bid[limited]), self.most[limited])
+        held[:, columns:-1] = self.fixed.T
+        held[:, -1] = self.free
+        place: dict[bytes, int] = {}
+        kind = [place.setdefault(one.tobytes(), len(place)) for one in held]
+        _, first, times = np.unique(kind, return_index=True, return_counts=True)
+        some = held[first]
+        return some[:, :columns].T, some[:, columns:-1].T, some[:, -1], times.astype(np.float64)
 
     def _cut(self, rows: set[int]) -> Cut:
         """Return what every award keeps on some capacity rows."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .program import BoolArray, FloatArray, IntArray, IntegerProgram
-from .rows import Rows, sums
+from .rows import Rows, bits_of, sums
 
 #: Times that followers are looked for: u of AUCSCHED1 follow bids, then the r follow the u.
 _PASSES = 3
@@ -247,10 +247,19 @@ def _is_within(rows: Rows, is_clique: BoolArray) -> BoolArray:
     place[cliques] = np.arange(len(cliques))
     mine = place[rows.row] >= 0
     used, column = np.unique(rows.column[mine], return_inverse=True)
-    holds = np.zeros((len(cliques), len(used)), np.float32)
-    holds[place[rows.row[mine]], column] = 1.0
-    shared = holds @ holds.T
-    size = np.diag(shared).copy()
-    np.fill_diagonal(shared, 0.0)
-    within[cliques] = (shared == size[:, None]).any(axis=1)
+    number = place[rows.row[mine]]
+    holders = np.zeros((len(used), len(cliques)), np.bool_)
+    holders[column, number] = True
+    # Who holds all columns of a clique: as soon as it is only the clique itself, nobody else does.
+    holding = bits_of(holders)
+    held: list[list[int]] = [[] for _ in cliques]
+    for one, of in zip(number.tolist(), column.tolist(), strict=True):
+        held[one].append(of)
+    for one, columns in enumerate(held):
+        could, alone = -1, 1 << one
+        for of in columns:
+            could &= holding[of]
+            if could == alone:
+                break
+        within[cliques[one]] = could != alone
     return within

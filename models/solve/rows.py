@@ -14,6 +14,12 @@ def sums(place: IntArray, values: FloatArray | BoolArray, count: int) -> FloatAr
     return np.bincount(place, values, count).astype(np.float64)
 
 
+def bits_of(flags: BoolArray) -> list[int]:
+    """Return each row of flags as an integer, its columns from the lowest bit on."""
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
 @dataclass(slots=True, eq=False)
 class Rows:
     """Entries of rows, by row and column, each pair once: parallel arrays, and the rows' sides."""

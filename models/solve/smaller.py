@@ -43,7 +43,8 @@ class Smaller:
         self._dealing = dealing_of(found.program, found.is_amount, counted)
         if self._dealing is not None:
             self.program, self.kept = self._dealing.program, found.kept[self._dealing.kept]
-        self.program = strengthened(self.program, group[self.kept])
+        excluding = None if self._dealing is None else self._dealing.excluding
+        self.program = strengthened(self.program, group[self.kept], excluding)
 
     def folded(self, objective: FloatArray) -> FloatArray:
         """Return an objective over the columns that are left."""

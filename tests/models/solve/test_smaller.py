@@ -117,6 +117,26 @@ def test_an_auction_whose_cores_are_dealt_afterwards_has_the_same_best_award(
     assert float(weights @ solution.values) == best == solution.bound
 
 
+@given(auctions())
+@settings(max_examples=100, deadline=None)
+def test_bids_exclude_each_other_where_their_cores_cannot_be_dealt(one: IntegerProgram) -> None:
+    found = presolved(one)
+    dealing = dealing_of(found.program, found.is_amount, np.zeros(len(found.kept), np.bool_))
+    if dealing is None or not {0, 1} <= set(found.kept[dealing.kept].tolist()):
+        return
+    excludes = dealing.excluding()
+    assert not excludes.diagonal().any()
+    assert (excludes == excludes.T).all()
+    values = np.isin(found.kept[dealing.kept], (0, 1)).astype(np.float64)
+    first, second = np.flatnonzero(values)
+    fit = bool(holds(dealing.program, values)) and not excludes[first, second]
+    awards = {award[:2] for award in solutions(one)}
+    if (1.0, 1.0) in awards:
+        assert fit
+    elif {(1.0, 0.0), (0.0, 1.0)} <= awards:
+        assert not fit
+
+
 def test_amounts_are_dealt_and_where_they_cannot_be_a_cut_says_so() -> None:
     # Two bids of 3 cores on the nodes 0 and 1, of 2 cores each: 4 in all.
     rows: list[Row] = []
@@ -161,6 +181,12 @@ def test_tighter_rows_have_the_same_solutions(
 ) -> None:
     one, group = given_
     assert solutions(strengthened(one, group)) == solutions(one)
+    # Pairs that the rows do not know of: no two bids at odd places.
+    pairs = np.zeros((one.columns, one.columns), np.bool_)
+    pairs[1::2, 1::2] = True
+    np.fill_diagonal(pairs, val=False)
+    kept = {values for values in solutions(one) if sum(values[1::2]) <= 1}
+    assert solutions(strengthened(one, group, lambda: pairs)) == kept
 
 
 def test_a_row_that_one_bid_fills_becomes_exclusions() -> None:
