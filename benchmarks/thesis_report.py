@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from marked_part import replace_part
+from thesis_cells import Cell, Run, cells_of, order
+from thesis_orderings import held
 from thesis_plots import draw_figures
-from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, TABLES, Ordering, row_name
-
-_Run = dict[str, Any]
+from thesis_tables import IN_TABLE_8_3, MACHINES, ORDERINGS, TABLES, row_name
 
 #: Table → columns: heading, metric, what it is multiplied by, digits.
 _LEVELS = (
@@ -99,12 +95,11 @@ _WHY = {
         "to 7 were not run. Why, is read from the code and not measured."
     ),
     "A.4": (
-        "One seed: workloads 1 to 5 by all three methods, 6 and 5' by AUCSCHED3 alone, 6' not at all; of "
-        "1, 3 and 5 backfill and the balance ran at an earlier commit. AUCSCHED3's spans are below "
-        "backfill's, as the thesis has it, though spans of both are several times those printed; its "
-        "levels are so but for workload 2. It uses more than backfill in 1 and 2 as in the thesis, but in "
-        "4 too, and less in 3 as in the thesis, but in 5 too; the same model with a balance uses more "
-        "than both wherever it ran. Why, was not measured."
+        "One seed; the rows ran at three commits. AUCSCHED3's spans are below backfill's, as the thesis has "
+        "it, though spans of both are several times those printed; its levels are so but for workload 2. It "
+        "uses more than backfill in 1, 2 and 6 as in the thesis, but in 4 too, and less in 3 as in the "
+        "thesis, but in 5 too, where ranges of GPUs (5') let it use more than backfill. The same model with "
+        "a balance uses more than both in 1 to 6. Why, was not measured."
     ),
 }
 #: Why a table has no runs.
@@ -121,53 +116,11 @@ _NOT_RUN = {
 }
 #: A difference of so many points of utilisation gets a sentence.
 _WITHIN = 0.01
-#: Standard errors from which on a difference of two means is said to be clear.
-_CLEAR = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over seeds and its standard error; None of one seed."""
-
-    value: float
-    error: float | None
-
-    @classmethod
-    def of(cls, values: list[float]) -> Mean:
-        """Return the mean of some values."""
-        error = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
-        return cls(fmean(values), error)
-
-    def shown(self, factor: float, digits: int) -> str:
-        """Return it as text."""
-        error = "" if self.error is None else f" ± {factor * self.error:.{digits}f}"
-        return f"{factor * self.value:.{digits}f}{error}"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One method on one workload, over its seeds."""
-
-    runs: tuple[_Run, ...]
-
-    @property
-    def first(self) -> _Run:
-        """One of the runs: what they have in common can be read off it."""
-        return self.runs[0]
-
-    def mean(self, metric: str) -> Mean | None:
-        """Return a metric's mean; None where the machine has none."""
-        values = [run["metrics"].get(metric) for run in self.runs]
-        return None if None in values else Mean.of(values)
-
-    def fluid(self) -> float:
-        """Return the mean fluid bound."""
-        return fmean(run["fluid"] for run in self.runs)
 
 
 def write_results(results: Path, target: Path, figures: Path) -> None:
     """Write all runs that there are: one section a table, between two marks of the file."""
-    runs: dict[str, list[_Run]] = {}
+    runs: dict[str, list[Run]] = {}
     facts: dict[str, list[dict[str, Any]]] = {}
     for folder in sorted(results.glob("table-*")):
         found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
@@ -191,16 +144,7 @@ def write_results(results: Path, target: Path, figures: Path) -> None:
     replace_part(target, "thesis", lines)
 
 
-def cells_of(rows: Iterable[_Run]) -> list[Cell]:
-    """Return runs by workload and method, over their seeds."""
-    found: dict[tuple[str, str, bool], list[_Run]] = {}
-    for row in rows:
-        found.setdefault((row["workload"], row["label"], row["contiguity"]), []).append(row)
-    ordered = sorted(found.values(), key=lambda runs: (_order(runs[0]["workload"]), runs[0]["label"]))
-    return [Cell(tuple(sorted(runs, key=lambda run: run["seed"]))) for runs in ordered]
-
-
-def _section(table: str, rows: list[_Run], facts: list[dict[str, Any]]) -> list[str]:
+def _section(table: str, rows: list[Run], facts: list[dict[str, Any]]) -> list[str]:
     lines = [f"## Table {table}", "", _ABOUT[table] + _machine(rows), ""]
     said = (
         f"`{one['command']}`, commit {one['commit']}, {one['cores']} processes, {one['runs']} runs in"
@@ -210,7 +154,7 @@ def _section(table: str, rows: list[_Run], facts: list[dict[str, Any]]) -> list[
     lines += [*dict.fromkeys(said), _ran(rows)]
     lines += ["", *_settings(rows)]
     cells = cells_of(rows)
-    orderings = [_held(one, cells) for one in ORDERINGS if one.table == table]
+    orderings = [held(one, cells) for one in ORDERINGS if one.table == table]
     if any(orderings):
         lines += ["", "What the thesis says of it:", "", *filter(None, orderings)]
         lines += ["", _WHY[table]] if table in _WHY else []
@@ -224,7 +168,7 @@ def _section(table: str, rows: list[_Run], facts: list[dict[str, Any]]) -> list[
     return lines
 
 
-def _ran(rows: list[_Run]) -> str:
+def _ran(rows: list[Run]) -> str:
     """Return which seeds were run, of which commits, and what they cost."""
     seeds = ", ".join(str(one) for one in sorted({row["seed"] for row in rows}))
     commits = ", ".join(sorted({row["commit"] for row in rows if "commit" in row}))
@@ -233,7 +177,7 @@ def _ran(rows: list[_Run]) -> str:
     return f"Runs: {len(rows)}, seeds {seeds}{made}; {minutes:.1f} minutes of processor time, one core a run."
 
 
-def _machine(rows: list[_Run]) -> str:
+def _machine(rows: list[Run]) -> str:
     """Return which cluster stands for the one that tables A.1 and A.2 do not name."""
     table = rows[0]["table"]
     if table not in MACHINES:
@@ -246,58 +190,12 @@ def _machine(rows: list[_Run]) -> str:
     )
 
 
-def _held(ordering: Ordering, cells: list[Cell]) -> str:
-    """Return in which workloads an ordering of the thesis holds between means, and where clearly."""
-    by_name = {(cell.first["workload"], _bare(cell.first)): cell for cell in cells}
-    workloads = list(dict.fromkeys(cell.first["workload"] for cell in cells))
-    pairs = [
-        (one, by_name[one, ordering.first], by_name[one, ordering.second])
-        for one in ordering.workloads or workloads
-        if (one, ordering.first) in by_name and (one, ordering.second) in by_name
-    ]
-    if not pairs:
-        return ""
-    held: list[str] = []
-    clear: list[str] = []
-    against: list[str] = []
-    for one, first, second in pairs:
-        gain = _gain(ordering, first, second)
-        (held if gain > 0 else against).append(one)
-        if gain and abs(gain) >= _CLEAR * _error(ordering, first, second):
-            clear.append(one)
-    word = "more" if ordering.more else "less"
-    return (
-        f"- {ordering.first} has {word} `{ordering.metric}` than {ordering.second}: {len(held)} of"
-        f" {len(pairs)} (yes: {', '.join(held) or '–'}; no: {', '.join(against) or '–'};"
-        f" by two standard errors or more: {', '.join(clear) or '–'})"
-    )
-
-
-def _bare(run: _Run) -> str:
-    """Return a label without an experiment's number."""
-    return str(run["label"]).split(": ")[-1]
-
-
-def _gain(ordering: Ordering, first: Cell, second: Cell) -> float:
-    one, other = first.mean(ordering.metric), second.mean(ordering.metric)
-    if one is None or other is None:
-        return 0.0
-    return (one.value - other.value) * (1 if ordering.more else -1)
-
-
-def _error(ordering: Ordering, first: Cell, second: Cell) -> float:
-    """Return the standard error of the difference of two means; infinity of one seed."""
-    means = (first.mean(ordering.metric), second.mean(ordering.metric))
-    errors = [float("inf") if one is None or one.error is None else one.error for one in means]
-    return sqrt(sum(error**2 for error in errors))
-
-
 def _margins(cells: list[Cell]) -> list[str]:
     """Return how each auction of table A.5 stands beside Slurm's backfill, over the workloads."""
     by_name = {(cell.first["workload"], cell.first["label"]): cell for cell in cells}
     auctions = sorted({cell.first["label"] for cell in cells if cell.first["policy"] != "backfill-slurm"})
     backfills = sorted({cell.first["label"] for cell in cells if cell.first["policy"] == "backfill-slurm"})
-    workloads = sorted({cell.first["workload"] for cell in cells}, key=_order)
+    workloads = sorted({cell.first["workload"] for cell in cells}, key=order)
     lines = []
     for label in auctions:
         for backfill in backfills:
@@ -336,14 +234,14 @@ def _beside(pairs: list[tuple[str, Cell, Cell]]) -> str:
     )
 
 
-def _settings(rows: list[_Run]) -> list[str]:
+def _settings(rows: list[Run]) -> list[str]:
     """Return what each method was told."""
     told: dict[str, list[str]] = {}
     for row in rows:
         text = ", ".join(f"{name} {value}" for name, value in row["options"].items()) or "as by default"
         told.setdefault(f"`{row_name(row)}`: {row['policy']}, {text}", []).append(row["workload"])
     return [
-        f"- {text} (workloads {', '.join(sorted(set(of), key=_order))})" for text, of in sorted(told.items())
+        f"- {text} (workloads {', '.join(sorted(set(of), key=order))})" for text, of in sorted(told.items())
     ]
 
 
@@ -368,11 +266,6 @@ def _table(table: str, cells: list[Cell]) -> list[str]:
         shown += ["–" if gpu is None else f"{100 * gpu.value:.1f}", _difference(cell)]
         lines.append("| " + " | ".join(shown) + " |")
     return lines
-
-
-def _order(workload: str) -> tuple[int, str]:
-    digits = "".join(letter for letter in workload if letter.isdigit())
-    return (int(digits) if digits else 0, workload)
 
 
 def _difference(cell: Cell) -> str:

@@ -130,6 +130,9 @@ _SEARCHED: dict[str, Any] = {**_KEPT, "strategy": "anytime", "work_limit": 2}
 #: Caps of AUCSCHED1 (section 4).
 _FEW_BIDS: dict[str, Any] = {"max_bids": 150, "max_bids_per_job": 15}
 
+#: The thesis's integer programs, as policies.
+MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
+
 #: Table → nodes of a machine that the thesis does not name; and the generator's largest job, in whole nodes.
 MACHINES = {"A.1": 32, "A.2": 48}
 MOST_NODES_OF_A_JOB = 4

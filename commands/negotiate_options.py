@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -293,6 +294,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
         play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
     except InputError as error:
         raise error.in_file(shown(workload)) from error
+    play = play if play.name else replace(play, name=shown(workload))
     if options["urgent"] is not None and not any(arrival.urgent for arrival in play.arrivals):
         raise OptionError("--urgent: no job of the workload has the qos urgent")
     return play

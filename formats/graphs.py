@@ -25,17 +25,17 @@ class Graph:
     def nodes(self) -> tuple[str, ...]:
         """Return the vertices that are nodes of a cluster, where nothing else says which are.
 
-        Those of kind ``node`` where a vertex has a kind; else those with one link, as below switches; and all
-        where none has one, as in a torus.
+        Those of kind ``node`` where a vertex has a kind; else those linked to one other vertex, as below
+        switches, by however many links and whichever way these point; and all where none is, as in a torus.
         """
         if any(kind is not None for kind in self.vertices.values()):
             return tuple(name for name, kind in self.vertices.items() if kind == _NODE)
-        degree = dict.fromkeys(self.vertices, 0)
-        for pair in self.links:
-            for end in pair:
-                degree[end] = degree.get(end, 0) + 1
-        outer = tuple(name for name, count in degree.items() if count == 1)
-        return outer or tuple(degree)
+        beside: dict[str, set[str]] = {name: set() for name in self.vertices}
+        for one, other in self.links:
+            beside.setdefault(one, set()).add(other)
+            beside.setdefault(other, set()).add(one)
+        outer = tuple(name for name, others in beside.items() if len(others) == 1)
+        return outer or tuple(beside)
 
 
 def graph_network(graph: Graph, nodes: Collection[str] | None) -> Network:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 import thesis
+from thesis_cells import cells_of
+from thesis_orderings import held
 from thesis_plots import draw_figures
-from thesis_report import cells_of, write_results
-from thesis_tables import IN_TABLE_8_3, ORDERINGS, TABLES, Row, label_of, name_of
+from thesis_report import write_results
+from thesis_tables import IN_TABLE_8_3, MODELS, ORDERINGS, TABLES, Row, label_of, name_of
 
 from aucsched.simulation.nodes.policies import NodeOptions, step_options
 
-MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
 PLAIN = ["A.1", "A.2", "A.3", "A.4"]
 
 
@@ -107,6 +108,21 @@ def test_orderings_compare_two_methods_of_their_table(ordering: Any) -> None:
     names = {bare(row) for row in TABLES[ordering.table]}
     assert {ordering.first, ordering.second} <= names
     assert ordering.first != ordering.second
+
+
+def test_an_ordering_says_in_what_two_auctions_differ_beside_their_models() -> None:
+    cells = cells_of(made_up(row, "A.3", 1) for row in TABLES["A.3"] if row.workload == "1")
+    said = {
+        (one.first, one.second): held(one, cells)
+        for one in ORDERINGS
+        if (one.table, one.metric) == ("A.3", "cpu_utilization")
+    }
+    besides = (
+        "; not of the models alone: strategy anytime and exact, work_limit 2 and 1, max_bids as by default"
+    )
+    assert besides in said["AUCSCHED2", "AUCSCHED1"]
+    assert "models alone" not in said["AUCSCHED2, 150 bids", "AUCSCHED1"]
+    assert "models alone" not in said["AUCSCHED1", "Backfill"]
 
 
 def made_up(row: Row, table: str, seed: int) -> dict[str, Any]:

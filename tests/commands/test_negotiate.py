@@ -204,6 +204,12 @@ SMALL = [
 ]  # fmt: skip
 
 
+def test_a_workload_without_a_name_is_called_by_its_file(run: Callable[..., Done], tmp_path: Path) -> None:
+    assert run("negotiate", str(workload(tmp_path, SMALL))).stdout.startswith("small: 3 jobs, 4 nodes")
+    path = str(workload(tmp_path, SMALL, name=""))
+    assert run("negotiate", path).stdout.startswith(f"{path}: 3 jobs, 4 nodes")
+
+
 def test_a_workload_file_is_played_with_its_own_kinds(run: Callable[..., Done], tmp_path: Path) -> None:
     out, rows = tmp_path / "out.json", tmp_path / "jobs.csv"
     done = run(

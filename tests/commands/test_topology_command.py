@@ -25,7 +25,7 @@ GRAPHML = """<?xml version="1.0"?>
     <edge source="a" target="s"/><edge source="b" target="s"/><edge source="b" target="c"/>
   </graph>
 </graphml>"""
-NODE_LINK = {"nodes": [{"id": 1}, {"id": 2}, {"id": "hub"}], "links": [
+NODE_LINK: dict[str, list[dict[str, object]]] = {"nodes": [{"id": 1}, {"id": 2}, {"id": "hub"}], "links": [
     {"source": 1, "target": "hub"}, {"source": "hub", "target": 2},
 ]}  # fmt: skip
 
@@ -85,6 +85,13 @@ def test_graphs_of_files(tmp_path: Path) -> None:
     found = described("-", stdin=json.dumps(NODE_LINK))
     assert (found["nodes"], found["switches"], found["order"]) == (2, 1, ["1", "2"])
     assert aucsched("topology", tmp_path / "net.graphml", "--plot", tmp_path / "a.pdf").returncode == 0
+
+
+def test_links_twice_and_both_ways_make_no_switch_of_a_node() -> None:
+    once = described("-", stdin=json.dumps(NODE_LINK))
+    both_ways = [{"source": link["target"], "target": link["source"]} for link in NODE_LINK["links"]]
+    doubled = {**NODE_LINK, "links": [*NODE_LINK["links"], *both_ways, *NODE_LINK["links"]]}
+    assert described("-", stdin=json.dumps(doubled)) == once
 
 
 def test_a_tree_and_a_row_are_described(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""In which workloads an ordering that the thesis claims of two methods holds between our means."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from thesis_cells import Cell
+from thesis_tables import MODELS, Ordering
+
+#: Standard errors from which on a difference of two means is said to be clear.
+_CLEAR = 2.0
+#: Options by which an auction may be better or worse than another, whatever its model.
+_HOW = ("strategy", "work_limit", "max_bids", "max_bids_per_job")
+
+
+def held(ordering: Ordering, cells: list[Cell]) -> str:
+    """Return in which workloads an ordering of the thesis holds between means, and where clearly."""
+    by_name = {(cell.first["workload"], _bare(cell.first)): cell for cell in cells}
+    workloads = list(dict.fromkeys(cell.first["workload"] for cell in cells))
+    pairs = [
+        (one, by_name[one, ordering.first], by_name[one, ordering.second])
+        for one in ordering.workloads or workloads
+        if (one, ordering.first) in by_name and (one, ordering.second) in by_name
+    ]
+    if not pairs:
+        return ""
+    holds: list[str] = []
+    clear: list[str] = []
+    against: list[str] = []
+    for one, first, second in pairs:
+        gain = _gain(ordering, first, second)
+        (holds if gain > 0 else against).append(one)
+        if gain and abs(gain) >= _CLEAR * _error(ordering, first, second):
+            clear.append(one)
+    word = "more" if ordering.more else "less"
+    return (
+        f"- {ordering.first} has {word} `{ordering.metric}` than {ordering.second}: {len(holds)} of"
+        f" {len(pairs)} (yes: {', '.join(holds) or '–'}; no: {', '.join(against) or '–'};"
+        f" by two standard errors or more: {', '.join(clear) or '–'}){_besides(pairs[0][1], pairs[0][2])}"
+    )
+
+
+def _besides(first: Cell, second: Cell) -> str:
+    """Return in what two auctions differ beside their models; nothing of backfill, which has none of it."""
+    runs = first.first, second.first
+    if any(run["policy"] not in MODELS for run in runs):
+        return ""
+    one, other = (run["options"] for run in runs)
+    names = [name for name in _HOW if one.get(name) != other.get(name)]
+    told = (
+        f"{name} {one.get(name, 'as by default')} and {other.get(name, 'as by default')}" for name in names
+    )
+    return f"; not of the models alone: {', '.join(told)}" if names else ""
+
+
+def _bare(run: dict[str, Any]) -> str:
+    """Return a label without an experiment's number."""
+    return str(run["label"]).split(": ")[-1]
+
+
+def _gain(ordering: Ordering, first: Cell, second: Cell) -> float:
+    one, other = first.mean(ordering.metric), second.mean(ordering.metric)
+    if one is None or other is None:
+        return 0.0
+    return (one.value - other.value) * (1 if ordering.more else -1)
+
+
+def _error(ordering: Ordering, first: Cell, second: Cell) -> float:
+    """Return the standard error of the difference of two means; infinity of one seed."""
+    means = (first.mean(ordering.metric), second.mean(ordering.metric))
+    errors = [float("inf") if one is None or one.error is None else one.error for one in means]
+    return sqrt(sum(error**2 for error in errors))
