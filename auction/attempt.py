@@ -20,7 +20,7 @@ from ..models.solve.solver import SolverStatus
 from .first_fit import first_bids, first_fit_table
 from .ledger import greedy
 from .options import StepOptions
-from .packings import WorthFirst, packings
+from .packings import Packer, packings
 from .placements import bound_over_placements
 from .rounds import RoundLimit, improved
 from .stated import Answer, Weight, bid_weights, priority_weights, sum_of
@@ -200,8 +200,10 @@ def bids_of_step(
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
-    packed = _packings(demands, cluster, options, min(end - began, NO_LIMIT_S))
-    made = replace(bid_options(options), packings=packed)
+    made = bid_options(options)
+    packer = _packer(demands, cluster, options, min(end - began, NO_LIMIT_S))
+    if packer is not None:
+        made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
     return generate_bids(
         demands,
         cluster.columns,
@@ -214,13 +216,13 @@ def bids_of_step(
     )
 
 
-def _packings(
+def _packer(
     demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, time_limit_s: float
-) -> tuple[WorthFirst, ...]:
-    """Return how jobs are packed besides first-fit: not where a mix is kept, nor for greedy awards."""
+) -> Packer | None:
+    """Return what jobs are packed by besides first-fit: nothing where a mix is kept, or for greedy awards."""
     if cluster.placer is not None or options.is_greedy:
-        return ()
-    return packings(demands, options.objective, cluster.columns, time_limit_s, options.seed)
+        return None
+    return Packer.of(demands, options.objective, cluster.columns, time_limit_s)
 
 
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:

@@ -21,7 +21,7 @@ from ..cluster.jobs import Job
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
 from .spot import Spot, Start, add_spot, place_alone, spot_of_resources
-from .state import State, state_of
+from .state import Hold, Holds, State, state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +116,14 @@ class Forecast:
         self._is_over = is_over
         self._limited = state.columns.total.memory < UNLIMITED_MIB
         now, free = state.now, state.columns.free.copy()
-        holds = [(hold.end, hold.spot) for hold in state.holds]
+        more = []
         for spot, limit in taken:
             add_spot(free, spot, -1, self._limited)
-            holds.append((inf if limit is None else now + limit, spot))
+            more.append(Hold(end=inf if limit is None else now + limit, spot=spot))
         self._free = free
-        ends = sorted(((max(end, now), spot) for end, spot in holds if end < inf), key=lambda one: one[0])
-        self._read_ends(ends)
+        holds = Holds((*state.holds, *more)) if more else state.holds
+        self._given_back = holds.laid_out(free.gres)
+        self._ends = np.maximum(self._given_back.ends, now)
         self._keep(kept)
 
     def beside(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> Forecast:
@@ -142,28 +143,19 @@ class Forecast:
         #: Starts of reservations: only at these does less become free.
         self._starts = sorted({one.start for one in self._kept if one.start > now})
 
-    def _read_ends(self, ends: list[tuple[float, Spot]]) -> None:
-        """Lay out what is given back as columns, one entry for each job and node of it, by time."""
-        spots = [spot for _, spot in ends]
-        self._ends = np.array([end for end, _ in ends], np.float64)
-        self._entries = np.cumsum([0, *(len(spot.nodes) for spot in spots)])
-        self._node = _joined([spot.nodes for spot in spots])
-        self._cores = _joined([spot.held.cores for spot in spots])
-        self._memory = _joined([spot.held.memory for spot in spots])
-        self._gres = {kind: _joined([_gres(spot, kind) for spot in spots]) for kind in self._free.gres}
-
     def at(self, step: int) -> Columns:
         """Return the cluster's columns as they will be at ``times[step]``."""
         return self._at_time(self.times[step], self._kept)
 
     def _at_time(self, time: float, kept: Sequence[Kept]) -> Columns:
-        last = int(self._entries[np.searchsorted(self._ends, time, side="right")])
-        node, free, columns = self._node[:last], self._free, self._state.columns
-        memory = _added(free.memory, node, self._memory[:last])
+        back = self._given_back
+        last = int(back.entries[np.searchsorted(self._ends, time, side="right")])
+        node, held, free, columns = back.node[:last], back.held, self._free, self._state.columns
+        memory = _added(free.memory, node, held.memory[:last])
         later = Capacity(
-            cores=_added(free.cores, node, self._cores[:last]),
+            cores=_added(free.cores, node, held.cores[:last]),
             memory=np.where(self._limited, np.minimum(memory, columns.total.memory), free.memory),
-            gres={kind: _added(counts, node, self._gres[kind][:last]) for kind, counts in free.gres.items()},
+            gres={kind: _added(counts, node, held.gres[kind][:last]) for kind, counts in free.gres.items()},
         )
         for one in kept:
             if one.is_held(time):
@@ -250,14 +242,6 @@ class Forecast:
         if demand is None or not View(columns, columns.free).could_hold(demand):
             return None
         return place_alone(demand, columns, state.topology, self._is_over)
-
-
-def _gres(spot: Spot, kind: str) -> IntArray:
-    return spot.held.gres.get(kind, np.zeros(len(spot.nodes), np.int64))
-
-
-def _joined(parts: list[IntArray]) -> IntArray:
-    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def _added(counts: IntArray, node: IntArray, amount: IntArray) -> IntArray:

@@ -23,6 +23,7 @@ from ..bidgen.demand import Demand
 from ..bidgen.families.claims import Cell
 from ..bidgen.families.pools import fewest
 from ..models.search.packing import Packing, packing_from
+from ..models.search.prices import dot
 from ..models.search.relaxation import Relaxation
 
 #: The largest priority becomes this for the solver.
@@ -32,7 +33,7 @@ _MOST_SIZES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Least:
+class Least:
     """The least that a job takes: chunks of cores, nodes with cores and gres on each, and gres in all."""
 
     chunks: int
@@ -73,17 +74,20 @@ def bound_over_placements(
 
 def costs_of_placements(
     demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float
-) -> FloatArray | None:
-    """Return what each job would pay at the same program's prices, in units of the worths, shape (jobs,).
+) -> tuple[FloatArray, float] | None:
+    """Return what each job would pay at the same program's prices, shape (jobs,), and what is free costs.
 
-    None where no row is scarce, or there is no time to solve it.
+    In units of the worths; None where no row is scarce, or there is no time to solve it.
     """
     packing = _counted(demands, columns)
     largest = float(worths.max(initial=0.0))
     if not len(packing.capacity) or not largest:
         return None
     relaxed = Relaxation(packing, worths / largest * _SCALE).solve(time_limit_s)
-    return None if relaxed is None else packing.cost(relaxed.price) * (largest / _SCALE)
+    if relaxed is None:
+        return None
+    unit = largest / _SCALE
+    return packing.cost(relaxed.price) * unit, dot(packing.capacity.astype(np.float64), relaxed.price) * unit
 
 
 def _able(demands: Sequence[Demand], columns: Columns) -> list[Demand]:
@@ -96,11 +100,12 @@ def _able(demands: Sequence[Demand], columns: Columns) -> list[Demand]:
 
 def _counted(demands: Sequence[Demand], columns: Columns) -> Packing:
     """Return the program: a bid for each job, a row for each count that may be scarce."""
-    rows = _Rows(columns, [_least(demand, columns) for demand in demands], demands)
+    rows = _Rows(columns, [least_of(demand, columns) for demand in demands], demands)
     return packing_from(np.arange(len(demands)), *rows.entries())
 
 
-def _least(demand: Demand, columns: Columns) -> _Least:
+def least_of(demand: Demand, columns: Columns) -> Least:
+    """Return the least that a job takes, wherever it stands."""
     counts = demand.node_counts
     nodes = 1 if counts is None else counts.minimum
     variant = demand.variants[0]
@@ -127,13 +132,13 @@ def _least(demand: Demand, columns: Columns) -> _Least:
     on_each = tuple((kind, span.minimum) for kind, _, span in variant.gres if is_one and span.minimum)
     joint = tuple((kind, span.minimum) for kind, _, span in variant.gres_total if is_one and span.minimum)
     in_all = (*((kind, count * nodes) for kind, count in on_each), *joint)
-    return _Least(chunks, max(cores, 1), nodes, max(on_node, 1), on_each, in_all)
+    return Least(chunks, max(cores, 1), nodes, max(on_node, 1), on_each, in_all)
 
 
 class _Rows:
     """The rows of the linear program: capacities, and what each job takes of them."""
 
-    def __init__(self, columns: Columns, least: Sequence[_Least], demands: Sequence[Demand]) -> None:
+    def __init__(self, columns: Columns, least: Sequence[Least], demands: Sequence[Demand]) -> None:
         self._columns = columns
         self._least = least
         self._demands = demands

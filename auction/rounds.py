@@ -30,7 +30,7 @@ from ..models.winners.determine import determine
 from .first_fit import first_fit_table
 from .left import what_is_left
 from .options import StepOptions
-from .packings import ranks, worth_first
+from .packings import SPARED, Packer, in_order
 from .stated import Answer, bid_weights, sum_of
 from .strategies import Cluster, Solved, preferences
 
@@ -95,14 +95,14 @@ class Rounds:
         won = np.zeros(len(table), np.bool_)
         won[chosen] = True
         winners = table.only(won)
-        self._ranks = self._ranked()
+        self._packer = self._packed_by()
         self._at = Standing(winners, np.flatnonzero(won), self._value(winners))
         self.best = self._at
 
-    def _ranked(self) -> FloatArray | None:
+    def _packed_by(self) -> Packer | None:
         if self._cluster.placer is not None:
             return None
-        return ranks(self._demands, self._options.objective, self._cluster.columns, NO_LIMIT_S)
+        return Packer.of(self._demands, self._options.objective, self._cluster.columns, NO_LIMIT_S)
 
     def run(self, limit: RoundLimit) -> None:
         """Make rounds until the limit ends them, or every job starts."""
@@ -133,8 +133,8 @@ class Rounds:
         """Take some winners out, let them and losers bid on what is free then, and put the best back."""
         at, number = self._at, self._number
         self._number += 1
-        ranked = None if number % _AUCTION_EVERY == 0 else self._ranks
-        gone = self._taken_out(number, _SHARE if ranked is None else self._rng.choice(_PACKED_SHARES))
+        packer = None if number % _AUCTION_EVERY == 0 else self._packer
+        gone = self._taken_out(number, _SHARE if packer is None else self._rng.choice(_PACKED_SHARES))
         kept, back = at.table.only(~gone), at.table.only(gone)
         left = what_is_left(kept, np.arange(len(kept)), self._cluster, may_change=True)
         places = self._bidding(set(kept.job.tolist()), back.job, left)
@@ -148,8 +148,8 @@ class Rounds:
             max_bids_per_job=_BIDS,
             use_switches=self._options.auction.uses_switches,
         )
-        if ranked is not None:
-            won = self._packed(demands, ranked[places], left, few)
+        if packer is not None:
+            won = self._packed(demands, packer.beside(kept.job), places, left, few)
             self._go_on(kept, at.origin[~gone], won, places[won.job], np.full(len(won), -1))
             return
         made = generate_bids(demands, left.columns, left.topology, few, left.guards, placer=left.placer).table
@@ -167,11 +167,13 @@ class Rounds:
         self._go_on(kept, at.origin[~gone], won, places[won.job], came)
 
     def _packed(
-        self, demands: tuple[Demand, ...], ranked: FloatArray, left: Cluster, few: BidOptions
+        self, demands: tuple[Demand, ...], packer: Packer, places: IntArray, left: Cluster, few: BidOptions
     ) -> BidTable:
-        """Return where jobs start one after another on what is left, by worth for what they take."""
-        noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(ranked))
-        placer = worth_first(demands, ranked + noise, is_tight=bool(self._rng.integers(2)))
+        """Return where jobs start one after another on what is left, as packings are made."""
+        noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(places))
+        only_tied = bool(self._rng.integers(2))
+        order = packer.order(places, noise, self._rng.choice(SPARED), only_tied=only_tied)
+        placer = in_order(demands, order, is_tight=bool(self._rng.integers(2)))
         return first_fit_table(demands, left.columns, left.topology, few, left.guards, placer)
 
     def _go_on(

@@ -5,13 +5,13 @@ A snapshot becomes a state, and so does a simulated machine, whose columns stay:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Columns, columns_of
+from ..bidgen.columns import BoolArray, Capacity, Columns, FloatArray, IntArray, columns_of
 from ..bidgen.demand import Demand, DemandReader
 from ..cluster.jobs import Job, RunningJob
 from ..cluster.nodes import NodeState
@@ -35,6 +35,61 @@ class Hold:
     spot: Spot
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LaidOut:
+    """What is given back, by time: one entry for each job and node of it.
+
+    Attributes:
+        ends: when, ascending, shape (jobs,); jobs whose end is not known are left out.
+        entries: those of job ``i`` are ``entries[i]:entries[i + 1]``, shape (jobs + 1,).
+        node: of each entry, shape (entries,).
+        held: amounts on it; arrays of shape (entries,).
+    """
+
+    ends: FloatArray
+    entries: IntArray
+    node: IntArray
+    held: Capacity
+
+
+class Holds(tuple[Hold, ...]):  # noqa: SLOT001 - it keeps its layout
+    """What runs; laid out once, however many forecasts ask."""
+
+    _laid_out: LaidOut | None = None
+
+    def laid_out(self, kinds: Collection[str]) -> LaidOut:
+        """Return what is given back, with the gres of all nodes."""
+        if self._laid_out is None:
+            ending = sorted((hold for hold in self if hold.end < inf), key=lambda hold: hold.end)
+            held = [hold.spot.held for hold in ending]
+            lengths = [len(hold.spot.nodes) for hold in ending]
+            entries = np.cumsum([0, *lengths])
+            self._laid_out = LaidOut(
+                ends=np.array([hold.end for hold in ending], np.float64),
+                entries=entries,
+                node=_joined([hold.spot.nodes for hold in ending]),
+                held=Capacity(
+                    cores=_joined([one.cores for one in held]),
+                    memory=_joined([one.memory for one in held]),
+                    gres={kind: _gres(held, lengths, kind) for kind in kinds},
+                ),
+            )
+        return self._laid_out
+
+
+def _gres(held: Sequence[Capacity], lengths: Sequence[int], kind: str) -> IntArray:
+    return _joined(
+        [
+            one.gres[kind] if kind in one.gres else np.zeros(length, np.int64)
+            for one, length in zip(held, lengths, strict=True)
+        ]
+    )
+
+
+def _joined(parts: list[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class State:
     """What a step decides on.
@@ -55,7 +110,7 @@ class State:
     topology: Topology
     now: float
     is_timed: bool = True
-    holds: tuple[Hold, ...] = ()
+    holds: Holds = Holds()  # noqa: RUF009 - never changes
     comes_back: BoolArray | None = None
     changes: tuple[float, ...] = ()
     reread: Reread | None = None
@@ -69,7 +124,7 @@ def state_of(snapshot: Snapshot) -> State:
         topology=topology_of(snapshot),
         now=snapshot.time or 0.0,
         is_timed=snapshot.time is not None,
-        holds=tuple(_hold(running, columns) for running in snapshot.running),
+        holds=Holds(_hold(running, columns) for running in snapshot.running),
         comes_back=np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_),
         changes=tuple(entry.end for entry in snapshot.reservations),
         reread=lambda job, later, time, honour: _reread(snapshot, job, later, time, honour=honour),

@@ -176,16 +176,16 @@ class Assembler:
     def table(self, demands: tuple[Demand, ...], caps: Caps, general_nodesets: int) -> BidTable:
         """Return the table: no duplicates, no bid on too many switches, the first of each job in the caps."""
         entries = self._entries()
-        bid = np.repeat(np.arange(len(self._draft)), self._draft.length)
-        by_node = np.argsort(bid * len(self._columns.names) + self._node, kind="stable")
-        node = self._node[by_node]
-        entries = {name: values[by_node] for name, values in entries.items()}
-        keep = self._distinct(node, entries) & self._within_switches(node)
+        keep = self._distinct(self._node, entries) & self._within_switches(self._node)
         keep = caps.first_of_each(self._job, keep, len(demands))
-        kept = keep[bid]
-        indptr = np.concatenate([[0], np.cumsum(self._draft.length[keep])])
-        entries = {name: values[kept] for name, values in entries.items()}
-        return self._classified(keep, indptr, node[kept], entries, demands, general_nodesets)
+        kept = np.flatnonzero(np.repeat(keep, self._draft.length))
+        length = self._draft.length[keep]
+        bid, node = np.repeat(np.arange(len(length)), length), self._node[kept]
+        # Only what is kept is sorted, and taken once.
+        by_node = kept[np.argsort(bid * len(self._columns.names) + node, kind="stable")]
+        entries = {name: values[by_node] for name, values in entries.items()}
+        indptr = np.concatenate([[0], np.cumsum(length)])
+        return self._classified(keep, indptr, self._node[by_node], entries, demands, general_nodesets)
 
     def _classified(
         self,

@@ -25,7 +25,6 @@ class Candidates:
         variant, choice: how the request is read.
         nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
         most_units: what the richest k of them could give together, shape (m + 1,).
-        run_nodes, run_units: how many nodes stand together, and what they could give; shape (runs,).
     """
 
     variant: Variant
@@ -33,8 +32,6 @@ class Candidates:
     nodes: IntArray
     units: IntArray
     most_units: IntArray
-    run_nodes: IntArray
-    run_units: IntArray
 
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
@@ -46,7 +43,10 @@ class Candidates:
             return False
         if not demand.contiguous:
             return True
-        return bool(((self.run_nodes >= fewest) & (self.run_units >= (demand.units or 0))).any())
+        starts = np.flatnonzero(np.diff(self.nodes, prepend=-2) != 1)
+        run_nodes = np.diff(starts, append=count)
+        run_units = np.add.reduceat(self.units[self.nodes], starts) if count else starts
+        return bool(((run_nodes >= fewest) & (run_units >= (demand.units or 0))).any())
 
 
 def most_by_units(demand: Demand) -> int:
@@ -81,15 +81,12 @@ class View:
         units = units_of(demand, self.free, self.columns)
         nodes = np.flatnonzero(mask)
         richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
-        starts = np.flatnonzero(np.diff(nodes, prepend=-2) != 1)
         return Candidates(
             variant=variant,
             choice=choice,
             nodes=nodes,
             units=units,
             most_units=richest,
-            run_nodes=np.diff(starts, append=len(nodes)),
-            run_units=np.add.reduceat(units[nodes], starts) if len(nodes) else starts,
         )
 
     def could_hold(self, demand: Demand) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import cast
 
 import numpy as np
@@ -73,18 +74,23 @@ def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Wi
     """
     ranked = _ranked(field, windows)
     places: list[IntArray] = []
-    weights: list[IntArray] = []
     wanted = _wanted(tuple(min(len(members), most) for members in ranked.members), most)
     for above, (members, tight) in enumerate(zip(ranked.members, ranked.tight, strict=True)):
-        picked = members[_tight_and_spread(tight, most, stagger, wanted[above])]
-        places.append(picked)
-        weights.append(np.arange(len(picked)) * (above + 1))
+        places.append(members[_tight_and_spread(tight, most, stagger, wanted[above])])
     if not places:
         return windows
     if len(places) == 1:
         return windows.only(places[0][:most])
-    by_weight = np.argsort(np.concatenate(weights), kind="stable")[:most]
-    return windows.only(np.concatenate(places)[by_weight])
+    return windows.only(np.concatenate(places)[_by_weight(tuple(map(len, places)), most)])
+
+
+@lru_cache(maxsize=4096)
+def _by_weight(counts: tuple[int, ...], most: int) -> IntArray:
+    """Return the ``most`` best places of some of each level: the k-th of level l weighs k·(l + 1)."""
+    weights = [np.arange(count) * (above + 1) for above, count in enumerate(counts)]
+    best: IntArray = np.argsort(np.concatenate(weights), kind="stable")[:most]
+    best.flags.writeable = False
+    return best
 
 
 @lru_cache(maxsize=1024)
@@ -107,10 +113,12 @@ def _tight_and_spread(tight: IntArray, most: int, stagger: int, wanted: int) -> 
     count = len(tight)
     if count <= 1:
         return np.arange(count)
-    apart = spread(count, most, stagger)[:wanted]
-    tightest = tight[: (most + 1) // 2][: len(apart)]
-    both = np.full(2 * len(apart), -1, np.int64)
+    apart = spread(count, most, stagger)[:wanted].tolist()
+    tightest = tight[: min((most + 1) // 2, len(apart))].tolist()
+    # A few dozen at most: Python's own set of keys is faster than sorting them.
+    both = [-1] * (2 * len(apart))
     both[0::2] = apart
     both[1 : 2 * len(tightest) : 2] = tightest
-    # A few dozen at most: Python's own set of keys is faster than sorting them.
-    return np.array([place for place in dict.fromkeys(both.tolist()) if place >= 0][:wanted], np.int64)
+    places = dict.fromkeys(both)
+    places.pop(-1, None)
+    return np.fromiter(islice(places, wanted), np.int64, min(wanted, len(places)))

@@ -40,7 +40,8 @@ def deal(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
     length = np.diff(indptr)
     before = np.cumsum(room) - room
     before -= np.repeat(before[indptr[:-1]], length)
-    return np.clip(np.repeat(total, length) - before, 0, room)
+    dealt: IntArray = np.minimum(np.maximum(np.repeat(total, length) - before, 0), room)
+    return dealt
 
 
 def deal_evenly(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:

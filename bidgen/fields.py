@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def gres_choices(variant: Variant) -> Iterator[GresChoice]:
 def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:
     """Return joint counts of several ranges, the largest first; along the diagonal where they are many."""
     lists = [counts_of(span) for span in spans]
-    if np.prod([len(counts) for counts in lists]) <= _MOST_CHOICES:
+    if prod(len(counts) for counts in lists) <= _MOST_CHOICES:
         return sorted(product(*lists), key=sum, reverse=True)
     steps = max(len(counts) for counts in lists)
     return [
@@ -138,7 +139,8 @@ def _memory(free: Capacity, nodes: IntArray | slice) -> IntArray:
 
 def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...]) -> Field:
     """Return the field of ``nodes`` in the order given, with what each of them gives."""
-    breaks = np.diff(nodes, prepend=-2) != 1
+    breaks = np.ones(len(nodes), np.bool_)
+    np.not_equal(nodes[1:], nodes[:-1] + 1, out=breaks[1:])
     run = np.cumsum(breaks) - 1
     firsts = np.flatnonzero(breaks)
     lasts = np.append(firsts[1:], len(nodes)) - 1

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import Assembler, Caps, Draft, Group, Pool
-from .columns import BoolArray, Capacity, Columns, IntArray
+from .columns import BoolArray, Capacity, Columns, FloatArray, IntArray
 from .demand import Demand, Variant
 from .families.registry import within_pools
 from .families.shares import KeptCores
@@ -38,8 +38,8 @@ BID_ORDERS = ("spec", "figure-4.5")
 #: Windows up to this many times the cap are all looked at for repeats.
 _FEW = 4
 
-#: Of so many bids of a job one at most is a packing's.
-_OF_PACKINGS = 3
+#: Of so many bids of a job one at most is a packing's; so many packings have bids.
+_OF_PACKINGS, _KEPT_PACKINGS = 3, 6
 
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
@@ -54,7 +54,9 @@ class BidOptions:
         max_bids_per_job: MAXBIDSPERJOB, all classes.
         use_switches: scan below every switch (AUCSCHED3).
         order: ``spec`` as above, or ``figure-4.5``: A, B, C of each job in turn until MAXBIDS.
-        packings: ways to place the jobs one after another besides first-fit; each placement is a bid.
+        packings: ways to place the jobs one after another besides first-fit; of the best ones each placement
+            is a bid.
+        worth: what each job's start counts, by which packings are compared, shape (jobs,).
     """
 
     max_bids: int = 6000
@@ -62,6 +64,7 @@ class BidOptions:
     use_switches: bool = True
     order: str = "spec"
     packings: tuple[Placer, ...] = ()
+    worth: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -128,7 +131,7 @@ def generate_bids(
     )
     packings = () if by_figure or None not in placements else options.packings
     fits = (FirstFit(columns, topology, guards, packing) for packing in packings)
-    packed = [fit.place_all(demands) for fit in fits if not generator.is_over()]
+    packed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
     drafts: list[Draft] = []
     left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
@@ -166,6 +169,15 @@ def generate_bids(
         could_bid=could_bid,
         packed=tuple(bids_at(award, table, 1 + len(packed)) for award in packed),
     )
+
+
+def _best(packed: list[list[Placement | None]], worth: FloatArray | None) -> list[list[Placement | None]]:
+    """Return the packings that have bids, those whose jobs count most together first."""
+    if worth is None:
+        return packed[:_KEPT_PACKINGS]
+    starts = np.array([[one is not None for one in award] for award in packed], np.bool_)
+    total = (starts.reshape(len(packed), len(worth)) * worth).sum(axis=1)
+    return [packed[place] for place in np.argsort(-total, kind="stable")[:_KEPT_PACKINGS].tolist()]
 
 
 def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
@@ -212,6 +224,7 @@ class _Generator:
         self._options = options
         self._rules = Rules(topology=topology, use_switches=options.use_switches)
         self._fields: dict[object, Field] = {}
+        self._is_in_order = topology.in_snapshot_order
 
     def is_over(self) -> bool:
         """Return whether the time for bids is up; from then on it stays so."""
@@ -307,6 +320,7 @@ class _Generator:
 
     def _field(self, demand: Demand, variant: Variant, choice: GresChoice, order: str) -> Field:
         key = (
+            order,
             id(variant.eligible),
             choice,
             demand.unit,
@@ -314,7 +328,6 @@ class _Generator:
             demand.memory_per_node,
             demand.memory_per_unit,
             demand.exclusive,
-            order,
             self._limits(demand),
         )
         if key not in self._fields:
@@ -322,9 +335,15 @@ class _Generator:
             mask = usable(demand, variant, choice, free, self._columns)
             units = units_of(demand, free, self._columns)
             nodes = self._scan(np.flatnonzero(mask), units, order)
-            totals = totals_of(choice, free, nodes)
-            self._fields[key] = field_of(nodes, units[nodes], totals)
+            self._fields[key] = self._same(key, nodes) or field_of(
+                nodes, units[nodes], totals_of(choice, free, nodes)
+            )
         return self._fields[key]
+
+    def _same(self, key: tuple[object, ...], nodes: IntArray) -> Field | None:
+        """Return the field of nodes as they stand where another order is the same, as of nodes alike."""
+        plain = self._fields.get(("snapshot", *key[1:]))
+        return plain if plain is not None and np.array_equal(plain.nodes, nodes) else None
 
     def _limits(self, demand: Demand) -> tuple[bool | str, ...]:
         """Return which reservations and kept cores limit the job."""
@@ -352,7 +371,7 @@ class _Generator:
 
     def _orders(self, demand: Demand) -> list[str]:
         below = self._rules.use_switches or demand.max_switches is not None
-        if not below or self._topology.in_snapshot_order:
+        if not below or self._is_in_order:
             return ["snapshot"]
         return ["snapshot"] if demand.contiguous and demand.max_switches is None else ["tree", "snapshot"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import chain
 from math import ceil
 
 import numpy as np
@@ -62,7 +63,8 @@ class Family:
         forward = self._fewest(backward=False)
         yield from self._by_class(forward, mode_of(self.demand))
         backward = self._fewest(backward=True)
-        yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
+        if len(backward):
+            yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
         if not self.demand.exclusive:
             for windows in self._spread(forward):
                 if self.by_figure:
@@ -74,12 +76,16 @@ class Family:
         """Yield bids of class C on nodes that are no neighbours."""
         if self.demand.node_counts is None:
             fewest = self._fewest(backward=False)
+            if not len(fewest):
+                return
             yield self._drafted(fewest, mode_of(self.demand))
             if not self.demand.exclusive:
                 yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
             return
         for count in node_counts(self.demand, self.variant, len(self.field)):
-            yield self._drafted(self._fixed(count), mode_of(self.demand))
+            windows = self._fixed(count)
+            if len(windows):
+                yield self._drafted(windows, mode_of(self.demand))
 
     def _fixed(self, count: int) -> Windows:
         return fixed_windows(self.field, count, self.demand, self.choice, self.rules)
@@ -106,11 +112,12 @@ class Family:
         if not len(fewest):
             return
         count = int(fewest.length.min())
-        for length in dict.fromkeys((2 * count, 4 * count)):
-            if length <= most:
-                yield self._fixed(length)
-        for length in whole_lengths(self.field, most):
-            yield whole_nodesets(self.field, length, self.demand, self.choice, self.rules)
+        found = (self._fixed(length) for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
+        whole = (
+            whole_nodesets(self.field, length, self.demand, self.choice, self.rules)
+            for length in whole_lengths(self.field, most)
+        )
+        yield from (windows for windows in chain(found, whole) if len(windows))
 
 
 def count_of(kept: dict[Phase, list[Draft]]) -> int:
@@ -127,6 +134,8 @@ def by_figure(kept: dict[Phase, list[Draft]], most: int) -> Draft:
 
 def interleaved(drafts: list[Draft]) -> Draft:
     """Return several drafts as one: the best of each, then the second best of each."""
+    if len(drafts) == 1:
+        return drafts[0]
     ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
     return Draft.joined(drafts).take(np.argsort(ranks, kind="stable"))
 

@@ -42,6 +42,16 @@ class Windows:
         )
 
 
+#: Windows of a field that has none: most whole nodesets of a size stand in no other order.
+_NONE = Windows(
+    start=np.zeros(0, np.int64),
+    length=np.zeros(0, np.int64),
+    contiguous=np.zeros(0, np.bool_),
+    aligned=np.zeros(0, np.bool_),
+    level=np.zeros(0, np.int64),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What every window of a job must keep.
@@ -118,12 +128,19 @@ def whole_nodesets(field: Field, length: int, demand: Demand, choice: GresChoice
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
     key = ("whole", length, *_asked(demand, choice))
     if key not in field.windows:
-        starts = np.flatnonzero(field.run_first == np.arange(len(field)))
+        starts = _first_places(field)
         starts = starts[starts + length <= len(field)]
         last = starts + length - 1
         starts = starts[field.run_last[last] == last]
         field.windows[key] = _kept(field, starts, np.full(len(starts), length), demand, choice, rules)
     return cast(Windows, field.windows[key])
+
+
+def _first_places(field: Field) -> IntArray:
+    """Return the positions at which nodesets begin."""
+    if "first places" not in field.windows:
+        field.windows["first places"] = np.flatnonzero(field.run_first == np.arange(len(field)))
+    return cast(IntArray, field.windows["first places"])
 
 
 def whole_lengths(field: Field, most: int) -> list[int]:
@@ -177,8 +194,10 @@ def _kept(
     field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: Rules
 ) -> Windows:
     """Keep and classify the windows that hold the job's needs."""
+    if not len(start):
+        return _NONE
     fits = _fitting(field, start, length, demand, choice, rules)
-    return _classified(field, start[fits], length[fits], rules)
+    return _classified(field, start[fits], length[fits], rules) if fits.any() else _NONE
 
 
 def _fitting(
@@ -240,9 +259,14 @@ def _classified(field: Field, start: IntArray, length: IntArray, rules: Rules) -
     last = start + length - 1
     contiguous = field.run[start] == field.run[last]
     topology = rules.topology
-    switch = topology.common_switch(field.nodes[start], field.nodes[last])
     at_start = field.run_first[start] == start
     at_end = field.run_last[last] == last
+    if topology.is_one_switch:
+        level = np.full(len(start), topology.level[0])
+        return Windows(
+            start=start, length=length, contiguous=contiguous, aligned=at_start | at_end, level=level
+        )
+    switch = topology.common_switch(field.nodes[start], field.nodes[last])
     if rules.use_switches:
         at_start |= ~topology.below(field.nodes[np.maximum(start - 1, 0)], switch)
         at_end |= ~topology.below(field.nodes[np.minimum(last + 1, len(field) - 1)], switch)

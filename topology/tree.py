@@ -59,6 +59,11 @@ class Topology:
         return int(self.level.max())
 
     @property
+    def is_one_switch(self) -> bool:
+        """Whether all nodes stand below one switch and no other."""
+        return len(self.level) == 1
+
+    @property
     def leaf(self) -> IntArray:
         """Leaf switch of each node, shape (n,)."""
         return self.path[:, -1]

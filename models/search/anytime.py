@@ -1,9 +1,9 @@
 """An award at once, a better one with time, and a bound with it.
 
 Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) → moves
-(repacking.py), dives (diving.py), small auctions and merges of awards (neighbourhoods.py) in turn → HiGHS
-on what is left, when that is little. What is done is a fixed sequence: the clock, or a number of steps, only
-ends it, so that more is never worse.
+(repacking.py), swaps (swapping.py), dives (diving.py), small auctions and merges of awards
+(neighbourhoods.py) in turn → HiGHS on what is left, when that is little. What is done is a fixed sequence:
+the clock, or a number of steps, only ends it, so that more is never worse.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from ...bidgen.columns import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .bounding import Bounding
+from .compiled import compiled_swaps
 from .diving import Diving
 from .limits import Found, Limits, Stating
 from .neighbourhoods import Search
 from .packing import Packing
 from .prices import Prices
+from .proving import is_best
 from .relaxation import Relaxed
 from .repacking import Repacking, greedy_by
+from .swapping import Swapping
 from .worth import SCALE, Worth
 
 #: More steps, and moves, than anyone waits for.
@@ -31,6 +34,8 @@ _ENDLESS = 10**9
 #: moves to their share of the time so far, less of it where dives take turns with them, and lasts this long
 #: (seconds) at least.
 _MOVES, _FOR_MOVES, _FOR_MOVES_BESIDE_DIVES, _STEP_S = 100, 0.4, 0.1, 0.02
+#: The shares of moves and of swaps where these take turns with them, and at which of the turns.
+_FOR_MOVES_BESIDE_SWAPS, _FOR_SWAPS, _SWAP = 0.2, 0.4, 2
 #: Bids of a job, on average, from which on dives pay though each bid takes all of its rows.
 _CHOICE = 8
 #: Dives of a step that is counted.
@@ -128,6 +133,8 @@ class _Contest:
         )
         self._search = Search(packing, self._worth, gain, self.award, limits.seed)
         self._diving = Diving(packing, self._worth, prices.price, self.award, limits.seed)
+        self._swapping: Swapping | None = None
+        self._swapped_s = 0.0
         self._offer(self._repacking.award)
 
     def run(self) -> Found:
@@ -183,6 +190,8 @@ class _Contest:
             self._auctioned(self._search.prefer)
         elif self._may_auction(number) and number % _MERGE_EVERY == _MERGE_EVERY - 1 and self._has_time:
             self._auctioned(lambda left_s: self._search.merge(self._repacking.others(), left_s))
+        elif number % _AUCTION_EVERY == _SWAP and self._may_swap:
+            self._swap()
         elif number % _AUCTION_EVERY != 0:
             self._move()
         elif self._may_auction(number) and self._is_for_auctions(number) and self._has_time:
@@ -221,18 +230,44 @@ class _Contest:
 
     def _move(self) -> None:
         """Make the moves of one step."""
-        repacking, searching = self._repacking, self._searching
+        repacking = self._repacking
         repacking.adopt(self.award, self.best)
         if self._limits.deadline is None:
             repacking.run(_MOVES, lambda: False)
         else:
-            began = searching.left_s()
-            others = max(0.0, self._search_s - began - self._moved_s)
             share = _FOR_MOVES_BESIDE_DIVES if self._dives else _FOR_MOVES
-            due = max(_STEP_S, others * share / (1 - share) - self._moved_s)
-            repacking.run(_ENDLESS, lambda: searching.left_s() <= max(0.0, began - due))
-            self._moved_s += began - searching.left_s()
+            share = share if self._swapping is None else _FOR_MOVES_BESIDE_SWAPS
+            self._moved_s += self._for_its_share(repacking.run, share, self._moved_s)
         self._offer(repacking.award)
+
+    @property
+    def _may_swap(self) -> bool:
+        """Return whether swaps take turns with moves: where a clock counts, and every row is hard."""
+        if self._limits.deadline is None or self._dives:
+            return False
+        loop, sets = compiled_swaps() if self._repacking.is_compiled else None, self._repacking.sets
+        if self._swapping is None and loop is not None and sets is not None:
+            self._swapping = Swapping(loop, sets, self._worth, self.award, self._limits.seed)
+        return self._swapping is not None
+
+    def _swap(self) -> None:
+        """Make the swaps of one step."""
+        swapping = self._swapping
+        assert swapping is not None  # noqa: S101 - asked before
+        swapping.adopt(self.award, self.best)
+        self._swapped_s += self._for_its_share(swapping.run, _FOR_SWAPS, self._swapped_s)
+        self._offer(swapping.award)
+
+    def _for_its_share(
+        self, run: Callable[[int, Callable[[], bool]], None], share: float, spent_s: float
+    ) -> float:
+        """Run what has taken so many seconds until it has its share of the time; return how long it ran."""
+        searching = self._searching
+        began = searching.left_s()
+        others = max(0.0, self._search_s - began - spent_s)
+        due = max(_STEP_S, others * share / (1 - share) - spent_s)
+        run(_ENDLESS, lambda: searching.left_s() <= max(0.0, began - due))
+        return began - searching.left_s()
 
     @property
     def _has_time(self) -> bool:
@@ -262,6 +297,8 @@ class _Contest:
             if self._limits.deadline is not None:
                 # Where steps are counted, the moves of a seed stay those of earlier releases.
                 self._repacking.narrow(self._bounding.alive)
+                if self._swapping is not None:
+                    self._swapping.narrow(np.flatnonzero(self._bounding.alive))
             # Of the rows alone: cliques are no rows of moves.
             found = None if self._bounding.cliques else found.price
         if found is not None:
@@ -289,11 +326,20 @@ class _Contest:
         is_settled = self._proved and self._is_liked_best
         if len(alive) > most or is_settled or not self._limits.solves:
             return
+        # Where a clock counts the model is stated whatever is proved.
+        if self._limits.deadline is None and self._is_best(alive):
+            self._bounding.take(self.best[0])
+            self._is_liked_best = True
+            return
         share = 1.0 if self._searching.is_over() else _FOR_WHOLE
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)
         # Bids that were left out are in no better award: what is proved without them is proved.
         self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
         self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
+
+    def _is_best(self, bids: IntArray) -> bool:
+        """Return whether branch and bound proves the award among some bids."""
+        return is_best(self._packing, self._worth, self.award, bids, self._bounding.price)
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, the award at hand as its start, and take what it finds."""

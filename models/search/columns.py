@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from . import dives
+from . import dives, swaps
 from .dives import Bids, Dive
 from .moves import (
     BEST,
@@ -27,6 +27,7 @@ from .moves import (
 )
 from .packing import Packing
 from .prices import runs_of
+from .swaps import Swaps
 from .worth import Worth
 
 #: Preferences are compared in billionths.
@@ -35,6 +36,8 @@ _BILLION = 1e9
 _LARGEST_SUM = 1 << 52
 #: Beyond so many bids no matrix of who excludes whom is made (64 MB): every row is taken as soft.
 _MOST_PAIRED = 8000
+#: Bids of which the pairs are found together.
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -235,10 +238,11 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
     np.fill_diagonal(excludes, val=False)
     near_at = np.concatenate([[0], np.cumsum(excludes.sum(axis=1))])
-    # Millions of pairs: one array of them is filled row by row, none is made to make it.
+    # Millions of pairs: one array of them is filled some rows at a time, none is made to make it.
     near = np.empty(int(near_at[-1]), np.int64)
-    for begin, end, row in zip(near_at[:-1].tolist(), near_at[1:].tolist(), excludes, strict=True):
-        near[begin:end] = np.flatnonzero(row)
+    for first in range(0, count, _AT_ONCE):
+        rows = excludes[first : first + _AT_ONCE]
+        near[near_at[first] : near_at[first + len(rows)]] = np.nonzero(rows)[1]
     return near_at, near
 
 
@@ -300,6 +304,25 @@ def dive_at(award: IntArray, bids: Bids, counter: IntArray) -> Dive:
         used=np.zeros(rows, np.int64),
         move=np.zeros(rows),
         counter=counter,
+    )
+
+
+def swaps_at(award: IntArray, shape: Shape, counter: IntArray) -> Swaps:
+    """Return the state of swaps at an award that fits (bids, ascending); it is the best one met.
+
+    ``counter`` holds what the counters are but for the award's.
+    """
+    weight, near_at, near = map(np.asarray, (shape.weight, shape.near_at, shape.near))
+    won = np.zeros(len(weight), np.int64)
+    won[award] = 1
+    against = np.zeros(len(weight), np.int64)
+    for bid in award.tolist():
+        against[near[near_at[bid] : near_at[bid + 1]]] += weight[bid]
+    counter[swaps.TOTAL] = counter[swaps.BEST] = counter[swaps.REACHED] = weight[award].sum()
+    counter[swaps.SINCE] = counter[swaps.SWAPS]
+    # Who left another award may come in at once.
+    return Swaps(
+        won=won, best=won.copy(), against=against, until=np.zeros(len(weight), np.int64), counter=counter
     )
 
 

@@ -1,4 +1,4 @@
-"""The search's loops (moves, dives) compiled by numba, where the extra ``fast`` is installed.
+"""The search's loops (moves, dives, swaps, proofs) compiled by numba, where the extra ``fast`` is installed.
 
 numba keeps what it compiled on disk (``__pycache__`` beside the source or the user's cache; NUMBA_CACHE_DIR
 moves it), so that a machine compiles once: at ``make demo`` and ``make test``, or by ``python -m
@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from . import dives, moves
-from .columns import dive_at
+from . import dives, moves, proofs, swaps
+from .columns import dive_at, swaps_at
 from .dives import Bids, Dive, make_dives
 from .moves import (
     COMPLETED,
@@ -35,6 +35,8 @@ from .moves import (
     State,
     make_moves,
 )
+from .proofs import Branch, Jobs, prove
+from .swaps import Swaps, make_swaps
 
 #: Set to ``0``, the loop runs in plain Python also where numba is installed.
 SWITCH = "AUCSCHED_NUMBA"
@@ -46,7 +48,9 @@ _lock = Lock()
 
 Loop = Callable[[Shape, State, Floats, Floats, int], None]
 Dives = Callable[[Bids, Dive, Floats, int], None]
-_Columns = TypeVar("_Columns", Shape, State, Bids, Dive)
+Swap = Callable[[Shape, Swaps, int], None]
+Proofs = Callable[[Jobs, Branch, int, float, float, int], int]
+_Columns = TypeVar("_Columns", Shape, State, Bids, Dive, Swaps, Jobs, Branch)
 
 
 class _Loaded(NamedTuple):
@@ -54,9 +58,11 @@ class _Loaded(NamedTuple):
 
     loop: Loop | None
     dives: Dives | None
+    swaps: Swap | None
+    proofs: Proofs | None
 
 
-_PLAIN = _Loaded(None, None)
+_PLAIN = _Loaded(None, None, None, None)
 _loaded: list[_Loaded] = []
 
 
@@ -71,6 +77,16 @@ def compiled_loop() -> Loop | None:
 def compiled_dives() -> Dives | None:
     """Return the compiled loop of dives; as ``compiled_loop``, with which it is loaded."""
     return _loops().dives
+
+
+def compiled_swaps() -> Swap | None:
+    """Return the compiled loop of swaps; as ``compiled_loop``, with which it is loaded."""
+    return _loops().swaps
+
+
+def compiled_proofs() -> Proofs | None:
+    """Return the compiled branch and bound; as ``compiled_loop``, with which it is loaded."""
+    return _loops().proofs
 
 
 def is_loaded() -> bool:
@@ -105,22 +121,26 @@ def _load() -> _Loaded:
         return _without(error)
     try:
         # Calls hand over each array in memory: a fifth more moves without them.
-        for part in [*_parts(moves), *_parts(dives)]:
+        for part in [*_parts(moves), *_parts(dives), *_parts(swaps), *_parts(proofs)]:
             register_jitable(forceinline=True)(part)
         loop: Loop = numba.njit(cache=True)(make_moves)
         diving: Dives = numba.njit(cache=True)(make_dives)
+        swapping: Swap = numba.njit(cache=True)(make_swaps)
+        proving: Proofs = numba.njit(cache=True)(prove)
         with _said():
             loop(*_smallest())
             diving(*_smallest_dive())
+            swapping(*_smallest_swap())
+            proving(*_smallest_proof())
     except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
         return _without(error)
-    return _Loaded(loop, diving)
+    return _Loaded(loop, diving, swapping, proving)
 
 
 def _parts(module: ModuleType) -> list[Callable[..., Any]]:
     """Return what a module's loop calls: it stands in the loop's file, all that numba's cache looks at."""
     own = [one for _, one in getmembers(module, isfunction) if one.__module__ == module.__name__]
-    return [one for one in own if one not in (make_moves, make_dives)]
+    return [one for one in own if one not in (make_moves, make_dives, make_swaps, prove)]
 
 
 def _without(error: Exception) -> _Loaded:
@@ -210,6 +230,29 @@ def _smallest_dive() -> tuple[Bids, Dive, Any, int]:
     )
     dive = dive_at(np.zeros(0, np.int64), bids, np.zeros(dives.COUNTS, np.int64))
     return bids, dive, real, 1
+
+
+def _smallest_swap() -> tuple[Shape, Swaps, int]:
+    """Return the same of swaps."""
+    shape = _smallest()[0]
+    return shape, swaps_at(np.zeros(0, np.int64), shape, np.zeros(swaps.COUNTS, np.int64)), 1
+
+
+def _smallest_proof() -> tuple[Jobs, Branch, int, float, float, int]:
+    """Return the same of branch and bound."""
+    one, ends, real = np.array([1]), np.array([0, 1]), np.ones(2)
+    jobs = Jobs(
+        begins=ends,
+        indptr=ends,
+        row=one - 1,
+        amount=one,
+        weight=one,
+        liked=real[:1],
+        gain=real[:1],
+    )
+    columns = {name: np.zeros(2, np.int64) for name in ("next", "taken", "weight")}
+    branch = Branch(left=one.copy(), **columns, liked=real.copy(), bound=real.copy())
+    return jobs, branch, 1, 1.0, 0.5, 1
 
 
 def main() -> int:

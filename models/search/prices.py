@@ -54,13 +54,14 @@ def find_prices(
     """
     capacity = packing.capacity.astype(np.float64)
     runs = runs_of(packing)
+    group, most = _groups(packing), np.maximum(capacity, 1)
     price = np.zeros(len(capacity)) if begin is None else begin
     best = Prices(price=price, bound=float("inf"), share=np.zeros(len(value)))
     share = np.zeros(len(value))
     step, since = 1.0, 0
     for number in range(rounds):
         gain = value - runs.cost(price)
-        chosen = best_bids(packing.job, packing.first, gain)
+        chosen = _best_bids(group, packing.first, gain)
         bound = float(gain[chosen].sum() + dot(capacity, price))
         excess = packing.use(chosen) - capacity
         weight = 2.0 / (number + 2)
@@ -72,12 +73,12 @@ def find_prices(
         if since > _PATIENCE:
             step, since = step / 2, 0
         # Only what is over-used, or has a price that can fall, moves.
-        move = np.where((excess < 0) & (price <= 0), 0.0, excess / np.maximum(capacity, 1))
+        move = np.where((excess < 0) & (price <= 0), 0.0, excess / most)
         norm = dot(move, move)
         if norm == 0 or bound <= target or step < 1e-3 or is_over():  # noqa: PLR2004 - no progress to expect
             break
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
-        price = np.maximum(0.0, price + scaled * move / np.maximum(capacity, 1))
+        price = np.maximum(0.0, price + scaled * move / most)
     # Sums over runs lose more digits than plain ones: what bounds is summed plainly.
     gain = value - packing.cost(best.price)
     bound, _ = lagrangian_bound(packing, gain, dot(capacity, best.price))
@@ -106,8 +107,8 @@ class Runs:
 
     def cost(self, price: FloatArray) -> FloatArray:
         """Return what every bid would pay, shape (bids,)."""
-        upto = np.concatenate([[0.0], np.cumsum(price)])
-        paid = np.concatenate([[0.0], np.cumsum(self.amount * (upto[self.end] - upto[self.first]))])
+        upto = _sums(price)
+        paid = _sums(self.amount * (upto[self.end] - upto[self.first]))
         cost: FloatArray = paid[self.ends[1:]] - paid[self.ends[:-1]]
         return cost
 
@@ -143,6 +144,13 @@ def runs_of(packing: Packing) -> Runs:
     )
 
 
+def _sums(values: FloatArray) -> FloatArray:
+    """Return the sums of values before each, and of all."""
+    sums = np.zeros(len(values) + 1)
+    values.cumsum(out=sums[1:])
+    return sums
+
+
 def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[float, FloatArray]:
     """Return what no award exceeds at some prices, and by how much less it is when a bid has to win.
 
@@ -159,18 +167,23 @@ def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[f
     return float(most.sum()) + rest, loss
 
 
-def best_bids(job: IntArray, first: IntArray, gain: FloatArray) -> IntArray:
+def _groups(packing: Packing) -> IntArray:
+    """Return which of the bidding jobs each bid is of, shape (bids,)."""
+    return np.repeat(np.arange(len(packing.first)), np.diff(np.append(packing.first, len(packing))))
+
+
+def _best_bids(group: IntArray, first: IntArray, gain: FloatArray) -> IntArray:
     """Return the bid that gains most of each job that gains anything, ascending.
 
     Args:
-        job: of each bid, ascending, shape (bids,).
+        group: of each bid, its job's place among those that bid, shape (bids,).
         first: first bid of each job, shape (jobs,).
         gain: of each bid, shape (bids,).
     """
     if not len(gain):
         return np.zeros(0, np.int64)
     most = np.maximum.reduceat(gain, first)
-    count = np.diff(np.append(first, len(gain)))
-    place = np.flatnonzero(gain >= np.repeat(most, count))
-    best = place[np.diff(job[place], prepend=-1) > 0]
-    return best[gain[best] > 0]
+    place = np.flatnonzero(gain >= most[group])
+    # The first of each job's, every one of which gains most somewhere.
+    best = place[np.searchsorted(group[place], np.arange(len(first)))]
+    return best[most > 0]

@@ -94,6 +94,11 @@ class Repacking:
         return not self._formed.is_plain
 
     @property
+    def sets(self) -> Shape | None:
+        """The columns as arrays where every row is hard (moves.py); None where some row is not."""
+        return self._arrays if self.is_compiled and not len(self._rows.bid) else None
+
+    @property
     def _formed(self) -> _Form:
         """The loop and its columns; the first time that moves are wanted, not before: some want none."""
         if self._form is None:

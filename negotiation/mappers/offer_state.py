@@ -16,7 +16,7 @@ from math import ceil
 import numpy as np
 
 from ...auction.spot import Spot
-from ...auction.state import Hold, Reread, State
+from ...auction.state import Hold, Holds, Reread, State
 from ...bidgen.columns import BoolArray, Capacity, Columns, IntArray, columns_of
 from ...bidgen.demand import Demand, DemandReader, Variant
 from ...cluster.jobs import Job, Span
@@ -81,7 +81,7 @@ class Ground:
             columns=columns,
             topology=self._topology,
             now=now_s,
-            holds=tuple(Hold(end=end, spot=_whole(nodes)) for end, nodes in holds if nodes),
+            holds=Holds(Hold(end=end, spot=_whole(nodes)) for end, nodes in holds if nodes),
             reread=_latest_nodes_first(queue, columns.is_empty),
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.spot import Spot
-from ...auction.state import Hold, State
+from ...auction.state import Hold, Holds, State
 from ...bidgen.columns import Capacity, columns_of
 from ...bidgen.demand import Demand, DemandReader
 from ...cluster.checks import LARGEST_COUNT
@@ -144,7 +144,7 @@ class Auctioned(Iteration):
             if isinstance(found, Demand):
                 is_request = len(demands) < len(requests)
                 demands.append(replace(found, reserves=not is_request))
-        state = State(columns=columns, topology=self._topology, now=view.now_s, holds=tuple(_holds(view)))
+        state = State(columns=columns, topology=self._topology, now=view.now_s, holds=Holds(_holds(view)))
         decision = decide(state, demands, self._options, all_bid_up_to=0)
         return {
             start.demand.job.id: dict(

@@ -58,12 +58,18 @@ class Backfill:
         made = 0
         backfills = self._backfills(now)
         blocked: set[str] = set()
+        # Less is free with every start and reservation: who cannot start now, none of its kind can later on.
+        hopeless: set[int] = set()
         for demand in waiting:
             if state.passes_over(demand):
                 continue
             # Slurm too lets a blocked job hold up its own partition only.
-            if demand.job.partition in blocked or self._starts(demand, state):
+            if demand.job.partition in blocked:
                 continue
+            if demand.kind not in hopeless:
+                if self._starts(demand, state):
+                    continue
+                hopeless.add(demand.kind)
             if not self._reservations:
                 break
             if not backfills:

@@ -49,23 +49,25 @@ class EasyCopy:
                 break
             time = max(time, self._now)
             self._pass(time)
-        self._arrive(waiting)
-        self._pass(now)
+        if self._arrive(waiting) or any(self._end(job) <= now for job in self._machine.running):
+            self._pass(now)
+        self._now = now
         for demand in self._queue:
             self._note(demand, now)
 
     def _pass(self, now: float) -> None:
-        """Let jobs end and start."""
+        """Let jobs end and start; where none has come or ended since the last pass none can start."""
         self._now = now
         for job in [job for job in self._machine.running if self._end(job) <= now]:
             self._machine.end(job, now)
-        for start in self._policy.step(now, self._queue):
+        for start in self._policy.step(now, self._queue) if len(self._queue) else ():
             self._queue.remove(start.demand)
             self._machine.start(start, now)
             self._note(start.demand, now)
 
-    def _arrive(self, waiting: Iterable[Demand]) -> None:
-        """Notice who waits and who has come."""
+    def _arrive(self, waiting: Iterable[Demand]) -> bool:
+        """Notice who waits and who has come; return whether anybody has."""
+        met = len(self._met)
         self._waiting.clear()
         for demand in waiting:
             self._waiting.add(demand.index)
@@ -73,6 +75,7 @@ class EasyCopy:
                 self._met.add(demand.index)
                 # What its start is worth now is no order here: equals stand by their arrival.
                 self._queue.add(replace(demand, job=replace(demand.job, priority=1)))
+        return len(self._met) > met
 
     def _end(self, job: int) -> float:
         """Return when a job ends on the copy, as far as is known."""

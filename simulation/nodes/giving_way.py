@@ -15,7 +15,7 @@ import numpy as np
 
 from ...auction.reserve import Promise, Reservations
 from ...auction.spot import Spot, add_spot, spot_of_placement
-from ...auction.state import Hold, State
+from ...auction.state import Hold, Holds, State
 from ...bidgen.candidates import View
 from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
 from ...bidgen.demand import Demand
@@ -56,6 +56,8 @@ class _Trial:
         )
         self._guards = _guards_of(state, promised)
         self._fit = self._beside_promises()
+        #: What is free, promised or not.
+        self._view = View(self._state.columns, self._state.columns.free)
         self._hopeless: set[int] = set()
         self.promised = list(promised)
         self.helped: set[int] = set()
@@ -64,7 +66,7 @@ class _Trial:
     def start(self, demand: Demand) -> None:
         """Start a job beside the promises, or with other places for them, where that is possible."""
         columns = self._state.columns
-        if demand.kind in self._hopeless or not View(columns, columns.free).could_hold(demand):
+        if demand.kind in self._hopeless or not self._view.could_hold(demand):
             return
         placement = self._fit.place(demand)
         if placement is not None:
@@ -82,6 +84,7 @@ class _Trial:
         moved = _moved(self._state, others)
         if moved is None:
             self._state = before
+            self._view = View(columns, columns.free)
             self.failed += 1
             return
         self.promised, self._guards = moved
@@ -99,7 +102,8 @@ class _Trial:
         columns.pools.take(demand.job, use_of(spot))
         limit = demand.job.limit_on_s(len(spot.nodes))
         hold = Hold(end=inf if limit is None else state.now + limit, spot=spot)
-        self._state = replace(state, columns=columns, holds=(*state.holds, hold))
+        self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))
+        self._view = View(columns, columns.free)
 
 
 def _guards_of(state: State, promised: Sequence[Promise]) -> tuple[Guard, ...]:

@@ -12,7 +12,7 @@ from math import inf, isfinite
 import numpy as np
 
 from ...auction.spot import Spot, Start, add_spot
-from ...auction.state import Hold, State
+from ...auction.state import Hold, Holds, State
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, columns_of, nothing_held
 from ...bidgen.demand import Demand, DemandReader
 from ...bidgen.families.pools import Use, use_of_arrays
@@ -27,10 +27,19 @@ class Holding:
     """A running job: what it holds, since when, and when its time limit ends it (inf without one)."""
 
     demand: Demand
-    spot: Spot
+    hold: Hold
     start_s: float
-    limit_end_s: float
     cores: int
+
+    @property
+    def spot(self) -> Spot:
+        """What it holds."""
+        return self.hold.spot
+
+    @property
+    def limit_end_s(self) -> float:
+        """When its time limit ends it, inf without one."""
+        return self.hold.end
 
 
 class Machine:
@@ -59,6 +68,8 @@ class Machine:
         self.ran: dict[int, float] = {}
         self.arrivals = {arriving.job.id: arriving.arrival_s for arriving in workload.jobs}
         self.changes = 0
+        #: What runs, and after which change that was noted.
+        self._holds, self._held_at = Holds(), 0
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
     def empty(self) -> Machine:
@@ -68,6 +79,7 @@ class Machine:
         other.running = {}
         other.ran = {}
         other.changes = 0
+        other._holds, other._held_at = Holds(), 0  # noqa: SLF001 - its own class
         return other
 
     def start(self, start: Start, now: float) -> Holding:
@@ -87,7 +99,8 @@ class Machine:
         pools.take(demand.job, use)
         limit = demand.job.time_limit_s
         end = inf if limit is None else now + limit
-        holding = Holding(demand=demand, spot=spot, start_s=now, limit_end_s=end, cores=int(use.cores))
+        hold = Hold(end=end, spot=spot)
+        holding = Holding(demand=demand, hold=hold, start_s=now, cores=int(use.cores))
         self.running[demand.index] = holding
         self.ran.pop(demand.index, None)
         self._check(holding)
@@ -103,8 +116,10 @@ class Machine:
 
     def state(self, now: float) -> State:
         """Return the machine as a step sees it; its columns are the machine's own."""
-        holds = tuple(Hold(end=one.limit_end_s, spot=one.spot) for one in self.running.values())
-        return State(columns=self.columns, topology=self.topology, now=now, holds=holds)
+        if self._held_at != self.changes:
+            self._held_at = self.changes
+            self._holds = Holds(one.hold for one in self.running.values())
+        return State(columns=self.columns, topology=self.topology, now=now, holds=self._holds)
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""

@@ -15,7 +15,7 @@ from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.ledger import FreeState
 from aucsched.auction.options import StepOptions
-from aucsched.auction.packings import packings
+from aucsched.auction.packings import Packer, WorthFirst, in_order, packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import Cluster, bid_options
@@ -28,6 +28,14 @@ def bids_of(cluster: Snapshot, options: StepOptions) -> tuple[Bids, Cluster]:
     ground = Cluster(columns=state.columns, topology=state.topology)
     window = queue_of(cluster, state.columns, options).window
     return bids_of_step(window, ground, options, None, None), ground
+
+
+def packings_of(cluster: Snapshot) -> tuple[WorthFirst, ...]:
+    columns = state_of(cluster).columns
+    window = queue_of(cluster, columns, StepOptions()).window
+    packer = Packer.of(window, "priority", columns, 10.0)
+    assert packer is not None
+    return packings(packer, window, 0)
 
 
 def contested(big: int = 1) -> Snapshot:
@@ -46,7 +54,7 @@ def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_mor
     assert schedule(cluster, work_limit=0).objective.priority == best
     state = state_of(cluster)
     window = queue_of(cluster, state.columns, StepOptions()).window
-    for packing in packings(window, "priority", state.columns, 10.0, 0)[:2]:
+    for packing in packings_of(cluster)[:2]:
         placed = FirstFit(state.columns, state.topology, (), packing).place_all(window)
         assert sum(one.demand.job.priority for one in placed if one is not None) == best
 
@@ -90,6 +98,55 @@ def test_jobs_that_want_neighbours_are_packed_on_neighbours() -> None:
             assert (np.diff(bids.table.node[bids.table.entries(bid)]) == 1).all()
 
 
+def test_of_jobs_that_all_fit_those_that_want_neighbours_are_placed_first() -> None:
+    # By worth for cost the small jobs come first, one on each node: the wide one would find no neighbours.
+    nodes = [{"name": f"n{place}", "cores": 8, "free_cores": 8 - 4 * (place % 2)} for place in range(8)]
+    jobs = [{"nodes": 8, "cores_per_node": 3, "contiguous": True, "priority": 8 * 24}]
+    jobs += [{"nodes": 1, "cores_per_node": 5, "priority": 60}] * 4
+    jobs += [{"nodes": 1, "cores_per_node": 1, "priority": 12 - place} for place in range(8)]
+    cluster = snapshot(nodes, jobs)
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    wide = next(place for place, demand in enumerate(window) if demand.contiguous)
+    for packing in packings_of(cluster)[:2]:
+        placed = FirstFit(state.columns, state.topology, (), packing).place_all(window)
+        assert placed[wide] is not None
+    assert schedule(cluster, work_limit=0).objective.priority == 8 * 24 + 4 * 60 + sum(range(9, 13))
+
+
+def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted() -> None:
+    # Six cores a job on nodes of eight: a quarter of what is counted as free holds nobody.
+    nodes = [{"name": "n[1-8]", "cores": 8}]
+    jobs = [{"nodes": 1, "cores_per_node": 6, "priority": 60}] * 10
+    jobs += [
+        {"nodes": 4, "cores_per_node": 2, "priority": 90},
+        {"nodes": 1, "cores_per_node": 3, "priority": 400},
+    ]
+    cluster = snapshot(nodes, jobs)
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    first = next(place for place, demand in enumerate(window) if demand.job.priority == 400)
+    placed = FirstFit(state.columns, state.topology, (), packings_of(cluster)[0]).place_all(window)
+    assert placed[first] is not None
+    assert schedule(cluster, work_limit=0).objective.priority == 400 + 7 * 60 + 90
+
+
+def test_the_best_packings_have_bids_and_come_first() -> None:
+    cluster = contested()
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    everyone = np.arange(len(window))
+    worth = np.array([float(demand.job.priority) for demand in window])
+    # The wide job first: 100; the small ones first: much more.
+    orders = [in_order(window, everyone, is_tight=False)] * 7
+    orders.append(in_order(window, everyone[::-1], is_tight=False))
+    options = replace(bid_options(StepOptions()), packings=tuple(orders), worth=worth)
+    bids = generate_bids(window, state.columns, state.topology, options)
+    assert len(bids.packed) == 6
+    sums = [worth[bids.table.job[packed]].sum() for packed in bids.packed]
+    assert sums == [max(sums), *[100.0] * 5]
+
+
 def test_where_cores_count_the_large_job_starts() -> None:
     cluster = contested()
     found = schedule(cluster, objective="priority_cores", work_limit=0)
@@ -100,7 +157,7 @@ def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     cluster = contested()
     state = state_of(cluster)
     window = queue_of(cluster, state.columns, StepOptions()).window
-    made = packings(window, "priority", state.columns, 10.0, 0)[:1]
+    made = packings_of(cluster)[:1]
     asked = iter([False] * len(made))
     options = replace(bid_options(StepOptions()), packings=made)
     bids = generate_bids(window, state.columns, state.topology, options, is_over=lambda: next(asked, True))

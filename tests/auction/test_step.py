@@ -103,8 +103,9 @@ def _without_seconds(result: Schedule) -> dict[str, Any]:
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
 def test_the_same_input_gives_the_same_schedule(seed: int) -> None:
+    # Long enough for a proof, also on a busy machine: one that the clock cuts short says less.
     cluster = random_snapshot(seed)
-    first, second = (schedule(cluster, seed=3, time_limit_s=60) for _ in range(2))
+    first, second = (schedule(cluster, seed=3, time_limit_s=600) for _ in range(2))
     assert _without_seconds(first) == _without_seconds(second)
 
 

@@ -11,7 +11,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched.auction.options import StepOptions
-from aucsched.auction.packings import worth_first
+from aucsched.auction.packings import in_order
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen import foremost
@@ -43,8 +43,8 @@ def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, pa
     cluster = random_snapshot(seed)
     state = state_of(cluster)
     window = queue_of(cluster, state.columns, StepOptions()).window
-    ranks = np.random.default_rng(seed).random(len(window))
-    placer = None if packed is None else worth_first(window, ranks, is_tight=packed)
+    order = np.random.default_rng(seed).permutation(len(window))
+    placer = None if packed is None else in_order(window, order, is_tight=packed)
     with patch.object(foremost, "_FIRST_LOOK", first_look):
         found = FirstFit(state.columns, state.topology, (), placer).place_all(window)
     expected = Thorough(state.columns, state.topology, (), placer).place_all(window)

@@ -82,6 +82,7 @@ def test_prices_bound_every_award(seed: int) -> None:
 @given(SEEDS, st.sampled_from(["aucsched2", "aucsched3"]))
 @example(seed=1116, model="aucsched2")
 @example(seed=823, model="aucsched2")
+@example(seed=1068, model="aucsched3")
 @settings(max_examples=25, deadline=None)
 def test_small_windows_are_solved_as_exactly(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
@@ -95,7 +96,9 @@ def test_small_windows_are_solved_as_exactly(seed: int, model: str) -> None:
         return
     assert anytime.objective.priority == exact.objective.priority
     assert anytime.objective.preference == pytest.approx(exact.objective.preference)
-    assert anytime.status == exact.status == "optimal"
+    assert {one.status for one in (*anytime.attempts, *exact.attempts)} <= {"optimal"}
+    # Of a window of which a job without a bid starts on what is left no optimum is said.
+    assert anytime.status == exact.status
 
 
 def crowded(jobs: int = 50) -> Snapshot:
@@ -118,7 +121,7 @@ def without_seconds(result: Schedule) -> dict[str, Any]:
 
 
 def test_more_steps_are_never_worse_and_the_same_steps_are_the_same() -> None:
-    cluster = crowded(60)
+    cluster = crowded(80)
     values: list[tuple[Any, float]] = []
     for steps in (0, 4, 8, 12):
         result = schedule(cluster, strategy="anytime", work_limit=steps, max_bids_per_job=60)

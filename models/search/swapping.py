@@ -1,0 +1,68 @@
+"""Swaps: from one award to the next by whoever adds most (swaps.py), where every row is hard.
+
+No clock takes part: the same seed makes the same swaps. Each looks at all bids: there are none without numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...bidgen.columns import IntArray
+from .columns import swaps_at
+from .compiled import Swap
+from .moves import Shape
+from .swaps import BEST, COUNTS, RANDOM
+from .worth import Worth
+
+#: Swaps between two looks at the clock.
+_CHUNK = 200
+
+
+class Swapping:
+    """The best award met, and swaps from one to the next.
+
+    Args:
+        loop: makes swaps.
+        shape: bids and rows, as arrays (columns.py); all rows are hard.
+        worth: what awards are compared by.
+        start: an award that fits.
+        seed: of every random choice.
+    """
+
+    def __init__(self, loop: Swap, shape: Shape, worth: Worth, start: IntArray, seed: int) -> None:
+        self._loop = loop
+        self._shape = shape
+        self._worth = worth
+        counter = np.zeros(COUNTS, np.int64)
+        # As srand48 does, but another sequence than the moves' and the dives'.
+        counter[RANDOM] = ((seed % (1 << 32)) << 16) + 0x5A4B
+        self._begin(start, counter)
+
+    def _begin(self, award: IntArray, counter: IntArray) -> None:
+        self._state = swaps_at(award, self._shape, counter)
+        self.award, self.best = award, self._worth.of(award)
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best so far."""
+        if value > self.best:
+            self._begin(award, np.array(self._state.counter))
+
+    def narrow(self, pool: IntArray) -> None:
+        """Let in only some bids, ascending."""
+        self._shape = self._shape._replace(pool=pool)
+
+    def run(self, swaps: int, is_over: Callable[[], bool]) -> None:
+        """Make so many swaps, fewer when the time is up."""
+        if not len(self._shape.pool):
+            return
+        state, before = self._state, int(self._state.counter[BEST])
+        while swaps > 0 and not is_over():
+            self._loop(self._shape, state, min(swaps, _CHUNK))
+            swaps -= _CHUNK
+        if int(state.counter[BEST]) > before:
+            award = np.flatnonzero(np.asarray(state.best))
+            value = self._worth.of(award)
+            if value > self.best:
+                self.award, self.best = award, value

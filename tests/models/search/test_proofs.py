@@ -1,0 +1,94 @@
+"""Proofs by branch and bound: of the best award and of no other, compiled or not, and instead of HiGHS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.packings import NOTHING, best_by_force, random_packing
+
+from aucsched.models.search import anytime, proving
+from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.compiled import compiled_loop
+from aucsched.models.search.limits import Limits
+from aucsched.models.search.packing import Packing
+from aucsched.models.search.prices import find_prices
+from aucsched.models.search.proving import is_best
+from aucsched.models.search.worth import Worth
+from aucsched.models.solve.solver import SolverStatus
+
+SEEDS = st.integers(0, 10**6)
+
+
+def awards(packing: Packing) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return every award, one bid of a job after another."""
+    found = [NOTHING]
+    for bid in range(len(packing)):
+        held = packing.job[bid]
+        more = [
+            np.append(one, bid)
+            for one in found
+            if held not in packing.job[one] and (packing.use(np.append(one, bid)) <= packing.capacity).all()
+        ]
+        found += more
+    return found
+
+
+@given(SEEDS, st.booleans(), st.sampled_from(["none", "any", "rounds"]))
+@settings(max_examples=80, deadline=None)
+def test_the_best_award_is_proved_and_no_other(seed: int, is_loaded: bool, prices: str) -> None:
+    packing, worth = random_packing(seed, jobs=4)
+    price = {
+        "none": np.zeros(len(packing.capacity)),
+        "any": np.random.default_rng(seed).random(len(packing.capacity)) * 9,
+        "rounds": find_prices(packing, worth.value, 0.0, 80, lambda: False).price,
+    }[prices]
+    best, every = best_by_force(packing, worth), awards(packing)
+    some = [*every[:: max(1, len(every) // 40)], max(every, key=worth.of)]
+    assert compiled_loop() is not None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(proving, "is_loaded", lambda: is_loaded)
+        for award in some:
+            proved = is_best(packing, worth, award, np.arange(len(packing)), price)
+            assert proved == (worth.of(award) == best)
+
+
+def test_what_takes_too_many_looks_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    packing, worth = random_packing(3, jobs=5)
+    best = max(awards(packing), key=worth.of)
+    price = np.zeros(len(packing.capacity))
+    assert is_best(packing, worth, best, np.arange(len(packing)), price)
+    monkeypatch.setattr(proving, "_LOOKS", 1)
+    assert not is_best(packing, worth, best, np.arange(len(packing)), price)
+
+
+def test_weights_beyond_what_floats_hold_are_not_proved() -> None:
+    packing, worth = random_packing(3, jobs=5)
+    huge = Worth(
+        weights=[weight << 60 for weight in worth.weights], value=worth.value, preference=worth.preference
+    )
+    best = max(awards(packing), key=huge.of)
+    assert not is_best(packing, huge, best, np.arange(len(packing)), np.zeros(len(packing.capacity)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_where_steps_are_counted_highs_is_not_asked_for_what_is_proved(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packing, worth = random_packing(seed, jobs=6)
+    best = best_by_force(packing, worth)
+    limits = Limits(deadline=None, steps=2, seed=0, clock=lambda: 0.0)
+    weights = list(worth.weights)
+    found = solve_anytime(packing, weights, worth.preference, NOTHING, limits)
+    assert worth.of(found.award) == best
+
+    def refused(*_: object) -> None:
+        raise AssertionError("HiGHS is asked")
+
+    monkeypatch.setattr(anytime, "solve_lexicographic", refused)
+    again = solve_anytime(packing, weights, worth.preference, found.award, limits)
+    assert worth.of(again.award) == best
+    assert again.proved
+    assert again.status is SolverStatus.OPTIMAL
+    assert again.bound == best[0]
