@@ -19,7 +19,7 @@ from ..bidgen.table import BidTable
 from .auction_model import FloatArray, LinearAuction
 from .preference import TABLE_4_4, Constants
 from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintEQ, LpVariable
-from .solve.variables import binaries, integers
+from .solve.variables import add_multiples, binaries, integers
 
 
 class Aucsched1(LinearAuction):
@@ -96,8 +96,9 @@ class Aucsched1(LinearAuction):
         lengths = self.table.lengths
         others = np.repeat(totals, lengths) - self._least * (np.repeat(lengths, lengths) - 1)
         most = np.maximum(np.minimum(self._most_units, others) - self._least, 0).tolist()
-        for entry in np.flatnonzero(~self._is_fixed).tolist():
-            self._at_most(f"beyond{entry}", [(self.r[entry], 1), (self.u[entry], -most[entry])], 0)
+        entries = np.flatnonzero(~self._is_fixed).tolist()
+        times = [(entry, most[entry]) for entry in entries]
+        add_multiples(self.problem, "beyond", (self.r, self.u), times)
 
     def cores_per_node(self) -> None:
         """Σ of u and r = R_j^cpn·b_jc on each node, where the job says how many: equation (4.8)."""

@@ -20,11 +20,10 @@ from .solve.solver import (
     LpConstraint,
     LpConstraintLE,
     LpMaximize,
-    LpProblem,
     LpVariable,
     read_pulp,
 )
-from .solve.variables import binaries
+from .solve.variables import Problem, binaries
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,7 +45,7 @@ class AuctionModel:
         self.guards = guards
         self.table = table
         self.columns = columns
-        self.problem = LpProblem(self.name, LpMaximize)
+        self.problem = Problem(self.name, LpMaximize)
         self.bids = binaries(self.problem, "b", len(table))
         self.maximise(weights)
         self.one_bid_per_job()

@@ -28,10 +28,10 @@ from .solve.solver import (
     LpConstraintLE,
     LpInteger,
     LpMaximize,
-    LpProblem,
     LpVariable,
     read_pulp,
 )
+from .solve.variables import Problem
 
 #: |J|·|N| above this is refused: PuLP's variables alone would take gigabytes.
 LARGEST_PRODUCT = 2_000_000
@@ -81,7 +81,7 @@ class Ipsched:
         self.guards = guards
         self.columns = columns
         self.topology = topology
-        self.problem = LpProblem(self.name, LpMaximize)
+        self.problem = Problem(self.name, LpMaximize)
         self.options = self._options(table.demands)
         self.s = [
             self.problem.add_variable(f"s{number}", cat=LpBinary) for number in range(len(self.options))

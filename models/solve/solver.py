@@ -31,6 +31,7 @@ from pulp import (
     LpMaximize,
     LpProblem,
     LpVariable,
+    PulpError,
 )
 
 from ...cluster.errors import SolverError
@@ -50,6 +51,7 @@ __all__ = [
     "LpMaximize",
     "LpProblem",
     "LpVariable",
+    "PulpError",
     "RelaxedSolver",
     "SolveReport",
     "SolverOptions",

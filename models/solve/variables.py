@@ -1,20 +1,53 @@
-"""PuLP's variables, made once: the same names and bounds stand in one program after another.
+"""PuLP's variables and rows of two of them, made once: the same ones stand in one program after another.
 
-A step's program has tens of thousands, and making them took a third of stating AUCSCHED1. They carry no
-values: programs are read into arrays (solver.py), and no problem is solved by PuLP itself.
+A step's program has tens of thousands, and making them took most of the time of stating AUCSCHED1. They carry
+no values: programs are read into arrays (solver.py), and no problem is solved by PuLP itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from threading import Lock
 
-from .solver import LpBinary, LpInteger, LpProblem, LpVariable
+from .solver import (
+    LpAffineExpression,
+    LpBinary,
+    LpConstraint,
+    LpConstraintLE,
+    LpInteger,
+    LpProblem,
+    LpVariable,
+    PulpError,
+)
 
-#: Variables of a kind that are kept; those of larger programs are made anew.
+#: Variables of a kind that are kept, and rows of a kind; what comes beyond these is made anew.
 _MOST_KEPT = 50_000
 
 _kept: dict[tuple[str, str], list[LpVariable]] = {}
+_kept_rows: dict[str, dict[tuple[int, int], LpConstraint]] = {}
 _lock = Lock()
+
+
+class Problem(LpProblem):  # type: ignore[misc]
+    """PuLP's problem; rows come without a look at their variables, which ``variables()`` looks at anyway."""
+
+    def addConstraint(self, constraint: LpConstraint, name: str | None = None) -> None:  # noqa: N802 - PuLP's
+        """Add a row by its name."""
+        if name:
+            constraint.name = name
+        self.add_rows({constraint.name: constraint})
+
+    def add_rows(self, rows: dict[str, LpConstraint]) -> None:
+        """Add rows by their names.
+
+        Raises:
+            PulpError: a row of that name stands already.
+        """
+        held = self._constraints
+        count = len(held) + len(rows)
+        held.update(rows)
+        if len(held) != count:
+            raise PulpError(f"two rows have one name, of {', '.join(sorted(rows)[:3])}")
 
 
 def binaries(problem: LpProblem, name: str, count: int) -> list[LpVariable]:
@@ -38,3 +71,33 @@ def _variables(problem: LpProblem, name: str, count: int, category: str) -> list
     return known + [
         problem.add_variable(f"{name}{number}", 0, None, category) for number in range(_MOST_KEPT, count)
     ]
+
+
+def add_multiples(
+    problem: Problem,
+    name: str,
+    variables: tuple[Sequence[LpVariable], Sequence[LpVariable]],
+    times: Iterable[tuple[int, int]],
+) -> None:
+    """Add ``name0``: a0 - t·b0 ≤ 0, and so on.
+
+    Args:
+        problem: to which they are added.
+        name: of the rows, for these two kinds of variables alone.
+        variables: a and b, as binaries() and integers() made them.
+        times: numbers of variables, each once, and t of each.
+    """
+    first, second = variables
+    with _lock:
+        kept = _kept_rows.setdefault(name, {})
+        rows: dict[str, LpConstraint] = {}
+        for key in times:
+            row = kept.get(key)
+            number, most = key
+            if row is None:
+                terms = LpAffineExpression([(first[number], 1), (second[number], -most)])
+                row = LpConstraint(terms, LpConstraintLE, f"{name}{number}", 0)
+                if number < _MOST_KEPT and len(kept) < _MOST_KEPT:
+                    kept[key] = row
+            rows[f"{name}{number}"] = row
+    problem.add_rows(rows)
