@@ -48,8 +48,13 @@ class Rows:
 
     def summed(self) -> Rows:
         """Return the rows with the entries of one row and column as one, those of 0 left out."""
-        key, place = np.unique(self.row * self.columns + self.column, return_inverse=True)
-        value = np.bincount(place, self.value, len(key))
+        key = self.row * self.columns + self.column
+        # Rows stand in order already, of which this sort makes use.
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        value = np.add.reduceat(self.value[order], first) if len(first) else self.value
+        key = key[first]
         key, value = key[value != 0], value[value != 0]
         return replace(self, row=key // self.columns, column=key % self.columns, value=value)
 
