@@ -35,7 +35,7 @@ _ENDLESS = 10**9
 #: (seconds) at least.
 _MOVES, _FOR_MOVES, _FOR_MOVES_BESIDE_DIVES, _STEP_S = 100, 0.4, 0.1, 0.02
 #: The shares of moves and of swaps where these take turns with them, and at which of the turns.
-_FOR_MOVES_BESIDE_SWAPS, _FOR_SWAPS, _SWAP = 0.2, 0.4, 2
+_FOR_MOVES_BESIDE_SWAPS, _FOR_SWAPS, _SWAP = 0.1, 0.5, 2
 #: Bids of a job, on average, from which on dives pay though each bid takes all of its rows.
 _CHOICE = 8
 #: Dives of a step that is counted.
@@ -189,7 +189,7 @@ class _Contest:
         if self._proved or (may_prefer and number % _PREFER_EVERY == _PREFER_EVERY - 1 and self._has_time):
             self._auctioned(self._search.prefer)
         elif self._may_auction(number) and number % _MERGE_EVERY == _MERGE_EVERY - 1 and self._has_time:
-            self._auctioned(lambda left_s: self._search.merge(self._repacking.others(), left_s))
+            self._auctioned(lambda left_s: self._search.merge(self._others(), left_s))
         elif number % _AUCTION_EVERY == _SWAP and self._may_swap:
             self._swap()
         elif number % _AUCTION_EVERY != 0:
@@ -247,7 +247,8 @@ class _Contest:
             return False
         loop, sets = compiled_swaps() if self._repacking.is_compiled else None, self._repacking.sets
         if self._swapping is None and loop is not None and sets is not None:
-            self._swapping = Swapping(loop, sets, self._worth, self.award, self._limits.seed)
+            repacking = self._repacking
+            self._swapping = Swapping(loop, sets, self._worth, repacking.gain, self.award, self._limits.seed)
         return self._swapping is not None
 
     def _swap(self) -> None:
@@ -276,10 +277,15 @@ class _Contest:
 
     def _auctioned(self, step: Callable[[float], None]) -> None:
         began = self._searching.left_s()
-        self._search.adopt(self.award, self.best, self._repacking.others())
+        self._search.adopt(self.award, self.best, self._others())
         step(began)
         self._offer(self._search.award)
         self._longest_s = max(self._longest_s, began - self._searching.left_s())
+
+    def _others(self) -> list[IntArray]:
+        """Return the awards at which runs of swaps and cycles of moves ended."""
+        swapped = [] if self._swapping is None else self._swapping.others()
+        return [*swapped, *self._repacking.others()]
 
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
@@ -304,6 +310,8 @@ class _Contest:
         if found is not None:
             # Dives go on with what rounds of prices found first: a relaxation's duals lead them astray.
             self._repacking.guide(found)
+            if self._swapping is not None:
+                self._swapping.guide(self._repacking.gain)
 
     def _prove(self) -> None:
         """Give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""

@@ -308,21 +308,33 @@ def dive_at(award: IntArray, bids: Bids, counter: IntArray) -> Dive:
 
 
 def swaps_at(award: IntArray, shape: Shape, counter: IntArray) -> Swaps:
-    """Return the state of swaps at an award that fits (bids, ascending); it is the best one met.
+    """Return the state of swaps at an award that fits (bids, ascending): the best one met, and of its run.
 
     ``counter`` holds what the counters are but for the award's.
     """
-    weight, near_at, near = map(np.asarray, (shape.weight, shape.near_at, shape.near))
+    weight, near_at, near, pool = map(np.asarray, (shape.weight, shape.near_at, shape.near, shape.pool))
     won = np.zeros(len(weight), np.int64)
     won[award] = 1
-    against = np.zeros(len(weight), np.int64)
+    adds = weight - swaps.FAR * won
+    out = np.ones(len(weight), np.bool_)
+    out[pool] = False
+    adds[out] -= 2 * swaps.FAR
     for bid in award.tolist():
-        against[near[near_at[bid] : near_at[bid + 1]]] += weight[bid]
-    counter[swaps.TOTAL] = counter[swaps.BEST] = counter[swaps.REACHED] = weight[award].sum()
+        adds[near[near_at[bid] : near_at[bid + 1]]] -= weight[bid]
+    counter[[swaps.TOTAL, swaps.BEST, swaps.REACHED, swaps.RUN]] = weight[award].sum()
     counter[swaps.SINCE] = counter[swaps.SWAPS]
     # Who left another award may come in at once.
+    counter[[swaps.IDLE, swaps.GONE]] = 0
     return Swaps(
-        won=won, best=won.copy(), against=against, until=np.zeros(len(weight), np.int64), counter=counter
+        won=won,
+        best=won.copy(),
+        run=won.copy(),
+        adds=adds,
+        away=np.zeros(len(weight), np.int64),
+        until=np.zeros(len(weight), np.int64),
+        ends=np.zeros(swaps.KEPT * len(weight), np.int64),
+        worth=np.zeros(swaps.KEPT, np.int64),
+        counter=counter,
     )
 
 

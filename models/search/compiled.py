@@ -48,7 +48,7 @@ _lock = Lock()
 
 Loop = Callable[[Shape, State, Floats, Floats, int], None]
 Dives = Callable[[Bids, Dive, Floats, int], None]
-Swap = Callable[[Shape, Swaps, int], None]
+Swap = Callable[[Shape, Swaps, Floats, int], None]
 Proofs = Callable[[Jobs, Branch, int, float, float, int], int]
 _Columns = TypeVar("_Columns", Shape, State, Bids, Dive, Swaps, Jobs, Branch)
 
@@ -232,10 +232,11 @@ def _smallest_dive() -> tuple[Bids, Dive, Any, int]:
     return bids, dive, real, 1
 
 
-def _smallest_swap() -> tuple[Shape, Swaps, int]:
+def _smallest_swap() -> tuple[Shape, Swaps, Any, int]:
     """Return the same of swaps."""
     shape = _smallest()[0]
-    return shape, swaps_at(np.zeros(0, np.int64), shape, np.zeros(swaps.COUNTS, np.int64)), 1
+    state = swaps_at(np.zeros(0, np.int64), shape, np.zeros(swaps.COUNTS, np.int64))
+    return shape, state, np.ones(1), 1
 
 
 def _smallest_proof() -> tuple[Jobs, Branch, int, float, float, int]:

@@ -99,6 +99,11 @@ class Repacking:
         return self._arrays if self.is_compiled and not len(self._rows.bid) else None
 
     @property
+    def gain(self) -> FloatArray:
+        """What each bid gains at the prices at hand, shape (bids,)."""
+        return self._gain
+
+    @property
     def _formed(self) -> _Form:
         """The loop and its columns; the first time that moves are wanted, not before: some want none."""
         if self._form is None:

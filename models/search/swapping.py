@@ -9,15 +9,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...bidgen.columns import IntArray
+from ...bidgen.columns import FloatArray, IntArray
 from .columns import swaps_at
 from .compiled import Swap
 from .moves import Shape
-from .swaps import BEST, COUNTS, RANDOM
+from .swaps import BEST, COUNTS, FAR, KEPT, RANDOM
 from .worth import Worth
 
 #: Swaps between two looks at the clock.
-_CHUNK = 200
+_CHUNK = 500
 
 
 class Swapping:
@@ -27,31 +27,46 @@ class Swapping:
         loop: makes swaps.
         shape: bids and rows, as arrays (columns.py); all rows are hard.
         worth: what awards are compared by.
+        gain: of each bid at prices, shape (bids,).
         start: an award that fits.
         seed: of every random choice.
     """
 
-    def __init__(self, loop: Swap, shape: Shape, worth: Worth, start: IntArray, seed: int) -> None:
+    def __init__(
+        self, loop: Swap, shape: Shape, worth: Worth, gain: FloatArray, start: IntArray, seed: int
+    ) -> None:
         self._loop = loop
         self._shape = shape
         self._worth = worth
+        self._gain = gain
         counter = np.zeros(COUNTS, np.int64)
         # As srand48 does, but another sequence than the moves' and the dives'.
         counter[RANDOM] = ((seed % (1 << 32)) << 16) + 0x5A4B
-        self._begin(start, counter)
-
-    def _begin(self, award: IntArray, counter: IntArray) -> None:
-        self._state = swaps_at(award, self._shape, counter)
-        self.award, self.best = award, self._worth.of(award)
+        self._state = swaps_at(start, shape, counter)
+        self.award, self.best = start, worth.of(start)
 
     def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the best so far."""
+        """Go on from an award that is better than the best so far; ends of runs are kept."""
         if value > self.best:
-            self._begin(award, np.array(self._state.counter))
+            self.award, self.best = award, value
+            before = self._state
+            begun = swaps_at(award, self._shape, np.array(before.counter))
+            self._state = begun._replace(ends=before.ends, worth=before.worth)
+
+    def guide(self, gain: FloatArray) -> None:
+        """Find bids promising by other prices."""
+        self._gain = gain
 
     def narrow(self, pool: IntArray) -> None:
-        """Let in only some bids, ascending."""
-        self._shape = self._shape._replace(pool=pool)
+        """Let in only some bids of those that may come in, ascending."""
+        gone = np.setdiff1d(np.asarray(self._shape.pool), pool)
+        np.asarray(self._state.adds)[gone] -= 2 * FAR
+        self._shape = self._shape._replace(pool=np.setdiff1d(np.asarray(self._shape.pool), gone))
+
+    def others(self) -> list[IntArray]:
+        """Return the awards at the ends of runs that are kept."""
+        ends = np.asarray(self._state.ends).reshape(KEPT, -1)
+        return [np.flatnonzero(end) for end in ends if end.any()]
 
     def run(self, swaps: int, is_over: Callable[[], bool]) -> None:
         """Make so many swaps, fewer when the time is up."""
@@ -59,7 +74,7 @@ class Swapping:
             return
         state, before = self._state, int(self._state.counter[BEST])
         while swaps > 0 and not is_over():
-            self._loop(self._shape, state, min(swaps, _CHUNK))
+            self._loop(self._shape, state, self._gain, min(swaps, _CHUNK))
             swaps -= _CHUNK
         if int(state.counter[BEST]) > before:
             award = np.flatnonzero(np.asarray(state.best))

@@ -19,7 +19,20 @@ from aucsched.models.search.moves import Shape
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.repacking import Repacking, greedy_by
 from aucsched.models.search.swapping import Swapping
-from aucsched.models.search.swaps import BEST, COUNTS, RANDOM, REACHED, SINCE, SWAPS, TOTAL, make_swaps
+from aucsched.models.search.swaps import (
+    BEST,
+    COUNTS,
+    FAR,
+    GONE,
+    KEPT,
+    RANDOM,
+    REACHED,
+    RUN,
+    SINCE,
+    SWAPS,
+    TOTAL,
+    make_swaps,
+)
 from aucsched.models.search.worth import Worth
 
 SEEDS = st.integers(0, 10**6)
@@ -53,7 +66,7 @@ def shape_of(packing: Packing, worth: Worth) -> Shape:
 def swapping(packing: Packing, worth: Worth, seed: int) -> Swapping:
     loop = compiled_swaps()
     assert loop is not None
-    return Swapping(loop, shape_of(packing, worth), worth, NOTHING, seed)
+    return Swapping(loop, shape_of(packing, worth), worth, worth.value, NOTHING, seed)
 
 
 @given(SEEDS)
@@ -75,28 +88,41 @@ def test_the_books_stay_true_compiled_and_not_and_however_runs_are_cut(seed: int
     arrays = shape_of(packing, worth)
     begin = greedy_by(packing, np.arange(jobs))
     states = []
-    for is_plain, parts in ((False, [2500]), (True, [1, 0, 1200, 1299])):
+    gain = np.random.default_rng(seed).random(jobs)
+    # Long enough for runs that end, and for some that begin with what two ends have in common.
+    count = 40_000 if seed % 5 == 0 else 2500
+    for is_plain, parts in ((False, [count]), (True, [1, 0, 1200, count - 1201])):
         counter = np.zeros(COUNTS, np.int64)
         counter[RANDOM] = seed
         state = swaps_at(begin, arrays, counter)
         shape = as_lists(arrays) if is_plain else arrays
         state = as_lists(state) if is_plain else state
         for part in parts:
-            (make_swaps if is_plain else loop)(shape, state, part)
+            (make_swaps if is_plain else loop)(shape, state, gain.tolist() if is_plain else gain, part)
         states.append(state)
     for name, column in states[0]._asdict().items():
         assert np.array_equal(column, np.asarray(getattr(states[1], name))), name
     found = states[0]
-    for flags, total in ((found.won, TOTAL), (found.best, BEST)):
+    won, adds, away, worths = map(np.asarray, (found.won, found.adds, found.away, found.worth))
+    ends = np.asarray(found.ends).reshape(KEPT, jobs)
+    of_run = ((found.won, TOTAL), (found.best, BEST), (found.run, RUN))
+    counted = [(flags, found.counter[total]) for flags, total in of_run]
+    for flags, total in [*counted, *zip(ends, worths, strict=True)]:
         award = np.flatnonzero(flags)
         assert is_sound(packing, award)
-        assert found.counter[total] == worth.of(award)[0]
-    counter = np.zeros(COUNTS, np.int64)
-    fresh = swaps_at(np.flatnonzero(found.won), arrays, counter)
-    assert np.array_equal(fresh.against, found.against)
-    assert found.counter[SWAPS] == 2500
-    assert found.counter[REACHED] <= found.counter[BEST]
-    assert 0 <= found.counter[SINCE] <= 2500
+        assert total == worth.of(award)[0]
+    kept = worths[worths > 0].tolist()
+    assert len(set(kept)) == len(kept)
+    assert kept or count == 2500
+    fresh = np.asarray(swaps_at(np.flatnonzero(won), arrays, np.zeros(COUNTS, np.int64)).adds)
+    away = away[: found.counter[GONE]]
+    assert len(set(away.tolist())) == len(away)
+    assert not won[away].any()
+    fresh[away] -= FAR
+    assert np.array_equal(fresh, adds)
+    assert found.counter[SWAPS] == count
+    assert found.counter[REACHED] <= found.counter[RUN] <= found.counter[BEST]
+    assert 0 <= found.counter[SINCE] <= count
 
 
 def test_swaps_go_on_from_a_better_award_and_let_in_only_the_pool() -> None:
@@ -105,6 +131,7 @@ def test_swaps_go_on_from_a_better_award_and_let_in_only_the_pool() -> None:
     better = greedy_by(packing, np.argsort(-worth.value))
     swaps.adopt(better, worth.of(better))
     assert swaps.award.tolist() == better.tolist()
+    swaps.guide(-worth.value)
     few = np.flatnonzero(worth.value > np.median(worth.value))
     swaps.narrow(few)
     swaps.run(3000, lambda: False)
@@ -114,6 +141,20 @@ def test_swaps_go_on_from_a_better_award_and_let_in_only_the_pool() -> None:
     assert swaps.best == before
     swaps.run(3000, lambda: True)
     assert swaps.best == before
+
+
+def test_ends_of_runs_are_kept_through_better_awards_of_others() -> None:
+    packing, worth = of_sets(3, 400, 60, 6)
+    swaps = swapping(packing, worth, 0)
+    assert not swaps.others()
+    swaps.run(60_000, lambda: False)
+    ends = swaps.others()
+    assert 1 < len(ends) <= KEPT
+    assert all(is_sound(packing, end) for end in ends)
+    assert max(worth.of(end) for end in ends) == swaps.best
+    made = [end.tolist() for end in ends]
+    swaps.adopt(swaps.award, (swaps.best[0] + 1, 0.0))
+    assert [end.tolist() for end in swaps.others()] == made
 
 
 def test_where_bids_share_rows_there_are_no_swaps() -> None:
