@@ -203,7 +203,7 @@ class _Parts:
         """Return which parts have enough nodes and cores for a job now, shape (parts,)."""
         found = np.zeros(self._count, np.bool_)
         for variant in demand.variants:
-            choice = list(gres_choices(variant))[-1]
+            choice = gres_choices(variant)[-1]
             memory = (demand.memory_per_node, demand.memory_per_unit)
             key = (id(variant.eligible), choice, demand.unit, demand.least, memory, demand.exclusive)
             if ("nodes", key) not in self._room:

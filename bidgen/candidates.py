@@ -76,7 +76,7 @@ class View:
         return self._known[key]
 
     def _of(self, demand: Demand, variant: Variant) -> Candidates:
-        choice = list(gres_choices(variant))[-1]
+        choice = gres_choices(variant)[-1]
         mask = usable(demand, variant, choice, self.free, self.columns)
         units = units_of(demand, self.free, self.columns)
         nodes = np.flatnonzero(mask)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from math import prod
 
@@ -31,19 +31,23 @@ class GresChoice:
     total: tuple[tuple[str, str, int, int], ...]
 
 
-def gres_choices(variant: Variant) -> Iterator[GresChoice]:
-    """Yield the counts to bid with, most gres first."""
-    totals = [tuple((kind, name, span.minimum, span.maximum) for kind, name, span in variant.gres_total)]
-    if any(not span.is_exact for _, _, span in variant.gres_total):
-        totals.append(
-            tuple((kind, name, span.minimum, span.minimum) for kind, name, span in variant.gres_total)
-        )
-    for counts in _joint_counts([span for _, _, span in variant.gres]):
-        per_node = tuple(
-            (kind, name, count) for (kind, name, _), count in zip(variant.gres, counts, strict=True)
-        )
-        for total in totals:
-            yield GresChoice(per_node=per_node, total=total)
+def gres_choices(variant: Variant) -> tuple[GresChoice, ...]:
+    """Return the counts to bid with, most gres first."""
+    return _choices(variant.gres, variant.gres_total)
+
+
+@lru_cache(maxsize=4096)
+def _choices(
+    gres: tuple[tuple[str, str, Span], ...], gres_total: tuple[tuple[str, str, Span], ...]
+) -> tuple[GresChoice, ...]:
+    totals = [tuple((kind, name, span.minimum, span.maximum) for kind, name, span in gres_total)]
+    if any(not span.is_exact for _, _, span in gres_total):
+        totals.append(tuple((kind, name, span.minimum, span.minimum) for kind, name, span in gres_total))
+    found: list[GresChoice] = []
+    for counts in _joint_counts([span for _, _, span in gres]):
+        per_node = tuple((kind, name, count) for (kind, name, _), count in zip(gres, counts, strict=True))
+        found.extend(GresChoice(per_node=per_node, total=total) for total in totals)
+    return tuple(found)
 
 
 def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:

@@ -112,7 +112,7 @@ class FirstFit:
         if not self._pools.hold(demand.job):
             return None
         for variant in demand.variants:
-            choice = list(gres_choices(variant))[-1]
+            choice = gres_choices(variant)[-1]
             found = self._first(demand, variant, choice)
             if found is None:
                 continue

@@ -103,7 +103,7 @@ class Ipsched:
         for demand in demands:
             for variant in demand.variants:
                 # A gres range counts as its minimum: the last choice.
-                choice = list(gres_choices(variant))[-1]
+                choice = gres_choices(variant)[-1]
                 mask = usable(demand, variant, choice, self.columns.free, self.columns)
                 units = units_of(demand, self.columns.free, self.columns)
                 nodes = np.flatnonzero(mask)

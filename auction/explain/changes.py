@@ -102,7 +102,7 @@ class Room:
     def _could_hold(self, demand: Demand, variant: Variant) -> bool:
         """Return whether the nodes it may use, on as many leaf switches, are enough: no search when not."""
         free = self.columns.free
-        choice = list(gres_choices(variant))[-1]
+        choice = gres_choices(variant)[-1]
         nodes = np.flatnonzero(usable(demand, variant, choice, free, self.columns))
         most = demand.max_switches
         needs = [(np.ones_like(nodes), 1 if demand.node_counts is None else demand.node_counts.minimum)]

@@ -253,9 +253,7 @@ def _eligible(demand: Demand) -> BoolArray:
 
 def _usable(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
     """Return the nodes that could be among the job's when it takes the fewest gres it may."""
-    masks = [
-        usable(demand, variant, list(gres_choices(variant))[-1], free, columns) for variant in demand.variants
-    ]
+    masks = [usable(demand, variant, gres_choices(variant)[-1], free, columns) for variant in demand.variants]
     mask: BoolArray = np.any(masks, axis=0)
     return mask
 

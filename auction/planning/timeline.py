@@ -88,7 +88,7 @@ class Timeline:
         """
         units = units_of(demand, columns.free, columns)
         for variant in demand.variants:
-            mask = usable(demand, variant, list(gres_choices(variant))[-1], columns.free, columns)
+            mask = usable(demand, variant, gres_choices(variant)[-1], columns.free, columns)
             if _enough(demand, mask, units, variant.max_nodes) and _near_enough(demand, mask, units, leaf):
                 return True
         return False
@@ -120,7 +120,7 @@ class Timeline:
             eligible: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
             return nothing_held(self._columns.total, free) & eligible
         rows = [
-            usable(demand, variant, list(gres_choices(variant))[-1], free, self._columns)
+            usable(demand, variant, gres_choices(variant)[-1], free, self._columns)
             for variant in demand.variants
         ]
         found: BoolArray = np.any(rows, axis=0)

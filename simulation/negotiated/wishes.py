@@ -164,7 +164,7 @@ class PartitionNodes:
             raise InputError(f"{wanted} cores a node are above the partition's {int(cores.max())}", path=path)
         total, found = self._columns.total, []
         for variant in read.variants:
-            choice = list(gres_choices(variant))[-1]
+            choice = gres_choices(variant)[-1]
             mask = usable(read, variant, choice, total, self._columns) & (cores >= wanted)
             for kind, _, low, _ in choice.total:
                 # A node without any would never help.
