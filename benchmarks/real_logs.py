@@ -44,6 +44,7 @@ ON_NODES: Mapping[str, tuple[str, slice, EvenCluster]] = {
     "SDSC-SP2 1501-3000 on nodes": ("SDSC-SP2 first 5k", slice(1500, 3000), _SDSC),
     "SDSC-SP2 3001-4500 on nodes": ("SDSC-SP2 first 5k", slice(3000, 4500), _SDSC),
     "KTH-SP2 2501-5000 on nodes": ("KTH-SP2", slice(2500, 5000), _KTH),
+    "KTH-SP2 on nodes": ("KTH-SP2", slice(None), _KTH),
 }
 #: The baseline to beat: EASY, first whom waited a day in the order of submission, then the shortest.
 OVERDUE = "overdue"

@@ -76,7 +76,7 @@ class Backfill:
                 blocked.add(demand.job.partition)
                 continue
             if made < self._reservations:
-                self._reserve(demand, state)
+                state.to_reserve.append(demand)
                 made += 1
         return state.started
 
@@ -88,11 +88,20 @@ class Backfill:
         self._turn = turn
         return turn > before
 
+    def _may_start(self, demand: Demand, state: Pass) -> bool:
+        """Return whether there could be room for a job beside what the reservations so far keep clear."""
+        return state.has_pools(demand) and state.view(demand).could_hold(demand)
+
     def _starts(self, demand: Demand, state: Pass) -> bool:
-        view = state.view(demand)
-        if not state.has_pools(demand) or not view.could_hold(demand):
+        if not self._may_start(demand, state):
             return False
-        spot = self._selector.spot(demand, view)
+        if state.to_reserve:
+            # Reservations are looked for only now: where nobody behind could start they matter to nobody.
+            for blocked in state.to_reserve:
+                self._reserve(blocked, state)
+            state.to_reserve.clear()
+            return self._starts(demand, state)
+        spot = self._selector.spot(demand, state.view(demand))
         if spot is None or not state.has_pools(demand, spot):
             return False
         state.take(demand, spot)
@@ -114,11 +123,17 @@ class Backfill:
 
 
 class Pass:
-    """What is free while a pass starts jobs, with and without what reservations keep clear."""
+    """What is free while a pass starts jobs, with and without what reservations keep clear.
+
+    Attributes:
+        started: who starts where, in order.
+        to_reserve: blocked jobs whose reservations have not been looked for yet.
+    """
 
     def __init__(self, machine: Machine, now: float) -> None:
         self.now = now
         self.started: list[Start] = []
+        self.to_reserve: list[Demand] = []
         self._machine = machine
         self.free = machine.columns.free.copy()
         self._pools = machine.columns.pools.copy()
