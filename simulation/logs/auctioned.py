@@ -31,11 +31,9 @@ import numpy as np
 
 from ...cluster.errors import OptionError
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
-from ..requests import Requests
-from .orderings import Resort
-from .promised.compiled import step_for
-from .promised.easy_copy import longest_wait
-from .promised.state import (
+from ..promised.compiled import step_for
+from ..promised.easy_copy import longest_wait
+from ..promised.state import (
     CLOCKS,
     COPY_FREE,
     COPY_NOW,
@@ -52,6 +50,8 @@ from .promised.state import (
     Shares,
     State,
 )
+from ..requests import Requests
+from .orderings import Resort
 
 #: Of promises that follow the log: after which share of the longest wait under EASY a job is due,
 SHARE = 0.4

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...compiling import Loop, compile_loops
+from ...promised import heaps
 from ...requests import Columns, Workload
 from ...stepping import REPORT_EVERY, Policy, loop_of
-from ..promised import heaps
 from . import conservative, deep, easy, profile, running
 from .state import DONE, WANTS_INDEX, Jobs, index_of, machine_of, no_index, plan_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from ..promised.heaps import pop, push
+from ...promised.heaps import pop, push
 from .profile import add, advance, earliest, most, runs
 from .running import arrive, wait
 from .state import ARRIVED, DONE, PAUSED, QUEUED, RUNNING, Jobs, Machine, Plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..promised.heaps import pop, push
+from ...promised.heaps import pop, push
 from .state import ARRIVED, EXTRA, FREE, KNOWN, QUEUED, RUNNING, Jobs, Machine
 
 

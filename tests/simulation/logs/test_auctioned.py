@@ -17,7 +17,7 @@ from aucsched.simulation.logs import auctioned
 from aucsched.simulation.logs.auctioned import Auctioned
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
-from aucsched.simulation.logs.promised import compiled, stepping
+from aucsched.simulation.promised import compiled, stepping
 
 PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
 OBJECTIVES = st.sampled_from(auctioned.OBJECTIVES)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ...compiling import Loop, compile_loops
+from ..compiling import Loop, compile_loops
 from . import awards, due, easy_copy, heaps, plan, stepping
 
 #: So many jobs take plain Python longer than numba takes to compile the step.
