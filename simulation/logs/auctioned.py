@@ -15,10 +15,10 @@ beyond its estimate (promised/plan.py):
 - ``plan``: given on arrival: the start in a plan of all that wait, one after another in the order of their
   promises.
 - a duration: given on arrival: the later of that and so long after submission.
-- ``auto``: given when a job is due (promised/due.py). That follows the log: 40 % of the longest wait that
-  EASY would have made so far, played on a copy of the machine (promised/easy_copy.py), at most twice the
-  estimate, less for jobs of nearly all processors. The plan's start counts 1.6 times as far, for estimates
-  are long, up to a wait of 90 % of that longest one; whoever has waited for half of it is tried first.
+- ``auto``: given when a job is due (promised/due.py). That follows the log: 55 % of the longest wait that
+  EASY would have made so far, played on a copy of the machine (promised/easy_copy.py), at most four times the
+  estimate, less for jobs of nearly all processors. The plan's start counts 1.8 times as far, for estimates
+  are long, up to a wait of that longest one; whoever has waited for 60 % of it is tried first.
 - ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
 """
 
@@ -31,38 +31,16 @@ import numpy as np
 
 from ...cluster.errors import OptionError
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
-from ..promised.compiled import step_for
+from ..promised import rules
+from ..promised.building import empty_state
+from ..promised.compiled import loops_for
 from ..promised.easy_copy import longest_wait
-from ..promised.state import (
-    CLOCKS,
-    COPY_FREE,
-    COPY_NOW,
-    COUNTED,
-    FREE,
-    REMEMBERED,
-    WAITING,
-    Column,
-    Copy,
-    Jobs,
-    Machine,
-    Rules,
-    Scratch,
-    Shares,
-    State,
-)
+from ..promised.state import COPY_NOW, WAITING, Column, Rules
 from ..requests import Requests
 from .orderings import Resort
 
-#: Of promises that follow the log: after which share of the longest wait under EASY a job is due,
-SHARE = 0.4
-#: after how many of its estimates at most: short jobs are promised near starts,
-LIMITS = 2.0
-#: by how much a plan's start is stretched,
-LOOSENESS = 1.6
-#: up to which share of that longest wait,
-LATEST = 0.9
-#: and after which share of it a job comes before all that have waited for less.
-OVERDUE = 0.5
+#: A window of those who are promised nothing.
+NEVER = -1.0
 OBJECTIVES = ("priority", "response")
 
 
@@ -92,8 +70,16 @@ class Auctioned:
             raise OptionError(f"--objective {objective!r} is none of {', '.join(OBJECTIVES)} on a log")
         self._resort = resort
         self._rules = rules_of(requests.processors, objective, promise)
-        self._step, self._is_compiled = step_for(len(requests))
-        self._state = _state_of(requests, is_compiled=self._is_compiled)
+        loops, self._is_compiled = loops_for(len(requests))
+        self._step = loops.step
+        self._state = empty_state(
+            processors=requests.processors,
+            submit=requests.submit,
+            size=requests.size,
+            estimate=requests.estimate,
+            user=requests.user,
+            is_compiled=self._is_compiled,
+        )
         self._started = self._ints([0] * (len(requests) + 1))
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
@@ -142,76 +128,8 @@ def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
     """
     if promise is None:
         promise = AUTO if objective == "response" else BACKFILL
-    is_auto = promise == AUTO
-    has_promises = promise not in {BACKFILL, NONE}
-    window = promised_duration_s(promise) if has_promises and not is_auto else 0.0
-    return Rules(
-        promises=int(has_promises),
-        follows=int(is_auto),
-        window_s=window,
-        share=SHARE,
-        limits=LIMITS,
-        looseness=LOOSENESS,
-        latest=LATEST,
-        overdue=OVERDUE,
-        response=int(objective == "response"),
-        processors=processors,
-    )
-
-
-def _state_of(requests: Requests, *, is_compiled: bool) -> State:
-    """Return the state of an empty machine, as arrays or as lists."""
-    jobs = len(requests)
-    running = min(jobs, requests.processors) + 1
-
-    def ints(count: int, value: int = 0) -> Column:
-        return np.full(count, value, np.int64) if is_compiled else [value] * count
-
-    def floats(count: int, value: float = 0.0) -> Column:
-        return np.full(count, value) if is_compiled else [value] * count
-
-    def column(values: Sequence[float], kind: type) -> Column:
-        return np.array(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
-
-    users = {user: place for place, user in enumerate(sorted(set(requests.user) - {-1}))}
-    counts = ints(COUNTED)
-    counts[FREE] = counts[COPY_FREE] = requests.processors
-    return State(
-        jobs=Jobs(
-            submit=column(requests.submit, float),
-            size=column(requests.size, int),
-            estimate=column(requests.estimate, float),
-            start=floats(jobs, -inf),
-            run=floats(jobs, -1.0),
-            promise=floats(jobs, inf),
-            due=floats(jobs, inf),
-            rank=column(range(jobs), int),
-            user=column([users.get(user, -1) for user in requests.user], int),
-        ),
-        machine=Machine(
-            counts=counts,
-            waiting=ints(jobs + 1),
-            planned=floats(jobs + 1),
-            gone=ints(jobs + 1),
-            end=floats(running),
-            size=ints(running),
-            job=ints(running),
-        ),
-        copy=Copy(
-            clock=floats(CLOCKS),
-            start=floats(jobs),
-            waiting=ints(jobs + 1),
-            end=floats(running),
-            job=ints(running),
-        ),
-        shares=Shares(last=floats(len(users) * REMEMBERED), count=ints(len(users))),
-        scratch=Scratch(
-            end=floats(running + jobs + 1),
-            size=ints(running + jobs + 1),
-            key=floats(jobs + 1),
-            place=ints(jobs + 1),
-            long=floats(jobs + 1),
-            wide=ints(jobs + 1),
-            behind=ints(jobs + 1),
-        ),
-    )
+    is_response = objective == "response"
+    if promise == AUTO:
+        return rules.rules_of(processors, window_s=None, is_response=is_response)
+    window = NEVER if promise in {BACKFILL, NONE} else promised_duration_s(promise)
+    return rules.rules_of(processors, window_s=window, is_response=is_response)

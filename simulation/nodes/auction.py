@@ -17,7 +17,7 @@ from ...bidgen.demand import Demand
 from .giving_way import given_way
 from .machine import Machine
 from .promises import Promises
-from .queue import NodeQueue
+from .queue import NodeQueue, turn_of_job
 
 
 class Auction:
@@ -27,18 +27,29 @@ class Auction:
         machine: where jobs run.
         options: of each step; a work limit, not a clock, ends it.
         promise: the starts that are promised; None: none.
+        interval_s: seconds between passes; None: after every event.
     """
 
-    def __init__(self, machine: Machine, options: StepOptions, promise: str | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        options: StepOptions,
+        promise: str | None = None,
+        *,
+        interval_s: float | None = None,
+    ) -> None:
         self.wants_more = False
         self.wakeup_s: float | None = None
+        self.wakes_at: float | None = None
         self._machine = machine
         self._options = options
-        self.promises = None if promise is None else Promises(machine, promise)
+        self.promises = None if promise is None else Promises(machine, promise, interval_s)
         self._window = options.window
         #: Where nothing is reserved many jobs are alike; in a simulation nobody asks for prices or reasons.
         is_reserving = options.reserve or options.balance or options.backfills or promise
         self._all_bid_up_to = None if is_reserving else 0
+        #: Who may not start in the present pass, by number.
+        self._refused: frozenset[int] = frozenset()
         #: State of the machine and window of the last pass that started nothing.
         self._idle: object = None
         #: What waits, summed by shape as jobs come and go, and the queue that tells of them.
@@ -48,18 +59,38 @@ class Auction:
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Run one step."""
         machine, size = self._machine, self._window
-        promised = () if self.promises is None else self.promises.kept(now, queue)
+        promised: Sequence[Promise] = ()
+        if self.promises is not None:
+            promised = self.promises.kept(now, queue)
+            self._refused = self.promises.refused(now, promised)
+            # Whoever may not start sooner starts by its promise, though nothing happens then.
+            self.wakes_at = min((one.start for one in promised if one.start > now), default=None)
         mix = self._mix(queue)
-        # Priorities may change while nobody comes or goes.
-        key = (machine.changes, size, queue.changes, [demand.index for demand in queue.first(size)])
+        # Priorities may change while nobody comes or goes, and who may start.
+        first = [demand.index for demand in queue.first(size)]
+        key = (machine.changes, size, queue.changes, first, self._refused)
         if key == self._idle:
             self.wants_more = False
             return ()
-        decision = self._decided(now, queue, promised, mix)
+        decision = self._within_plan(now, queue, promised, mix)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size
         self._idle = None if decision.starts else key
         return decision.starts
+
+    def _within_plan(
+        self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: Mix | None
+    ) -> Decision:
+        """Decide anew without whom the others that start leave no room for, until all that start have it."""
+        while True:
+            decision = self._decided(now, queue, promised, mix)
+            if self.promises is None or not decision.starts:
+                return decision
+            starts = sorted(decision.starts, key=lambda start: turn_of_job(start.demand))
+            too_many = self.promises.too_many(now, starts, promised)
+            if not too_many:
+                return decision
+            self._refused |= too_many
 
     def _decided(
         self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: Mix | None
@@ -117,11 +148,12 @@ class Auction:
         return Mix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
     def _able(self, queue: NodeQueue) -> Iterable[Demand]:
-        """Return the jobs that the model can express, highest priority first."""
-        model = self._options.auction
-        if model.expresses_all:
+        """Return the jobs that may start and that the model can express, highest priority first."""
+        model, refused = self._options.auction, self._refused
+        if model.expresses_all and not refused:
             return queue
-        return (demand for demand in queue if not model.cannot_express(demand.job))
+        able = (demand for demand in queue if demand.index not in refused)
+        return able if model.expresses_all else (one for one in able if not model.cannot_express(one.job))
 
 
 def _due_first(now: float, promised: Sequence[Promise], jobs: Iterable[Demand]) -> Iterable[Demand]:

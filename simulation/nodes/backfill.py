@@ -34,6 +34,7 @@ class Backfill:
     """
 
     wants_more = False
+    wakes_at: float | None = None
 
     def __init__(
         self,

@@ -43,10 +43,12 @@ class NodePolicy(Protocol):
     Attributes:
         wants_more: the last pass was cut short: another one may start jobs though nothing changes.
         wakeup_s: while jobs wait it is asked at multiples of this many seconds too; None: never.
+        wakes_at: while jobs wait it is asked then too, or in the first pass after; None: at no such time.
     """
 
     wants_more: bool
     wakeup_s: float | None
+    wakes_at: float | None
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
         """Return the jobs that start now; the machine and the queue are left alone."""
@@ -128,6 +130,8 @@ class _NodeSystem:
         self._done = 0
         self._is_due = interval_s is None
         self._is_planned = False
+        #: When passes are planned to come because of ``wakes_at``.
+        self._wakes: set[float] = set()
         self.preemptor: Preemptor | None = None
         self.progress: Callable[[int], None] | None = None
         self.run = NodeRun()
@@ -302,6 +306,8 @@ class _NodeSystem:
             self._plan(now + self._interval, queue)
         if self._policy.wakeup_s is not None and self._interval is None and len(self._queue):
             self._wake(now, self._policy.wakeup_s, queue)
+        if self._policy.wakes_at is not None and len(self._queue):
+            self._wake_at(now, self._policy.wakes_at, queue)
 
     @property
     def _is_stuck(self) -> bool:
@@ -319,7 +325,16 @@ class _NodeSystem:
             self._is_planned = True
             queue.push((turn_of(now, every_s) + 1) * every_s, EventKind.PASS, -1)
 
+    def _wake_at(self, now: float, time: float, queue: EventQueue) -> None:
+        """Plan a pass at a time to come, unless one is."""
+        if self._interval is not None:
+            time = ceil(time / self._interval) * self._interval
+        if now < time < inf and time not in self._wakes:
+            self._wakes.add(time)
+            queue.push(time, EventKind.PASS, -1)
+
     def _pass(self, now: float, queue: EventQueue) -> None:
+        self._wakes.discard(now)
         self.run.passes += 1
         self._queue.refresh(now)
         for start in self._decided(now):

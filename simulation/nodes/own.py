@@ -28,6 +28,7 @@ class OwnOnNodes:
 
     wants_more = False
     wakeup_s: float | None = None
+    wakes_at: float | None = None
 
     def __init__(self, name: str, policy: Policy, machine: Machine, selector: Selector) -> None:
         self._name = name

@@ -39,6 +39,7 @@ class PlannedBackfill:
     """
 
     wants_more = False
+    wakes_at: float | None = None
 
     def __init__(self, machine: Machine, selector: Selector, *, depth: int, every_s: float | None) -> None:
         self.wakeup_s = every_s

@@ -238,7 +238,8 @@ def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     if promise == AUTO and options.reserve is None:
         # What is kept is kept for who is due first, not for whose start is worth most.
         asked = replace(asked, reserve=0)
-    return Auction(machine, asked, None if promise == NONE else promise)
+    kept = None if promise == NONE else promise
+    return Auction(machine, asked, kept, interval_s=options.interval_s)
 
 
 #: Policy name → what makes it.

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from math import ceil, inf
 
+from ...auction.forecast import Kept
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise, Reservations
-from ...auction.spot import Spot
+from ...auction.spot import Spot, Start
 from ...auction.state import State
 from ...bidgen.demand import Demand
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
+from ..promised.due import window
+from ..promised.rules import rules_of
+from .counted import CountedPlan
 from .easy_copy import EasyCopy
 from .machine import Machine
 from .queue import NodeQueue, cores_asked
 from .record import NodeOutage
 
-#: The share of the longest wait so far under EASY that ``auto`` takes for a duration,
-SHARE = 0.85
-#: how fast that falls with a job's share of the machine,
-WIDTH = 3
-#: and by how much it stretches a start that is found, for estimates are long, as long as the job would not
-#: wait for longer than that longest wait.
-LOOSENESS = 1.5
 #: Promises kept at once, of the jobs that came first;
 MOST = 32
 #: under ``auto`` those that stand in the others' way, of the jobs that are due first: each keeps nodes.
@@ -45,23 +43,28 @@ class Promises:
     are kept from then on for as long as it may run (``Reservations.promise``); until then others use them.
     Under ``auto`` the duration follows the longest wait that EASY would have made so far (easy_copy.py), and
     one job at a time is promised a start to come, as EASY reserves for one: the job that is due first.
+    Behind it a plan of all by cores says who would overtake somebody for too long (counted.py).
     When a job has ended promises move sooner where the others leave room, and never later.
 
     Args:
         machine: where jobs run.
         promise: ``plan``, ``auto`` or a duration.
+        interval_s: seconds between passes: no start is promised between two of them; None: after every event.
 
     Attributes:
         made: by job, the start promised.
     """
 
-    def __init__(self, machine: Machine, promise: str) -> None:
+    def __init__(self, machine: Machine, promise: str, interval_s: float | None = None) -> None:
         self.made: dict[int, float] = {}
         self._machine = machine
+        self._interval = interval_s
         self._is_auto = promise == AUTO
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
+        cores = sum(node.total.cores for node in machine.snapshot.nodes)
+        self._rules = rules_of(cores, window_s=None if self._is_auto else self._duration, is_response=True)
         self._copy = EasyCopy(machine) if self._is_auto else None
-        self._cores = sum(node.total.cores for node in machine.snapshot.nodes)
+        self._plan = CountedPlan(machine, self._rules) if self._is_auto else None
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
         #: What ran when the last new plan was made; None: none was.
@@ -70,8 +73,9 @@ class Promises:
     def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
         arrivals = self._machine.arrivals
-        if self._copy is not None:
+        if self._copy is not None and self._plan is not None:
             self._copy.follow(now, queue)
+            self._plan.follow(now, queue, self._longest_s)
         known: list[Promise] = []
         new: list[Demand] = []
         for demand in queue:
@@ -83,60 +87,84 @@ class Promises:
         known.sort(key=lambda promise: promise.start)
         return self._again(now, known, new) if known or new else []
 
+    def refused(self, now: float, promised: Iterable[Promise]) -> frozenset[int]:
+        """Return who may not start in a pass, whoever else does: the plan of all would put somebody off.
+
+        Promised starts that have come are kept.
+        """
+        return frozenset() if self._plan is None else self._plan.refused(now) - _come(promised, now)
+
+    def too_many(self, now: float, starts: Iterable[Start], promised: Iterable[Promise]) -> frozenset[int]:
+        """Return which starts of a pass, those first that are to start first, the plan leaves no room for.
+
+        Promised starts that have come are kept.
+        """
+        return frozenset() if self._plan is None else self._plan.too_many(now, starts, _come(promised, now))
+
     def move(self, promised: Sequence[Promise]) -> None:
         """Put jobs elsewhere at the starts they were promised."""
         self._spots.update((one.demand.index, one.spot) for one in promised if one.spot is not None)
 
     def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
         """Find the places of promises anew where they are no longer free, and make new promises."""
-        duration = SHARE * self._longest_s if self._is_auto else self._duration
         state = self._machine.state(now)
         made = self._sooner(state, known)
-        reservations, promised = self._one_sooner(state, known, duration) if made is None else made
-        for demand in self._in_turn(new, duration)[: max(0, MOST - len(promised))]:
+        reservations, promised = self._one_sooner(state, known) if made is None else made
+        for demand in self._in_turn(new)[: max(0, MOST - len(promised))]:
             if self._is_auto and _to_come(promised, now) >= MOST_AUTO:
                 break
-            since = self._earliest(demand, duration)
+            since = self._earliest(demand)
             kept = reservations.promise(Promise(demand, since))
             if kept is not None and kept.start > max(since, now) and self._is_auto:
                 kept = reservations.promise(Promise(demand, self._put_off(demand, now, kept.start))) or kept
             if kept is not None:
+                kept = self._at_a_pass(reservations, demand, kept)
                 self.made[demand.index] = kept.start
                 promised.append(Promise(demand, kept.start, kept.spot))
         self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
         return sorted(promised, key=lambda promise: promise.start)
 
-    def _in_turn(self, new: Sequence[Demand], duration: float) -> list[Demand]:
+    def _in_turn(self, new: Sequence[Demand]) -> list[Demand]:
         """Return jobs in the order in which they are promised starts."""
         if not self._is_auto:
             return sorted(new, key=lambda demand: demand.index)
-        return sorted(new, key=lambda demand: (self._earliest(demand, duration), demand.index))
+        if self._plan is not None and self._plan.is_kept:
+            place = self._plan.order()
+            return sorted(new, key=lambda demand: place[demand.index])
+        return sorted(new, key=lambda demand: (self._earliest(demand), demand.index))
 
     @property
     def _longest_s(self) -> float:
         """The longest wait so far had EASY played."""
         return 0.0 if self._copy is None else self._copy.longest_s
 
-    def _earliest(self, demand: Demand, duration: float) -> float:
+    def _earliest(self, demand: Demand) -> float:
         """Return the earliest start that a job may be promised.
 
-        Under ``auto`` that is the sooner the wider the job is: one of nearly the whole machine needs a drain,
-        and waits for it anyway.
+        Under ``auto`` it is when the job is due.
         """
         arrival = self._machine.arrivals[demand.job.id]
         if not self._is_auto:
-            return arrival + duration
-        share = min(cores_asked(demand) / self._cores, 1.0)
-        return arrival + duration * (1.0 - share**WIDTH)
+            return arrival + self._duration
+        limit = demand.job.time_limit_s
+        share = min(cores_asked(demand) / self._rules.processors, 1.0)
+        return arrival + window(self._rules, self._longest_s, inf if limit is None else limit, share)
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:
         """Return the start that is promised in place of the first one."""
-        latest = self._machine.arrivals[demand.job.id] + self._longest_s
-        return max(start, min(now + LOOSENESS * (start - now), latest))
+        latest = self._machine.arrivals[demand.job.id] + self._rules.latest * self._longest_s
+        return max(start, min(now + self._rules.looseness * (start - now), latest))
 
-    def _one_sooner(
-        self, state: State, known: Sequence[Promise], duration: float
-    ) -> tuple[Reservations, list[Promise]]:
+    def _at_a_pass(self, reservations: Reservations, demand: Demand, kept: Kept) -> Kept:
+        """Put a promise off to the next pass: nothing starts before."""
+        if self._interval is None:
+            return kept
+        start = ceil(kept.start / self._interval) * self._interval
+        if start <= kept.start:
+            return kept
+        return reservations.promise(Promise(demand, start, kept.spot)) or kept
+
+    def _one_sooner(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]]:
         """Keep promises where they were made, or sooner where a job has ended, one after another."""
         reservations, promised = self._as_made(state, known)
         running = set(self._machine.running)
@@ -145,12 +173,16 @@ class Promises:
             return reservations, promised
         self._running = running
         for place, promise in enumerate(promised):
-            since = self._earliest(promise.demand, duration)
+            since = self._earliest(promise.demand)
             if promise.start <= max(since, state.now):
                 continue
             put_off = partial(self._put_off, promise.demand, state.now) if self._is_auto else None
             kept = reservations.sooner(promise, since, put_off)
             if kept is not None:
+                kept = self._at_a_pass(reservations, promise.demand, kept)
+                if kept.start >= promise.start:
+                    reservations.promise(promise)
+                    continue
                 self.made[promise.demand.index] = kept.start
                 promised[place] = promise._replace(start=kept.start, spot=kept.spot)
         return reservations, promised
@@ -176,6 +208,8 @@ class Promises:
         promised = []
         for promise in sorted(known, key=lambda one: one.demand.index):
             kept = reservations.promise(Promise(promise.demand, state.now))
+            if kept is not None:
+                kept = self._at_a_pass(reservations, promise.demand, kept)
             if kept is None or kept.start > promise.start:
                 return None
             promised.append(Promise(promise.demand, kept.start, kept.spot))
@@ -187,6 +221,11 @@ class Promises:
 def _to_come(promised: Sequence[Promise], now: float) -> int:
     """Return how many promises stand in others' way: what starts now does not."""
     return sum(promise.spot is not None and promise.start > now for promise in promised)
+
+
+def _come(promised: Iterable[Promise], now: float) -> frozenset[int]:
+    """Return whose promised starts have come, by number."""
+    return frozenset(promise.demand.index for promise in promised if promise.start <= now)
 
 
 def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:

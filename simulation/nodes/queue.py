@@ -52,14 +52,14 @@ class NodeQueue:
 
     def add(self, demand: Demand) -> None:
         """Let a job wait."""
-        insort(self._jobs, demand, key=_key)
+        insort(self._jobs, demand, key=turn_of_job)
         self.changes += 1
         if self._watcher is not None:
             self._watcher(demand, 1)
 
     def remove(self, demand: Demand) -> None:
         """Let a job wait no more."""
-        place = bisect_left(self._jobs, _key(demand), key=_key)
+        place = bisect_left(self._jobs, turn_of_job(demand), key=turn_of_job)
         del self._jobs[place]
         self.changes += 1
         if self._watcher is not None:
@@ -85,7 +85,7 @@ class AgingQueue(NodeQueue):
 
     def refresh(self, now: float) -> None:
         """Bring priorities up to a time."""
-        self._jobs = sorted((self._as_of(now, demand) for demand in self._jobs), key=_key)
+        self._jobs = sorted((self._as_of(now, demand) for demand in self._jobs), key=turn_of_job)
 
     def _as_of(self, now: float, demand: Demand) -> Demand:
         priority = self.priority(demand, now - self._arrival[demand.index])
@@ -145,5 +145,6 @@ def cores_asked(demand: Demand) -> int:
     return (0 if span is None else span.minimum) * (request.cores_per_node or 0)
 
 
-def _key(demand: Demand) -> tuple[Fraction | int, int]:
+def turn_of_job(demand: Demand) -> tuple[Fraction | int, int]:
+    """Return what sorts jobs as a queue does: highest priority first, ties by number."""
     return (-demand.job.priority, demand.index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from .heaps import pop, push
-from .plan import NOBODY, plan
+from .refusing import ALLOWED, REFUSED, verdict
 from .state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, Rules, State
 
 #: Bounded slowdown counts shorter run times as this many seconds.
@@ -68,27 +68,11 @@ def _keeping(state: State, now: float, count: int, started: Column) -> int:
         place = scratch.place[0]
         count = pop(scratch.key, scratch.place, count)
         job = machine.waiting[place]
-        size, estimate = jobs.size[job], jobs.estimate[job]
-        if size > machine.counts[FREE]:
+        if jobs.size[job] > machine.counts[FREE]:
             continue
-        # Whom a narrower and shorter job would make late, this one would too, unless it stands before him.
-        is_known = False
-        for other in range(refused):
-            if (
-                size >= scratch.wide[other]
-                and estimate >= scratch.long[other]
-                and place > scratch.behind[other]
-            ):
-                is_known = True
-                break
-        if is_known:
-            continue
-        late = plan(state, now, place, True)
-        if late != NOBODY:
-            scratch.wide[refused] = size
-            scratch.long[refused] = estimate
-            scratch.behind[refused] = late
-            refused += 1
+        found = verdict(state, now, place, refused)
+        if found != ALLOWED:
+            refused += int(found == REFUSED)
             continue
         start(state, now, place)
         started[chosen] = job
@@ -145,6 +129,29 @@ def start(state: State, now: float, waiting: int) -> None:
     machine.size[place] = jobs.size[job]
     machine.job[place] = job
     machine.counts[RUNNING] += 1
+
+
+def refuse_late(state: State, now: float, sure: int, places: Column, refused: Column) -> int:
+    """Start jobs one after another; return how many may not, ``refused`` takes them.
+
+    Args:
+        state: the jobs' places are marked as gone.
+        now: in seconds.
+        sure: the first so many start, whomever they make late.
+        places: of the jobs in the queue.
+        refused: as long as ``places``.
+    """
+    count = noted = 0
+    for turn in range(len(places)):
+        place = places[turn]
+        found = verdict(state, now, place, noted) if turn >= sure else ALLOWED
+        if found == ALLOWED:
+            start(state, now, place)
+            continue
+        noted += int(found == REFUSED)
+        refused[count] = state.machine.waiting[place]
+        count += 1
+    return count
 
 
 def _remove_started(state: State) -> None:

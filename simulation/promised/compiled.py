@@ -1,39 +1,66 @@
-"""The step compiled by numba where it is installed."""
+"""The loops compiled by numba where it is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..compiling import Loop, compile_loops
-from . import awards, due, easy_copy, heaps, plan, stepping
+from . import awards, due, easy_copy, heaps, plan, refusing, stepping
 
-#: So many jobs take plain Python longer than numba takes to compile the step.
+#: So many jobs take plain Python longer than numba takes to compile them.
 MANY = 2_000
-_MODULES = (heaps, plan, easy_copy, due, awards, stepping)
+_MODULES = (heaps, plan, refusing, easy_copy, due, awards, stepping)
+
+
+class Loops(NamedTuple):
+    """What is called from outside: the step on counts, and what nodes ask of the plan."""
+
+    step: Loop
+    promise_due: Loop
+    refuse_alone: Loop
+    refuse_late: Loop
+
+
+#: In plain Python.
+PLAIN = Loops(stepping.step, due.promise_due, refusing.refuse_alone, awards.refuse_late)
 
 
 @cache
-def compiled_step() -> Loop | None:
-    """Return ``step`` compiled, None without a numba that works."""
+def compiled_loops() -> Loops | None:
+    """Return them compiled, None without a numba that works."""
     loops = compile_loops(_MODULES, _entries)
-    return None if loops is None else loops[0]
+    return None if loops is None else Loops(*loops)
 
 
-def step_for(jobs: int) -> tuple[Loop, bool]:
-    """Return the step for so many jobs, and whether it is compiled and wants arrays for columns."""
-    is_loaded = compiled_step.cache_info().currsize > 0
-    compiled = compiled_step() if is_loaded or jobs >= MANY else None
-    return (stepping.step, False) if compiled is None else (compiled, True)
+def loops_for(jobs: int) -> tuple[Loops, bool]:
+    """Return the loops for so many jobs, and whether they are compiled and want arrays for columns."""
+    is_loaded = compiled_loops.cache_info().currsize > 0
+    compiled = compiled_loops() if is_loaded or jobs >= MANY else None
+    return (PLAIN, False) if compiled is None else (compiled, True)
 
 
 def _entries(compile_: Callable[..., Any], version: int) -> tuple[Loop, ...]:
-    """Return the compiled entry; numba's cache key holds what it closes over, the version."""
-    step = stepping.step
+    """Return the compiled entries; numba's cache key holds what they close over, the version."""
+    step, promise_due = PLAIN.step, PLAIN.promise_due
+    refuse_alone, refuse_late = PLAIN.refuse_alone, PLAIN.refuse_late
 
     @compile_
-    def entry(state, rules, now, ended, arrived, started):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    def stepped(state, rules, now, ended, arrived, started):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         return step(state, rules, now, ended, arrived, started) if version else 0
 
-    return (entry,)
+    @compile_
+    def promised(state, rules, now, longest):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        if version:
+            promise_due(state, rules, now, longest)
+
+    @compile_
+    def alone(state, now, refused):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return refuse_alone(state, now, refused) if version else 0
+
+    @compile_
+    def late(state, now, sure, places, refused):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return refuse_late(state, now, sure, places, refused) if version else 0
+
+    return (stepped, promised, alone, late)

@@ -55,7 +55,12 @@ def due(state: State, rules: Rules, longest: float, job: int) -> float:
     at once: it needs a drain, and waits for the plan anyway.
     """
     share = state.jobs.size[job] / rules.processors
+    found: float = state.jobs.submit[job] + window(rules, longest, state.jobs.estimate[job], share)
+    return found
+
+
+def window(rules: Rules, longest: float, estimate: float, share: float) -> float:
+    """Return how long after its submission a job of a share of the machine is due (s)."""
     cube = share * share * share
-    window = min(rules.share * longest, rules.limits * state.jobs.estimate[job])
-    found: float = state.jobs.submit[job] + window * (1.0 - cube * cube)
+    found: float = min(rules.share * longest, rules.limits * estimate) * (1.0 - cube * cube)
     return found

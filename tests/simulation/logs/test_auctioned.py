@@ -125,21 +125,21 @@ _A_WAIT = [J(0, 100, 4, 100), J(0, 10, 4, 10)]
 def test_auto_promises_no_start_before_a_job_is_due() -> None:
     # Two jobs of 60 s each hold half of the machine from 110 on; job 4 needs three processors.
     jobs = [*_A_WAIT, J(110, 60, 2, 60), J(110, 60, 2, 60), J(111, 30, 3, 30)]
-    # Due after 40 % of 100 s, less (3/4)^6 of them; others arrive before and after, so that there are passes.
-    passes = [*jobs, J(140, 1, 4, 1), J(150, 1, 4, 1)]
+    # Due after 55 % of 100 s, less (3/4)^6 of them; others arrive before and after, so that there are passes.
+    passes = [*jobs, J(150, 1, 4, 1), J(160, 1, 4, 1)]
     _, watched = played(passes, 4, "response", "auto")
-    due = 111 + 40 * (1 - 0.75**6)
-    assert 140 < due < 150
+    due = 111 + 55 * (1 - 0.75**6)
+    assert 150 < due < 160
     assert watched.first[4] == inf
-    # Promised at 150: the plan's start is 171, behind job 5 of all processors, which was due at once, and
-    # the 21 s count 1.6 times.
+    # Promised at 160: the plan's start is 171, behind job 5 of all processors, which was due at once, and
+    # the 11 s count 1.8 times.
     now, promised = watched.promised_at[4]
-    assert now == 150
-    assert promised == pytest.approx(150 + 1.6 * 21)
+    assert now == 160
+    assert promised == pytest.approx(160 + 1.8 * 11)
 
 
-def test_auto_tries_those_first_that_have_waited_for_half_of_the_longest_wait() -> None:
-    # From 110 to 180 both processors' pairs are taken; then job 3, of 40 s, has waited for 60 s of 100.
+def test_auto_tries_those_first_that_have_waited_for_most_of_the_longest_wait() -> None:
+    # From 110 to 180 all processors are taken; then job 3, of 40 s, has waited for 60 s of 100.
     jobs = [*_A_WAIT, J(110, 70, 4, 70), J(120, 40, 4, 40), J(150, 5, 4, 5)]
     starts, _ = played(jobs, 4, "response", "auto")
     assert starts[3:] == [180, 220]
@@ -172,22 +172,22 @@ def test_compiled_and_plain_steps_are_equal_to_the_bit(
     jobs, processors = case
     plain, _ = played(jobs, processors, objective, promise)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auctioned, "step_for", lambda _: (compiled.compiled_step(), True))
+        patch.setattr(auctioned, "loops_for", lambda _: (compiled.compiled_loops(), True))
         fast, watched = played(jobs, processors, objective, promise)
     assert watched.auction.is_compiled
     assert fast == plain
 
 
 def test_without_numba_the_step_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "compiled_step", compiled_nothing)
-    assert compiled.step_for(10**6) == (stepping.step, False)
+    monkeypatch.setattr(compiled, "compiled_loops", compiled_nothing)
+    assert compiled.loops_for(10**6)[0].step is stepping.step
 
 
 def compiled_nothing() -> None:
     return None
 
 
-compiled_nothing.cache_info = compiled.compiled_step.cache_info  # type: ignore[attr-defined]
+compiled_nothing.cache_info = compiled.compiled_loops.cache_info  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ def test_the_kernel_refuses_a_start_on_a_node_that_is_down() -> None:
 
         wants_more = False
         wakeup_s: float | None = None
+        wakes_at: float | None = None
 
         def __init__(self, spot: Any) -> None:
             self.spot = spot

@@ -318,6 +318,7 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
             self.spot = spot
             self.wants_more = False
             self.wakeup_s: float | None = None
+            self.wakes_at: float | None = None
 
         def step(self, now: float, queue: NodeQueue) -> list[Start]:
             del now
@@ -332,6 +333,35 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
             simulate_nodes(workload, Machine(workload), Cheat(spot), NodeQueue())
     fair = simulate_nodes(workload, Machine(workload), Cheat(hold([0, 1], [4, 4])), NodeQueue())
     assert len(fair.played) == 1
+
+
+@pytest.mark.parametrize(("interval_s", "starts"), [(None, [0, 50]), (7.0, [0, 56])])
+def test_a_policy_is_asked_when_it_wants_to_be(interval_s: float | None, starts: list[float]) -> None:
+    # Nothing happens between 0 and 1000.
+    workload = ClusterWorkload(
+        name="", jobs=(job("1", run=1000, limit=1000, cores=1), job("2", run=10, cores=1)), **machine()
+    )
+
+    class Patient:
+        wants_more = False
+        wakeup_s: float | None = None
+        wakes_at: float | None = 50.0
+
+        def __init__(self, machine: Machine) -> None:
+            self.machine = machine
+
+        def step(self, now: float, queue: NodeQueue) -> list[Start]:
+            columns, topology = self.machine.columns, self.machine.topology
+            placed = [(one, place_alone(one, columns, topology)) for one in queue.first(1)]
+            return [
+                Start(demand=one, spot=spot)
+                for one, spot in placed
+                if spot is not None and now >= 50 * one.index
+            ]
+
+    on = Machine(workload)
+    record = simulate_nodes(workload, on, Patient(on), NodeQueue(), interval_s=interval_s)
+    assert [one.start_s for one in record.played.values()] == starts
 
 
 @pytest.mark.parametrize(

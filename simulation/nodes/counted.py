@@ -1,0 +1,175 @@
+"""A plan of all that wait, by cores: who may not start now, lest somebody start later than he was left.
+
+One promise at a time keeps nodes (promises.py); who is due behind that job is kept from being overtaken
+without end by the plan that the auction on counts keeps (promised/), made of cores. It says no more than who
+may not start: where, and who of the others, the auction decides. On nodes of several kinds, and for jobs
+that ask for more than cores, cores that are free say little about who could start, and nobody is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from math import inf
+
+import numpy as np
+
+from ...auction.spot import Start
+from ...bidgen.columns import Columns, IntArray
+from ...bidgen.demand import Demand
+from ..promised.building import empty_state
+from ..promised.compiled import loops_for
+from ..promised.state import FREE, PROMISED, RUNNING, WAITING, Rules
+from .machine import Machine
+from .queue import NodeQueue
+
+
+class CountedPlan:
+    """The plan of a machine's waiting jobs by cores.
+
+    Args:
+        machine: where jobs run.
+        rules: when a job is due, and what it is left.
+    """
+
+    def __init__(self, machine: Machine, rules: Rules) -> None:
+        jobs = len(machine.arrivals)
+        nothing = [0] * jobs
+        self._loops, _ = loops_for(jobs)
+        self._state = empty_state(
+            processors=rules.processors,
+            submit=nothing,
+            size=nothing,
+            estimate=nothing,
+            user=nothing,
+            is_compiled=True,
+        )
+        self._rules = rules
+        self._machine = machine
+        self._is_alike = bool((machine.columns.total.cores == machine.columns.total.cores[:1]).all())
+        #: Those that wait, by number; of all jobs, what they ask for and what they were promised.
+        self._waiting: set[int] = set()
+        self._asked: IntArray = np.zeros(jobs, np.int64)
+        self._promise = np.full(jobs, inf)
+        self._refused: IntArray = np.zeros(jobs + 1, np.int64)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether cores say who could start: nodes are alike, and nobody has asked for more than cores."""
+        return self._is_alike
+
+    def follow(self, now: float, queue: NodeQueue, longest_s: float) -> None:
+        """Plan who waits, and promise starts to whom is due.
+
+        Args:
+            now: in seconds.
+            queue: who waits.
+            longest_s: the longest wait under EASY so far.
+        """
+        if not self._is_alike or not self._meet(queue):
+            return
+        self._fill(now)
+        machine, jobs = self._state.machine, self._state.jobs
+        waiting = machine.waiting[: machine.counts[WAITING]]
+        jobs.promise[waiting] = self._promise[waiting]
+        self._loops.promise_due(self._state, self._rules, float(now), float(longest_s))
+        waiting = machine.waiting[: machine.counts[WAITING]]
+        self._promise[waiting] = jobs.promise[waiting]
+        # What nobody who starts now could help is nobody's fault: passes are late, nodes fail.
+        jobs.promise[waiting] = np.maximum(jobs.promise[waiting], machine.planned[: len(waiting)])
+
+    def order(self) -> dict[int, int]:
+        """Return where each waiting job stands, by number: those that are due first."""
+        machine = self._state.machine
+        waiting = machine.waiting[: machine.counts[WAITING]].tolist()
+        return {job: place for place, job in enumerate(waiting)}
+
+    def refused(self, now: float) -> frozenset[int]:
+        """Return who may not start now, whoever else does, by number."""
+        if not self._is_alike or not self._machine.running:
+            return frozenset()
+        self._fill(now)
+        count = self._loops.refuse_alone(self._state, float(now), self._refused)
+        return frozenset(self._refused[:count].tolist())
+
+    def too_many(self, now: float, starts: Iterable[Start], sure: Collection[int]) -> frozenset[int]:
+        """Return which of a pass's starts the others leave no room for, in the order of the starts.
+
+        Args:
+            now: in seconds.
+            starts: of jobs that wait, those first that are to start first.
+            sure: jobs that start in any case, by number.
+        """
+        if not self._is_alike:
+            return frozenset()
+        self._fill(now)
+        machine = self._state.machine
+        place = self.order()
+        ordered = sorted((start.demand.index for start in starts), key=lambda job: job not in sure)
+        places = np.array([place[job] for job in ordered], np.int64)
+        first = sum(job in sure for job in ordered)
+        count = self._loops.refuse_late(self._state, float(now), first, places, self._refused)
+        machine.gone[: len(place)] = 0
+        return frozenset(self._refused[:count].tolist())
+
+    def _meet(self, queue: NodeQueue) -> bool:
+        """Notice who has come and who waits no more; return whether the plan is of use."""
+        machine, jobs = self._state.machine, self._state.jobs
+        before, self._waiting = self._waiting, {demand.index for demand in queue}
+        new = [demand for demand in queue if demand.index not in before]
+        for demand in new:
+            if not _is_counted(demand, self._machine.columns):
+                self._is_alike = False
+                return False
+            job, limit = demand.index, demand.job.time_limit_s
+            jobs.submit[job] = self._machine.arrivals[demand.job.id]
+            jobs.estimate[job] = inf if limit is None else limit
+            self._asked[job] = _cores(demand, self._machine.columns)
+            self._promise[job] = inf
+        count, promised = machine.counts[WAITING], machine.counts[PROMISED]
+        stays = np.array([job in self._waiting for job in machine.waiting[:count].tolist()], np.bool_)
+        kept = np.concatenate([machine.waiting[:count][stays], [demand.index for demand in new]])
+        machine.counts[PROMISED] = stays[:promised].sum()
+        machine.counts[WAITING] = len(kept)
+        machine.waiting[: len(kept)] = kept
+        return True
+
+    def _fill(self, now: float) -> None:
+        """Take what runs and what is free from the machine."""
+        machine, columns = self._state.machine, self._machine.columns
+        running = self._machine.running.values()
+        ends = np.array([holding.limit_end_s for holding in running])
+        sizes = np.array([holding.cores for holding in running], np.int64)
+        order = np.argsort(ends, kind="stable")
+        machine.end[: len(ends)] = np.maximum(ends[order], now)
+        machine.size[: len(ends)] = sizes[order]
+        machine.counts[RUNNING] = len(ends)
+        free = int(columns.free.cores[columns.takes_jobs].sum())
+        machine.counts[FREE] = free
+        # Of nodes that are down nobody knows when they come back: as wide a job as can be stands for a wider.
+        waiting = machine.waiting[: machine.counts[WAITING]]
+        self._state.jobs.size[waiting] = np.minimum(self._asked[waiting], free + sizes.sum())
+        machine.gone[: len(waiting)] = 0
+
+
+def _is_counted(demand: Demand, columns: Columns) -> bool:
+    """Return whether any cores would do for a job, or any whole nodes."""
+    if demand.counts_memory or demand.licenses or demand.unit > 1:
+        return False
+    if any(variant.gres or variant.gres_total for variant in demand.variants):
+        return False
+    if demand.contiguous or demand.max_switches is not None or len(demand.required):
+        return False
+    if not any(variant.eligible.all() for variant in demand.variants):
+        return False
+    cores = int(columns.total.cores[0])
+    takes_whole_nodes = demand.exclusive or demand.units_per_node == cores
+    if demand.node_counts is None:
+        return demand.least <= 1 and (cores == 1 or not takes_whole_nodes)
+    return takes_whole_nodes
+
+
+def _cores(demand: Demand, columns: Columns) -> int:
+    """Return the cores that a job takes at its fewest nodes."""
+    if demand.node_counts is None:
+        return demand.units or 0
+    return demand.node_counts.minimum * int(columns.total.cores[0])
