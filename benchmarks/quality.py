@@ -83,7 +83,7 @@ arbitrary files (benchmarks/cats.py), and on instances of these families with se
 peer comes near, as on `tsubame` and `tsubame-even`, the best values that are known are this search's own,
 the newest release's most of all: nearness to them tells releases apart, not how much is left. Gaps to
 bounds: decisions 0090 and 0091. Since 0090 programs hold bids that fit beside each other: runs of older
-programs are no longer shown, and peers have run on few of the new ones.
+programs are no longer shown. HiGHS has run on every instance, CBC on one of seven families each.
 
 """
 
