@@ -36,7 +36,7 @@ DOUBTED_NODES = "HPC2N on nodes"
 _SDSC = EvenCluster(nodes=128, cores=1, gpus=0, tree=False)
 _KTH = EvenCluster(nodes=100, cores=1, gpus=0, tree=False)
 #: Name -> log, its jobs from which up to which, and the nodes that they are put on. Promises have constants
-#: that were chosen on the first three.
+#: that were chosen on them.
 ON_NODES: Mapping[str, tuple[str, slice, EvenCluster]] = {
     DOUBTED_NODES: ("HPC2N first", slice(None), EvenCluster(nodes=120, cores=2, gpus=0, tree=False)),
     "KTH-SP2 1-2500 on nodes": ("KTH-SP2", slice(2500), _KTH),

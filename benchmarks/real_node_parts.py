@@ -2,8 +2,8 @@
 
     python benchmarks/real_node_parts.py
 
-The parts are jobs that no constant was chosen by and that nobody had looked at on nodes before; each is a
-log of its own, with passes every 300 s, and a file in benchmarks/results/real-node-parts once it is done.
+The parts were among those by which the promises' constants were chosen, on a model of nodes of one core.
+Each is a log of its own, with passes every 300 s, and a file in benchmarks/results/real-node-parts once done.
 """
 
 from __future__ import annotations

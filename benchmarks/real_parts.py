@@ -1,7 +1,7 @@
 """Objective ``response`` beside EASY on parts of the real logs: ``python benchmarks/real_parts.py``.
 
 Consecutive jobs of each log of real.py, on a machine that counts processors, each part a log of its own; what
-a log has behind its last whole part is left out. The promises' constants were chosen on the whole logs.
+a log has behind its last whole part is left out. The promises' constants were chosen on these parts too.
 """
 
 from __future__ import annotations

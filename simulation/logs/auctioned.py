@@ -30,17 +30,14 @@ from math import inf
 import numpy as np
 
 from ...cluster.errors import OptionError
-from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
-from ..promised import rules
 from ..promised.building import empty_state
 from ..promised.compiled import loops_for
 from ..promised.easy_copy import longest_wait
-from ..promised.state import COPY_NOW, WAITING, Column, Rules
+from ..promised.rules import rules_of
+from ..promised.state import COPY_NOW, WAITING, Column
 from ..requests import Requests
 from .orderings import Resort
 
-#: A window of those who are promised nothing.
-NEVER = -1.0
 OBJECTIVES = ("priority", "response")
 
 
@@ -118,18 +115,3 @@ class Auctioned:
 
     def _ints(self, numbers: Sequence[int]) -> Column:
         return np.array(numbers, np.int64) if self._is_compiled else list(numbers)
-
-
-def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
-    """Return the rules that an objective and a promise make on a machine.
-
-    Raises:
-        OptionError: no such promise.
-    """
-    if promise is None:
-        promise = AUTO if objective == "response" else BACKFILL
-    is_response = objective == "response"
-    if promise == AUTO:
-        return rules.rules_of(processors, window_s=None, is_response=is_response)
-    window = NEVER if promise in {BACKFILL, NONE} else promised_duration_s(promise)
-    return rules.rules_of(processors, window_s=window, is_response=is_response)

@@ -62,7 +62,7 @@ class Promises:
         self._is_auto = promise == AUTO
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
         cores = sum(node.total.cores for node in machine.snapshot.nodes)
-        self._rules = rules_of(cores, window_s=None if self._is_auto else self._duration, is_response=True)
+        self._rules = rules_of(cores, "response", promise)
         self._copy = EasyCopy(machine) if self._is_auto else None
         self._plan = CountedPlan(machine, self._rules) if self._is_auto else None
         #: By job, where it was last to start.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
 from .state import Rules
 
 #: After which share of the longest wait under EASY a job is due,
@@ -16,25 +17,31 @@ LATEST = 1.0
 OVERDUE = 0.6
 
 
-def rules_of(processors: int, *, window_s: float | None, is_response: bool) -> Rules:
-    """Return how promises are made on a machine, and what a start is worth.
+def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
+    """Return the rules that an objective and a promise make on a machine.
 
     Args:
         processors: of the machine.
-        window_s: a job is promised no start earlier than so long after its submission; negative: it is
-            promised none; None: promises follow the log.
-        is_response: whether starts are worth what they save in slowdown.
+        objective: ``priority`` or ``response``.
+        promise: ``plan``, ``auto``, ``backfill``, ``none`` or a duration; None: ``auto`` for ``response`` and
+            ``backfill`` for ``priority``.
+
+    Raises:
+        OptionError: no such promise.
     """
-    follows = window_s is None
+    if promise is None:
+        promise = AUTO if objective == "response" else BACKFILL
+    is_auto = promise == AUTO
+    has_promises = promise not in {BACKFILL, NONE}
     return Rules(
-        promises=int(follows or (window_s is not None and window_s >= 0)),
-        follows=int(follows),
-        window_s=max(window_s or 0.0, 0.0),
+        promises=int(has_promises),
+        follows=int(is_auto),
+        window_s=promised_duration_s(promise) if has_promises and not is_auto else 0.0,
         share=SHARE,
         limits=LIMITS,
         looseness=LOOSENESS,
         latest=LATEST,
         overdue=OVERDUE,
-        response=int(is_response),
+        response=int(objective == "response"),
         processors=processors,
     )

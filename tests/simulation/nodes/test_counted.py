@@ -46,7 +46,7 @@ class Waiting:
         self.machine = Machine(ClusterWorkload(name="waiting", nodes=named, jobs=jobs))
         self.demands = [self._read(one.job, number) for number, one in enumerate(jobs)]
         self.machine.start(self.start(0), 0.0)
-        rules = rules_of(8, window_s=None, is_response=True)
+        rules = rules_of(8, "response", "auto")
         self.plan = CountedPlan(self.machine, rules._replace(share=share, looseness=1.0, latest=0.0))
         self.queue = NodeQueue()
         for demand in self.demands[1:]:
