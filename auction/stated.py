@@ -12,7 +12,7 @@ from ..bidgen.columns import FloatArray, IntArray
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable
 from ..models.auction_model import AuctionModel
 from ..models.ipsched import Ipsched, Option
-from ..models.solve.solver import IntegerProgram
+from ..models.solve.solver import IntegerProgram, LpVariable
 
 Weight = int | Fraction
 
@@ -31,7 +31,7 @@ class Stated:
     """An integer program with its objectives; arrays of shape (columns,).
 
     Attributes:
-        names: of the columns, for a file.
+        variables: PuLP's, a column each.
         group: columns of one group exclude each other; ascending.
         weights: exact worth of each column, 0 for those that carry amounts.
         preference: the second stage.
@@ -41,13 +41,18 @@ class Stated:
     """
 
     program: IntegerProgram
-    names: tuple[str, ...]
+    variables: list[LpVariable]
     group: IntArray
     weights: list[Weight]
     preference: FloatArray
     printed: FloatArray
     start: Callable[[IntArray], FloatArray]
     answer: Callable[[FloatArray], Answer]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, for a file."""
+        return tuple(variable.name for variable in self.variables)
 
 
 def state_auction(model: AuctionModel, weights: list[Weight], objective: str) -> Stated:
@@ -63,7 +68,7 @@ def state_auction(model: AuctionModel, weights: list[Weight], objective: str) ->
 
     return Stated(
         program=program,
-        names=tuple(variable.name for variable in model.variables),
+        variables=model.variables,
         group=model.group(),
         weights=[*weights, *([0] * (program.columns - len(weights)))],
         preference=model.preference(),
@@ -85,7 +90,7 @@ def state_ipsched(model: Ipsched, objective: str) -> Stated:
     largest = float(worth.max(initial=1.0)) or 1.0
     return Stated(
         program=program,
-        names=tuple(variable.name for variable in model.variables),
+        variables=model.variables,
         group=model.group(),
         weights=[*weights, *([0] * (program.columns - len(weights)))],
         # Only its sign and order matter: kept near 1 for the solver's tolerances.

@@ -8,6 +8,11 @@ Each run is a file in benchmarks/results once it is done: a command that was sto
 from __future__ import annotations
 
 import json
+import os
+
+# A run is one core's, of which more threads of numpy take some and save no time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed

@@ -72,23 +72,25 @@ class Aucsched1(LinearAuction):
         self.u = binaries(self.problem, "u", len(self.table.node))
         self.r = integers(self.problem, "r", len(self.table.node))
 
-    def _entries(self) -> list[range]:
-        return [range(start, end) for start, end in pairwise(self.table.indptr.tolist())]
+    def _entries(self) -> list[slice]:
+        return [slice(start, end) for start, end in pairwise(self.table.indptr.tolist())]
 
     def nodes_of_bids(self) -> None:
         """Σ_{n ∈ N_c} u = R_jc^node·b_jc for each bid: equation (4.3), N_c having exactly R_jc^node nodes."""
         for bid, entries in enumerate(self._entries()):
-            terms = [(self.u[entry], 1) for entry in entries]
-            self._equal(f"nodes{bid}", [*terms, (self.bids[bid], -len(entries))])
+            terms = dict.fromkeys(self.u[entries], 1)
+            terms[self.bids[bid]] = -len(terms)
+            self._equal(f"nodes{bid}", terms)
 
     def cores_of_bids(self) -> None:
         """Σ_{n ∈ N_c} (u + r) = R_jc^cpu·b_jc for each bid, over its own nodes: equation (4.4)."""
         totals = sums_of(self.table.cores // self._unit, self.table.indptr).tolist()
         least = self._least.tolist()
         for bid, entries in enumerate(self._entries()):
-            terms = [(self.u[entry], least[entry]) for entry in entries]
-            terms += [(self.r[entry], 1) for entry in entries]
-            self._equal(f"cores{bid}", [*terms, (self.bids[bid], -totals[bid])])
+            terms = dict(zip(self.u[entries], least[entries], strict=True))
+            terms |= dict.fromkeys(self.r[entries], 1)
+            terms[self.bids[bid]] = -totals[bid]
+            self._equal(f"cores{bid}", terms)
 
     def cores_beyond_the_first(self) -> None:
         """0 ≤ r ≤ u·(min(A_n, R^cpu − R^node + 1) − 1) for each entry: equation (4.7) of the bid."""
@@ -105,7 +107,7 @@ class Aucsched1(LinearAuction):
         bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths).tolist()
         cores = self.table.cores.tolist()
         for entry in np.flatnonzero(self._is_fixed).tolist():
-            terms = [(self.u[entry], 1), (self.r[entry], 1), (self.bids[bid_of[entry]], -cores[entry])]
+            terms = {self.u[entry]: 1, self.r[entry]: 1, self.bids[bid_of[entry]]: -cores[entry]}
             self._equal(f"per_node{entry}", terms)
 
     def capacities(self) -> None:
@@ -126,7 +128,7 @@ class Aucsched1(LinearAuction):
         on_u = claim.fixed(self.table.cores) + per_unit * self._least
         self._rows(claim, [(self.u, on_u), (self.r, per_unit)])
 
-    def _equal(self, name: str, terms: list[tuple[LpVariable, int]]) -> None:
+    def _equal(self, name: str, terms: dict[LpVariable, int]) -> None:
         expression = LpAffineExpression(terms)
         self.problem.addConstraint(LpConstraint(expression, LpConstraintEQ, name, 0))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -60,7 +59,7 @@ class AuctionModel:
         starts = np.searchsorted(self.table.job, np.arange(len(self.table.demands) + 1)).tolist()
         for job, (start, end) in enumerate(pairwise(starts)):
             if end > start:
-                self._at_most(f"job{job}", ((bid, 1) for bid in self.bids[start:end]), 1)
+                self._at_most(f"job{job}", dict.fromkeys(self.bids[start:end], 1), 1)
 
     def capacities(self) -> None:
         """Σ_i amount·b_i ≤ capacity for each cell of every family: equations (5.3), (5.4), (6.3), (6.4)."""
@@ -81,21 +80,20 @@ class AuctionModel:
     def _rows(self, claim: Claim, parts: list[tuple[list[LpVariable], IntArray]]) -> None:
         """Add Σ amount·variable ≤ capacity for each cell; variables and amounts as the claim's rows."""
         order = np.argsort(claim.row, kind="stable")
-        wanted = order[np.any([amount != 0 for _, amount in parts], axis=0)[order]]
-        starts = np.flatnonzero(np.diff(claim.row[wanted], prepend=-1)).tolist()
-        for start, end in pairwise([*starts, len(wanted)]):
-            mine = wanted[start:end]
-            cell = int(claim.row[mine[0]])
-            terms = [
-                (variables[place], count)
-                for variables, amount in parts
-                for place, count in zip(mine.tolist(), amount[mine].tolist(), strict=True)
-                if count
-            ]
-            self._at_most(f"{claim.symbol}_{cell}", terms, int(claim.capacity[cell]))
+        cells = np.unique(claim.row[np.any([amount != 0 for _, amount in parts], axis=0)])
+        terms: list[dict[LpVariable, int]] = [{} for _ in cells]
+        for variables, amount in parts:
+            mine = order[amount[order] != 0]
+            counts, named = amount[mine].tolist(), [variables[place] for place in mine.tolist()]
+            ends = np.searchsorted(claim.row[mine], cells, side="right").tolist()
+            for of_cell, (start, end) in zip(terms, pairwise([0, *ends]), strict=True):
+                of_cell.update(zip(named[start:end], counts[start:end], strict=True))
+        limits = claim.capacity[cells].tolist()
+        for cell, of_cell, limit in zip(cells.tolist(), terms, limits, strict=True):
+            self._at_most(f"{claim.symbol}_{cell}", of_cell, limit)
 
-    def _at_most(self, name: str, terms: Iterable[tuple[LpVariable, int]], limit: int) -> None:
-        expression = LpAffineExpression(list(terms))
+    def _at_most(self, name: str, terms: dict[LpVariable, int], limit: int) -> None:
+        expression = LpAffineExpression(terms)
         self.problem.addConstraint(LpConstraint(expression, LpConstraintLE, name, limit))
 
     @property

@@ -58,9 +58,9 @@ class Smaller:
         if self._presolved is None:
             return list(weights)
         found, sums = self._presolved, [0] * len(self._presolved.kept)
-        for weight, leader, times in zip(weights, found.leader.tolist(), found.times.tolist(), strict=True):
+        for column, weight in enumerate(weights):
             if weight:
-                sums[leader] += weight * int(times)
+                sums[found.leader[column]] += weight * int(found.times[column])
         return sums if self._dealing is None else [sums[column] for column in self._dealing.kept.tolist()]
 
     def lifted(self, values: FloatArray) -> FloatArray | None:

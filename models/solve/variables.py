@@ -6,8 +6,10 @@ no values: programs are read into arrays (solver.py), and no problem is solved b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import Lock
+
+from pulp.mps_lp import MPSVariable
 
 from .solver import (
     LpAffineExpression,
@@ -24,8 +26,15 @@ from .solver import (
 _MOST_KEPT = 50_000
 
 _kept: dict[tuple[str, str], list[LpVariable]] = {}
-_kept_rows: dict[str, dict[tuple[int, int], LpConstraint]] = {}
+#: Rows with their names, by the numbers of their variables and t.
+_kept_rows: dict[str, dict[tuple[int, int], tuple[str, LpConstraint]]] = {}
 _lock = Lock()
+
+
+class _Variable(LpVariable):  # type: ignore[misc]
+    """PuLP's variable; equal only to itself as there, but its hash is no call of Python's."""
+
+    __hash__ = object.__hash__
 
 
 class Problem(LpProblem):  # type: ignore[misc]
@@ -64,20 +73,22 @@ def _variables(problem: LpProblem, name: str, count: int, category: str) -> list
     with _lock:
         kept = _kept.setdefault((name, category), [])
         kept += [
-            problem.add_variable(f"{name}{number}", 0, None, category)
-            for number in range(len(kept), min(count, _MOST_KEPT))
+            _made(problem, f"{name}{number}", category) for number in range(len(kept), min(count, _MOST_KEPT))
         ]
         known = kept[:count]
-    return known + [
-        problem.add_variable(f"{name}{number}", 0, None, category) for number in range(_MOST_KEPT, count)
-    ]
+    return known + [_made(problem, f"{name}{number}", category) for number in range(_MOST_KEPT, count)]
+
+
+def _made(problem: LpProblem, name: str, category: str) -> LpVariable:
+    highest = 1 if category == LpBinary else None
+    return _Variable.fromDataclass(problem, MPSVariable(name, LpInteger, 0, highest))
 
 
 def add_multiples(
     problem: Problem,
     name: str,
     variables: tuple[Sequence[LpVariable], Sequence[LpVariable]],
-    times: Iterable[tuple[int, int]],
+    times: Sequence[tuple[int, int]],
 ) -> None:
     """Add ``name0``: a0 - t·b0 ≤ 0, and so on.
 
@@ -90,14 +101,13 @@ def add_multiples(
     first, second = variables
     with _lock:
         kept = _kept_rows.setdefault(name, {})
-        rows: dict[str, LpConstraint] = {}
-        for key in times:
-            row = kept.get(key)
-            number, most = key
-            if row is None:
-                terms = LpAffineExpression([(first[number], 1), (second[number], -most)])
-                row = LpConstraint(terms, LpConstraintLE, f"{name}{number}", 0)
-                if number < _MOST_KEPT and len(kept) < _MOST_KEPT:
-                    kept[key] = row
-            rows[f"{name}{number}"] = row
-    problem.add_rows(rows)
+        # In the order of their numbers, whichever of them are kept already.
+        rows = list(map(kept.get, times))
+        for place in [place for place, row in enumerate(rows) if row is None]:
+            number, most = times[place]
+            terms = LpAffineExpression({first[number]: 1, second[number]: -most})
+            made = f"{name}{number}", LpConstraint(terms, LpConstraintLE, f"{name}{number}", 0)
+            rows[place] = made
+            if number < _MOST_KEPT and len(kept) < _MOST_KEPT:
+                kept[number, most] = made
+    problem.add_rows(dict(filter(None, rows)))
