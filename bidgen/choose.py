@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import cast
 
 import numpy as np
@@ -50,11 +50,21 @@ def _ranked(field: Field, windows: Windows) -> _Ranked:
     # The ranks hold the windows, so that no others can have their identity.
     key = ("ranked", id(windows))
     if key not in field.windows:
-        levels = np.flatnonzero(np.bincount(windows.level))
-        members = tuple(np.flatnonzero(windows.level == level) for level in levels)
         last = windows.start + windows.length - 1
         left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
-        tight = tuple(_sorted_places(left[places]) for places in members)
+        counts = [count for count in np.bincount(windows.level).tolist() if count]
+        if len(counts) <= 1:
+            members: tuple[IntArray, ...] = (np.arange(len(left)),) * len(counts)
+            tight: tuple[IntArray, ...] = (_sorted_places(left),) * len(counts)
+        else:
+            # Of all levels at once: members of a level stand together, and their places by what is left.
+            of_levels = _sorted_places(windows.level)
+            sorted_left = _sorted_places(left[of_levels])
+            by_left = sorted_left[_sorted_places(windows.level[of_levels][sorted_left])]
+            ends = list(accumulate(counts))
+            begins = [0, *ends[:-1]]
+            members = tuple(of_levels[begin:end] for begin, end in zip(begins, ends, strict=True))
+            tight = tuple(by_left[begin:end] - begin for begin, end in zip(begins, ends, strict=True))
         field.windows[key] = _Ranked(windows, members, tight)
     return cast(_Ranked, field.windows[key])
 
@@ -96,15 +106,12 @@ def _by_weight(counts: tuple[int, ...], most: int) -> IntArray:
 @lru_cache(maxsize=1024)
 def _wanted(counts: tuple[int, ...], most: int) -> tuple[int, ...]:
     """Return how many of each level can be among the ``most`` best, of levels with at least so many."""
+    ranks, others = np.arange(most + 1), np.arange(len(counts))[:, None] + 1
     wanted = []
     for above in range(len(counts)):
-        for rank in range(most + 1):
-            weight = rank * (above + 1)
-            # Those of less weight: of the level ``other`` the ranks below weight / (other + 1).
-            better = sum(min(count, -(-weight // (other + 1))) for other, count in enumerate(counts))
-            if better >= most:
-                break
-        wanted.append(rank)
+        # Those of less weight: of the level ``other`` the ranks below weight / (other + 1).
+        better = np.minimum(np.array(counts)[:, None], -(-ranks * (above + 1) // others)).sum(axis=0)
+        wanted.append(min(int(np.searchsorted(better, most)), most))
     return tuple(wanted)
 
 

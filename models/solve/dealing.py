@@ -86,8 +86,10 @@ class Dealing:
         whole[self.amount[mine]] = flow.amounts
         return whole
 
-    def excluding(self) -> BoolArray:
+    def excluding(self, known: BoolArray) -> BoolArray:
         """Return which two bids cannot both be dealt to, shape (columns left, columns left).
+
+        Of those that are known to exclude each other, same shape, nothing is said.
 
         Two bids i and k can be, where each alone can and both together (Gale 1957):
         rest_i + rest_k ≤ Σ_n min(free_n, most_in + most_kn), free_n without what both take besides.
@@ -101,7 +103,10 @@ class Dealing:
         excludes = np.zeros((count, count), np.bool_)
         deals = np.flatnonzero((self.rest > 0) | self.fixed.any(axis=1))
         for at, one in enumerate(deals.tolist()):
-            others = deals[at:]
+            others = deals[at + 1 :]
+            others = others[~known[one, others]]
+            if not len(others):
+                continue
             left = np.maximum(free - fixed[one] - fixed[others], 0.0)
             mine, theirs = most[one], most[others]
             both = np.minimum(left, mine + theirs) @ times + alone[one] + alone[others]
@@ -109,7 +114,6 @@ class Dealing:
             cannot |= np.minimum(left, mine) @ times + alone[one] < self.rest[one]
             cannot |= np.minimum(left, theirs) @ times + alone[others] < self.rest[others]
             excludes[one, others] = excludes[others, one] = cannot
-        np.fill_diagonal(excludes, val=False)
         return excludes
 
     def _alike_rows(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
@@ -85,7 +86,8 @@ def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerPro
     Raises:
         SolverError: an expression holds a variable that is not among ``variables``.
     """
-    expressions = [constraint.expr for constraint in problem.constraints()]
+    constraints = problem.constraints()
+    expressions = list(map(attrgetter("expr"), constraints))
     lengths = np.fromiter(map(len, expressions), np.int64, len(expressions))
     count = int(lengths.sum())
     column = _Columns(variables)
@@ -94,17 +96,13 @@ def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerPro
     if problem.objective is not None:
         terms = problem.objective
         objective[column.of(terms, len(terms))] = np.fromiter(terms.values(), np.float64, len(terms)) * sign
-    sense = np.fromiter(
-        (constraint.sense for constraint in problem.constraints()), np.int64, len(expressions)
-    )
-    right = np.fromiter(
-        (-constraint.constant for constraint in problem.constraints()), np.float64, len(expressions)
-    )
+    sense = np.fromiter(map(attrgetter("sense"), constraints), np.int64, len(expressions))
+    right = 0.0 - np.fromiter(map(attrgetter("constant"), constraints), np.float64, len(expressions))
     return IntegerProgram(
         objective=objective,
-        lower=_bounds([variable.lowBound for variable in variables], -np.inf),
-        upper=_bounds([variable.upBound for variable in variables], np.inf),
-        is_integer=np.array([variable.cat == LpInteger for variable in variables], np.bool_),
+        lower=_bounds(map(attrgetter("lowBound"), variables), -np.inf),
+        upper=_bounds(map(attrgetter("upBound"), variables), np.inf),
+        is_integer=np.array([cat == LpInteger for cat in map(attrgetter("cat"), variables)], np.bool_),
         row_lower=np.where(sense == LpConstraintLE, -np.inf, right),
         row_upper=np.where(sense == LpConstraintGE, np.inf, right),
         indptr=np.concatenate([[0], np.cumsum(lengths)]),
@@ -131,8 +129,10 @@ class _Columns:
         return self._order[place]
 
 
-def _bounds(values: list[float | None], absent: float) -> FloatArray:
-    return np.array([absent if value is None else value for value in values], np.float64)
+def _bounds(values: Iterable[float | None], absent: float) -> FloatArray:
+    # None, which no bound is, becomes NaN.
+    bounds = np.array(list(values), np.float64)
+    return np.where(np.isnan(bounds), absent, bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,14 +23,14 @@ _MOST_COLUMNS, _MOST_ROWS = 600, 2000
 
 
 def strengthened(
-    program: IntegerProgram, group: IntArray, excluding: Callable[[], BoolArray] | None = None
+    program: IntegerProgram, group: IntArray, excluding: Callable[[BoolArray], BoolArray] | None = None
 ) -> IntegerProgram:
     """Return a program of binaries with tighter rows and the same solutions; any other as it is.
 
     Args:
         program: presolved.
         group: columns of one group exclude each other by the rows, shape (columns,).
-        excluding: tells which columns exclude each other besides, shape (columns, columns).
+        excluding: tells which columns exclude each other besides those it is told, shape (columns, columns).
     """
     binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
     if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not binary.all():
@@ -45,7 +45,7 @@ def strengthened(
     excludes = _exclusions(held[packs], program.row_upper[packs])
     fresh = np.zeros_like(excludes)
     if excluding is not None:
-        fresh = excluding() & ~excludes
+        fresh = excluding(excludes)
         excludes |= fresh
     others = bits_of(excludes)
     cliques = _covering(fresh, others)
