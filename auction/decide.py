@@ -9,7 +9,8 @@ columns stay), and whoever imports it. One step:
    (``--reserve``); under promise ``backfill`` only those bid that plain backfilling would start beside them;
 4. bids, and the best award by the options' strategy, within the time or work that is left;
 5. reservations for jobs that lost; where the award would delay one of these, bid and award again beside them;
-6. what the award leaves: every job that could start on it starts, in the window and behind it (complete.py);
+6. what the award leaves: every job that could start on it starts, in the window and behind it (complete.py),
+   unless the award is to stand alone;
 7. the next window: half after a limit without a proof, twice as many jobs after a proof.
 
 No clock but the options' is read, nothing is kept: the same state, queue and options give the same decision
@@ -63,6 +64,7 @@ class Decision:
         attempts: in the order in which they were made.
         best: the attempt whose award stands; None when no job could bid.
         starts: the award; empty when it is discarded.
+        completed: every job of the queue was tried on what the award leaves.
         discarded: a limit came before a proof, and ``on_timeout`` is ``discard``.
         next_window: jobs that the next step should look at.
     """
@@ -74,6 +76,7 @@ class Decision:
     attempts: tuple[AttemptResult, ...]
     best: AttemptResult | None
     starts: tuple[Start, ...]
+    completed: bool
     discarded: bool
     next_window: int
 
@@ -271,7 +274,8 @@ class _Step:
         options = self._options
         is_late = best is not None and not options.is_greedy and not self._is_proved(best)
         discarded = is_late and options.on_timeout == "discard"
-        if not discarded:
+        completes = not discarded and not options.award_alone
+        if completes:
             best = self._completed(best, guards)
         starts = self._starts(best)
         return Decision(
@@ -282,6 +286,7 @@ class _Step:
             attempts=tuple(self._attempts),
             best=best,
             starts=() if discarded else starts,
+            completed=completes,
             discarded=discarded,
             next_window=self._next_window(is_late=is_late),
         )

@@ -48,6 +48,8 @@ class StepOptions:
         balance: keep what runs in the proportions of what waits (docs/decisions/0038): shares of shapes and
             kept cores are rows of the program, each job counts what it is hard to place, first bids are made
             shape by shape. ``greedy`` awards are these first bids, and no other award is worth less.
+        award_alone: who wins starts and nobody else; otherwise a step is complete: whoever of the queue could
+            start on what the award leaves starts too.
         work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
             branch-and-bound nodes of each solve for ``exact``.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most this size, cut
@@ -80,6 +82,7 @@ class StepOptions:
     objective: str = "priority"
     strategy: str | None = None
     balance: bool = False
+    award_alone: bool = False
     work_limit: int | None = None
     part_nodes: int | None = None
     workers: int = 1
@@ -155,6 +158,8 @@ class StepOptions:
 
     def _check_backfilled(self) -> None:
         """Refuse what would not start every job that it could."""
+        if self.award_alone:
+            raise OptionError("promise: backfill starts jobs beside the award, award_alone starts none")
         if self.balance:
             raise OptionError("promise: backfill starts jobs by priority, a balance by their shapes")
         if self.weights == "paper":

@@ -63,7 +63,9 @@ def _losers(
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
     for demand in queue.waiting[len(decision.window) :]:
         if demand.job.id not in winners and not decision.discarded and not is_over():
-            detail = f"{queue.refused[demand.job.id].detail}: {explainer.why_not_beside(demand)}"
+            detail = queue.refused[demand.job.id].detail
+            if decision.completed:
+                detail += f": {explainer.why_not_beside(demand)}"
             found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
     return found
 
@@ -245,6 +247,8 @@ class _Explainer:
                 guard = next((one.claim.guard for one in short if one.claim.guard is not None), None)
                 if guard is not None:
                     return Reason.RESERVATION, self._would_delay(guard)
+                if not self._decision.completed and not self._best.proved:
+                    return Reason.OUTBID, "it would fit beside the award, which is not proved"
                 return Reason.OUTBID, "its bids are worth less than nothing under these weights"
             holders = self._holders_of(now, None if least is None else len(least[0]))
             if holders is not None:

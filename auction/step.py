@@ -57,6 +57,7 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
     objective: str | None = None,
     strategy: str | None = None,
     balance: bool | None = None,
+    award_alone: bool | None = None,
     work_limit: int | None = None,
     part_nodes: int | None = None,
     workers: int | None = None,
@@ -86,6 +87,8 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
             ``greedy``.
         balance: keep what runs in the proportions of what waits, by shape of job; the window is then 400 and
             the strategy ``greedy`` where none is given (False).
+        award_alone: start who wins and nobody else; otherwise every job of the queue that could start on what
+            the award leaves starts too (False).
         work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
             steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
         part_nodes: clusters of more nodes are searched in parts of at most this size (20 000).

@@ -163,6 +163,13 @@ OPTIONS: tuple[Option, ...] = (
         auctions_with_bids=True,
     ),
     Option(
+        name="award_alone",
+        help="Start who wins the auction and nobody else, as in the papers; otherwise every job of the queue "
+        "that could start on what the award leaves starts too.",
+        is_switch=True,
+        default=False,
+    ),
+    Option(
         name="time_limit_s",
         help="Limit of the whole step: bids, programs, search, solves; in schedule FILE reading it too.",
         low=0,
@@ -218,8 +225,8 @@ OPTIONS: tuple[Option, ...] = (
         check_text=check_promise,
         default="what jobs were promised (promised_start)",
         other_defaults={
-            SIMULATE: "backfill; auto with objective response; none with --reserve 0, --balance, --preempt, "
-            "priority_cores or the papers' weights"
+            SIMULATE: "backfill; auto with objective response; none with --reserve 0, --balance, "
+            "--award-alone, --preempt, priority_cores or the papers' weights"
         },
     ),
     _count(

@@ -14,6 +14,8 @@ from ..formats.native.read import parse_snapshot
 from .axes import Row, Value
 from .kinds import Kind, on_network
 
+#: Axes that are on or off, and true or false in a step.
+_SWITCHES = ("balance", "award_alone")
 #: Columns that are the step's options under the same name.
 _PLAIN = ("model", "weights", "objective", "on_timeout", "preference_table", "bid_order", "reserve", "window")
 
@@ -36,7 +38,7 @@ def _resolve(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
     return {
         "preset": preset,
         "strategy": step.chosen_strategy,
-        "balance": "on" if step.balance else "off",
+        **{name: "on" if getattr(step, name) else "off" for name in _SWITCHES},
         **{name: getattr(step, name) for name in _PLAIN},
         "max_bids": step.bids_in_all,
         "max_bids_per_job": step.bids_per_job,
@@ -55,8 +57,7 @@ def _run(snapshot: Snapshot, options: Row) -> Row:
 
 def _as_step_has(options: Mapping[str, Value]) -> dict[str, Any]:
     """Return options as a step has them."""
-    values = dict(options)
-    return {**values, "balance": values["balance"] == "on"} if "balance" in values else values
+    return dict(options) | {name: options[name] == "on" for name in _SWITCHES if name in options}
 
 
 def _columns(result: Schedule) -> Row:
@@ -96,6 +97,7 @@ SNAPSHOT = Kind(
             "model",
             "strategy",
             "balance",
+            "award_alone",
             "weights",
             "objective",
             "on_timeout",

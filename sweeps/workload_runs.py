@@ -19,10 +19,10 @@ from .kinds import Kind, on_network
 _AXES = (
     *("policy", "order", "interval_s", "selection", "weights", "objective", "on_timeout", "reserve"),
     *("window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance", "promise"),
-    *("preempt", "credits", "bid_order"),
+    *("preempt", "credits", "bid_order", "award_alone"),
 )
 #: Axes that are on or off, and true or false in a simulation.
-_SWITCHES = ("balance", "preempt")
+_SWITCHES = ("balance", "preempt", "award_alone")
 #: Columns that are a step's options under the same name.
 _OF_A_STEP = ("weights", "objective", "reserve", "window", "work_limit", "seed")
 
@@ -41,8 +41,9 @@ def _resolve(workload: ClusterWorkload, options: Mapping[str, Value]) -> Row:
     chosen = _node_options(options)
     row: Row = {"policy": chosen.policy, "order": chosen.order, "repeat": options["repeat"]}
     row |= chosen.settings() | {"topology": options.get("topology")}
-    if chosen.preempt is not None:
-        row["preempt"] = "on" if chosen.preempt else "off"
+    for name in ("preempt", "award_alone"):
+        if (given := getattr(chosen, name)) is not None:
+            row[name] = "on" if given else "off"
     on_network(workload, options)
     if _uses_seed(options):
         step = step_options(chosen)

@@ -57,7 +57,7 @@ class NodeOptions:
         backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
             blocked job (bf_interval): default 30; 0: in every pass.
         strategy: as in a step.
-        balance: as in a step.
+        balance, award_alone: as in a step.
         promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective
             ``response``, ``backfill`` for ``priority`` with reservations and no balance, else ``none``.
         max_bids, max_bids_per_job, bid_order, objective, weights, seed: as in a step.
@@ -88,6 +88,7 @@ class NodeOptions:
     seed: int | None = None
     backfill_interval_s: float | None = None
     balance: bool | None = None
+    award_alone: bool | None = None
     strategy: str | None = None
     preempt: bool | None = None
     credits: float | None = None
@@ -213,7 +214,7 @@ def step_options(options: NodeOptions) -> StepOptions:
     """
     names = (
         *("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
-        *("strategy", "balance", "bid_order"),
+        *("strategy", "balance", "award_alone", "bid_order"),
     )
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     reserve = 1 if options.reserve is None else options.reserve

@@ -32,7 +32,7 @@ def default_promise(options: StepOptions) -> str:
     if options.objective == "response":
         return AUTO
     plain = options.objective == "priority" and options.weights == "lexicographic" and not options.balance
-    return BACKFILL if plain and options.reserve else NONE
+    return BACKFILL if plain and options.reserve and not options.award_alone else NONE
 
 
 class Promises:

@@ -110,6 +110,7 @@ def test_whatever_backfilling_starts_starts(part: int) -> None:
         ({"balance": True}, "shapes"),
         ({"weights": "paper"}, "lexicographic weights only"),
         ({"bid_order": "figure-4.5"}, "bid_order"),
+        ({"award_alone": True}, "award_alone starts none"),
     ],
 )
 def test_what_would_break_it_is_refused(other: dict[str, Any], words: str) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from second_pass import OTHERS, STRATEGIES, crowded, started_second
 from support.build import snapshot
 
+from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import run_step
 from aucsched.cluster.schedule import Reason
+from aucsched.simulation.nodes.policies import NodeOptions, play
 
 
 @pytest.mark.parametrize("part", range(5))
@@ -43,3 +47,46 @@ def test_jobs_behind_the_window_start_on_what_it_leaves(model: str) -> None:
     assert [award.job for award in found.started] == ["wide", "small"]
     assert [(one.job, one.reason) for one in found.pending] == [("more", Reason.WINDOW)]
     assert found.objective.priority == 1999
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_award_alone_starts_nobody_that_did_not_win(model: str) -> None:
+    jobs = [{"id": "wide", "cores": 8}, {"id": "small", "cores": 2}]
+    cluster = snapshot([{"name": "a", "cores": 10}], [{**job, "time_limit_s": 60} for job in jobs])
+    found = run_step(cluster, StepOptions(model=model, window=1, award_alone=True))
+    assert [award.job for award in found.started] == ["wide"]
+    # It was not looked for on what the award leaves, and nothing is said of that.
+    assert [(one.job, one.reason) for one in found.pending] == [("small", Reason.WINDOW)]
+    assert "nodeset" not in (found.pending[0].detail or "")
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_simulation_starts_nobody_beside_an_award_alone(*, alone: bool) -> None:
+    cluster = snapshot([{"name": "a", "cores": 10}], [])
+    jobs = [(8, 2.0), (2, 1.0)]
+    workload = ClusterWorkload(
+        name="",
+        nodes=cluster.nodes,
+        jobs=tuple(
+            ArrivingJob(
+                job=Job(id=f"{cores}", priority=priority, time_limit_s=60, request=Request(cores=cores)),
+                arrival_s=0,
+                run_time_s=30,
+            )
+            for cores, priority in jobs
+        ),
+    )
+    played = play(workload, NodeOptions(policy="aucsched2", window=1, award_alone=alone)).played
+    assert [one.start_s for one in played] == ([0, 30] if alone else [0, 0])
+
+
+def test_complete_steps_are_worth_as_much_as_awards_alone_and_more() -> None:
+    more = 0
+    for seed in range(60):
+        options = StepOptions(model="aucsched1", work_limit=50, max_bids=12, max_bids_per_job=2)
+        whole = run_step(crowded(seed), options)
+        alone = run_step(crowded(seed), replace(options, award_alone=True))
+        assert alone.objective.priority <= whole.objective.priority, seed
+        assert len(alone.started) + len(alone.pending) == len(whole.started) + len(whole.pending)
+        more += len(whole.started) - len(alone.started)
+    assert more > 0
