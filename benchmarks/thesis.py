@@ -182,7 +182,7 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
         told = SonerOptions(for_ipsched=row.policy == "ipsched", max_cores=most)
         return soner_workload(row.workload, cluster, seed=seed, options=told)
     number = {"A.3": "8.4", "A.4": "8.5", "A.5": "8.6"}[table]
-    options = TableOptions(drop_contiguity=not row.contiguity and table == "A.5", gpu_ranges=row.ranges)
+    options = TableOptions(drop_contiguity=table == "A.5", gpu_ranges=row.ranges)
     return table_workload(number, row.workload, seed=seed, options=options)
 
 

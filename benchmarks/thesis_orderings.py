@@ -6,12 +6,10 @@ from math import sqrt
 from typing import Any
 
 from thesis_cells import Cell
-from thesis_tables import MODELS, Ordering
+from thesis_tables import Ordering
 
 #: Standard errors from which on a difference of two means is said to be clear.
 _CLEAR = 2.0
-#: Options by which an auction may be better or worse than another, whatever its model.
-_HOW = ("strategy", "work_limit", "max_bids", "max_bids_per_job")
 
 
 def held(ordering: Ordering, cells: list[Cell]) -> str:
@@ -37,21 +35,8 @@ def held(ordering: Ordering, cells: list[Cell]) -> str:
     return (
         f"- {ordering.first} has {word} `{ordering.metric}` than {ordering.second}: {len(holds)} of"
         f" {len(pairs)} (yes: {', '.join(holds) or '–'}; no: {', '.join(against) or '–'};"
-        f" by two standard errors or more: {', '.join(clear) or '–'}){_besides(pairs[0][1], pairs[0][2])}"
+        f" by two standard errors or more: {', '.join(clear) or '–'})"
     )
-
-
-def _besides(first: Cell, second: Cell) -> str:
-    """Return in what two auctions differ beside their models; nothing of backfill, which has none of it."""
-    runs = first.first, second.first
-    if any(run["policy"] not in MODELS for run in runs):
-        return ""
-    one, other = (run["options"] for run in runs)
-    names = [name for name in _HOW if one.get(name) != other.get(name)]
-    told = (
-        f"{name} {one.get(name, 'as by default')} and {other.get(name, 'as by default')}" for name in names
-    )
-    return f"; not of the models alone: {', '.join(told)}" if names else ""
 
 
 def _bare(run: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from thesis_tables import row_name
 
 _Run = dict[str, Any]
 _COLORS = {
@@ -125,7 +124,7 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
                 yerr=errors,
                 color=color,
                 alpha=0.75,
-                label=f"{row_name(next(iter(mine.values()))[0])}, ours",
+                label=f"{next(iter(mine.values()))[0]['label']}, ours",
                 error_kw={"linewidth": 0.6},
             )
             marks = [(x, runs[0]["printed"].get(metric)) for x, runs in zip(at, mine.values(), strict=True)]

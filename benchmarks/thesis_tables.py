@@ -117,7 +117,7 @@ _EXPERIMENTS = (("backfill-slurm", ""), ("ipsched", ""), ("ipsched", "priority_c
 #: Experiment of tables A.1 and A.2 → its number in table 8.3, which pairs basic and multifactor priorities.
 IN_TABLE_8_3 = {1: 1, 2: 3, 3: 5, 4: 7, 5: 2, 6: 4, 7: 6, 8: 8}
 
-#: What every method of tables A.1 to A.4 is told: a pass each SCHED_INTERVAL, as many jobs in sight.
+#: What every method of every table is told: a pass each SCHED_INTERVAL, as many jobs in sight.
 SCHED_INTERVAL_S, WINDOW = 3.0, 100
 _ALL: dict[str, Any] = {"interval_s": SCHED_INTERVAL_S, "window": WINDOW}
 _BACKFILL: dict[str, Any] = {**_ALL, "backfill_interval_s": 0.0}
@@ -157,8 +157,12 @@ class Ordering:
     workloads: tuple[str, ...] = ()
 
 
-#: AUCSCHED1 without the bids that the engine adds.
-_OWN_BIDS = "AUCSCHED1, bids of figure 4.5"
+#: AUCSCHED1 without the bids that the engine adds; AUCSCHED2 with as many bids as AUCSCHED1.
+_OWN_BIDS, _SAME_BIDS = "AUCSCHED1, bids of figure 4.5", "AUCSCHED2, 150 bids"
+#: Behind the name of a model whose award starts jobs, and nothing beside it.
+_ALONE = ", award alone"
+#: Workloads of table A.3 whose jobs may be in several pieces.
+_IN_PIECES = ("1", "2", "4", "5", "7", "8", "10", "11")
 
 #: What the thesis says of its tables (sections 8.2 to 8.4); ``cpu_utilization`` is better where it is more.
 ORDERINGS = (
@@ -184,58 +188,28 @@ ORDERINGS = (
             ("A.2", "wait_h", "Backfill", "AUCSCHED1", False, ()),
             ("A.2", "fragmentation_mean", "Backfill", "AUCSCHED1", False, ()),
             ("A.2", "spread_mean", "AUCSCHED1", "Backfill", False, ()),
-            ("A.3", "cpu_utilization", "AUCSCHED2", "AUCSCHED1", True, ()),
-            ("A.3", "cpu_utilization", "AUCSCHED2, 150 bids", "AUCSCHED1", True, ()),
+            ("A.3", "cpu_utilization", _SAME_BIDS, "AUCSCHED1", True, ()),
             ("A.3", "cpu_utilization", "AUCSCHED1", "Backfill", True, ()),
-            (
-                "A.3",
-                "spread_mean",
-                "AUCSCHED2",
-                "AUCSCHED1",
-                False,
-                ("1", "2", "4", "5", "7", "8", "10", "11"),
-            ),
-            (
-                "A.3",
-                "spread_mean",
-                "AUCSCHED1",
-                "Backfill",
-                False,
-                ("1", "2", "4", "5", "7", "8", "10", "11"),
-            ),
+            ("A.3", "spread_mean", _SAME_BIDS, "AUCSCHED1", False, _IN_PIECES),
+            ("A.3", "spread_mean", "AUCSCHED1", "Backfill", False, _IN_PIECES),
+            ("A.3", "cpu_utilization", _SAME_BIDS + _ALONE, "AUCSCHED1" + _ALONE, True, ()),
+            ("A.3", "cpu_utilization", "AUCSCHED1" + _ALONE, "Backfill", True, ()),
+            ("A.3", "spread_mean", _SAME_BIDS + _ALONE, "AUCSCHED1" + _ALONE, False, _IN_PIECES),
+            ("A.3", "spread_mean", "AUCSCHED1" + _ALONE, "Backfill", False, _IN_PIECES),
             ("A.4", "level_mean", "AUCSCHED3", "Backfill", False, ()),
             ("A.4", "span_mean", "AUCSCHED3", "Backfill", False, ()),
             ("A.4", "cpu_utilization", "AUCSCHED3", "Backfill", True, ("1", "2", "5", "6")),
             ("A.4", "cpu_utilization", "Backfill", "AUCSCHED3", True, ("3", "4")),
+            ("A.5", "level_mean", "AUCSCHED3", "Backfill", False, ("2", "3", "5", "6", "8", "9")),
+            ("A.5", "level_mean", "Backfill", "AUCSCHED3", False, ("1", "4", "7")),
+            ("A.5", "span_mean", "AUCSCHED3", "Backfill", False, ()),
+            ("A.5", "cpu_utilization", "AUCSCHED3", "Backfill", True, ()),
         )
     ),
 )
 
 #: Whose jobs ask for GPUs as well, in table A.3: there ranges of GPUs and fixed numbers differ.
 _WITH_GPUS = range(7, 13)
-
-#: What every auction of tables A.3 to A.5 is told, whatever the workload.
-BALANCE: dict[str, Any] = {"balance": True, "reserve": 0}
-#: Policies and options of table A.5: the balanced auction by its first bids (its default); Slurm's backfill
-#: as Slurm ships it (100 jobs, every 30 s), and with what the auction has (400 jobs, every event); the plain
-#: auction greedy; then both auctions with a search in every pass, some ten minutes a workload.
-_A5_METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("aucsched3", BALANCE),
-    ("backfill-slurm", {}),
-    ("backfill-slurm", {"window": 400, "backfill_interval_s": 0}),
-    ("aucsched3", {"strategy": "greedy"}),
-    ("aucsched3", {**BALANCE, "strategy": "anytime"}),
-    ("aucsched3", {}),
-)
-
-
-def label_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) -> str:
-    """Return the name of a method: what ran, and nothing else."""
-    words = [policy]
-    for name, value in options.items():
-        flag = f"--{name.removesuffix('_s').replace('_', '-')}"
-        words.append(flag if value is True else f"{flag} {value}")
-    return " ".join(words) + (", GPU ranges" if ranges else "")
 
 
 def name_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) -> str:
@@ -251,6 +225,7 @@ def name_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) ->
     name += ", P·R" if options.get("objective") == "priority_cores" else ""
     name += ", 150 bids" if policy != "aucsched1" and options.get("max_bids") == _FEW_BIDS["max_bids"] else ""
     name += ", bids of figure 4.5" if options.get("bid_order") == "figure-4.5" else ""
+    name += _ALONE if options.get("award_alone") else ""
     name += ", multifactor" if options.get("order") == "multifactor" else ""
     return name + (", GPU ranges" if ranges else "")
 
@@ -260,65 +235,31 @@ def _named(workload: str, policy: str, options: Mapping[str, Any], **others: Any
     return Row(workload=workload, policy=policy, label=label, options=options, **others)
 
 
-def _row(workload: str, policy: str, options: Mapping[str, Any], **others: Any) -> Row:
-    label = label_of(policy, options, ranges=others.get("ranges", False))
-    return Row(workload=workload, policy=policy, label=label, options=options, **others)
-
-
-def _a5() -> list[Row]:
-    names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
-    rows = []
-    for policy, options in _A5_METHODS:
-        for workload, (ours, backfill) in _A5.items():
-            # The thesis's auction has no balance: its numbers stand beside the plain one.
-            told = () if "balance" in options or "window" in options else ours
-            told = backfill if policy == "backfill-slurm" and not options else told
-            rows.append(_row(workload, policy, options, printed=_percent(names, told)))
-    return rows
-
-
-def _a5_rows() -> list[Row]:
-    """Return all runs of table A.5; those with a search stand last."""
-    rows = [*_a5(), *_a5_contiguous()]
-    return sorted(rows, key=lambda row: row.policy == "aucsched3" and _searches(row.options))
-
-
-def _searches(options: Mapping[str, Any]) -> bool:
-    return bool(options.get("strategy", "greedy" if "balance" in options else "anytime") == "anytime")
-
-
-def _a5_contiguous() -> list[Row]:
-    """Return the same with contiguity as asked; no job of workloads 1 to 3 is contiguous."""
-    methods: tuple[tuple[str, dict[str, Any]], ...] = (("aucsched3", BALANCE), ("backfill-slurm", {}))
-    return [
-        _row(workload, policy, options, contiguity=True)
-        for policy, options in methods
-        for workload in ("4", "5", "6", "7", "8", "9")
-    ]
-
-
 def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, float]:
     pairs = zip(names, values, strict=True) if values else ()
     return {name: value / 100 if name == "cpu_utilization" else value for name, value in pairs}
 
 
-def _a4() -> list[Row]:
+def _levels(table: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]) -> list[Row]:
     """Return AUCSCHED3 by search, Slurm's backfill, and the first bids of a balance."""
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
     rows = [
         _named(workload, "aucsched3", _SEARCHED, printed=_percent(names, ours))
-        for workload, (ours, _) in _A4.items()
+        for workload, (ours, _) in table.items()
     ]
-    for workload, (_, backfill) in _A4.items():
-        # Slurm knows no ranges of GPUs: the fixed ones are run for it.
+    for workload, (_, backfill) in table.items():
+        # Slurm knows no ranges of GPUs, and first bids take the fewest: the fixed ones are run for them.
         if not workload.endswith("'"):
             rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=_percent(names, backfill)))
-        rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}))
+            rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}))
     return rows
 
 
 def _a3() -> list[Row]:
-    """Return the methods of table A.3; AUCSCHED2 with 150 bids differs from AUCSCHED1 by its model only."""
+    """Return the methods of table A.3; AUCSCHED2 with 150 bids differs from AUCSCHED1 by its model only.
+
+    Both besides with their awards alone, as in the thesis: nothing starts on what an award leaves.
+    """
     names = ("cpu_utilization", "makespan_h", "wait_h", "fragmentation_mean", "spread_mean")
     solved = {**_SOLVED, "strategy": "exact", **_FEW_BIDS}
     methods = (("aucsched2", _SEARCHED), ("aucsched1", solved), ("backfill-slurm", _BACKFILL))
@@ -332,12 +273,20 @@ def _a3() -> list[Row]:
         if with_gpus:
             rows.append(_named(workload, "aucsched2", _SEARCHED, contiguity=True))
         rows.append(_named(workload, "aucsched2", solved, contiguity=True))
+        alone = {**solved, "award_alone": True}
+        told = _percent(names, printed[1])
+        rows.append(_named(workload, "aucsched1", alone, printed=told, contiguity=True))
+        # The thesis's AUCSCHED2 chooses from ranges of GPUs where there are any.
+        told = {} if with_gpus else _percent(names, printed[0])
+        rows.append(_named(workload, "aucsched2", alone, printed=told, contiguity=True))
         rows.append(_named(workload, "aucsched2", {**_AUCTION, "balance": True}, contiguity=True))
     return rows
 
 
-#: Workloads in which AUCSCHED1 runs by the thesis's bids alone besides.
+#: Workloads in which AUCSCHED1 runs by the thesis's bids alone besides, and both models' awards alone.
 _OWN_BIDS_TOO = ("esp-gpu",)
+#: Experiments with basic priorities that run so: IPSCHED and AUCSCHED1.
+_ALONE_TOO = (2, 4)
 
 
 def _experiments(workload: str, values: list[tuple[float, float, float]]) -> list[Row]:
@@ -348,8 +297,11 @@ def _experiments(workload: str, values: list[tuple[float, float, float]]) -> lis
         options = _BACKFILL if policy == "backfill-slurm" else {**_SOLVED, "weights": "paper"}
         options = {**options, **({"objective": objective} if objective else {})}
         options = {**options, **({"order": "multifactor"} if number > 4 else {})}
-        # AUCSCHED1 as the engine bids, and by the thesis's bids alone: neither first-fit's nor packings'.
-        told = (options, {**options, "bid_order": "figure-4.5"})
+        told = [options]
+        if workload in _OWN_BIDS_TOO:
+            # AUCSCHED1 as the engine bids, and by the thesis's bids alone: neither first-fit's nor packings'.
+            told += [{**options, "bid_order": "figure-4.5"}] if policy == "aucsched1" else []
+            told += [{**options, "award_alone": True}] if number in _ALONE_TOO else []
         rows += [
             Row(
                 workload=workload,
@@ -358,7 +310,7 @@ def _experiments(workload: str, values: list[tuple[float, float, float]]) -> lis
                 options=one,
                 printed=_percent(names, printed),
             )
-            for one in told[: 2 if policy == "aucsched1" and workload in _OWN_BIDS_TOO else 1]
+            for one in told
         ]
     return rows
 
@@ -368,13 +320,6 @@ TABLES: dict[str, list[Row]] = {
     "A.1": _experiments("esp-gpu", list(_A1.values())),
     "A.2": [row for mix, values in _A2.items() for row in _experiments(mix, list(values))],
     "A.3": _a3(),
-    "A.4": _a4(),
-    "A.5": _a5_rows(),
+    "A.4": _levels(_A4),
+    "A.5": _levels(_A5),
 }
-
-
-def row_name(run: Mapping[str, Any]) -> str:
-    """Return a row's name, with the strategy where a default chose it: a balance starts its first bids."""
-    label = str(run["label"])
-    is_greedy = run["options"].get("balance") and "strategy" not in run["options"]
-    return f"{label} (greedy)" if is_greedy and "greedy" not in label else label
