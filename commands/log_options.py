@@ -289,8 +289,9 @@ def policy_options(command: F) -> F:
         ),
         click.option(
             "--user-priorities",
-            metavar="USER=NUMBER,…",
-            help="For order flexible: administrative priorities by the log's users; default 0.",
+            metavar="[group=]USER=NUMBER,…",
+            help="For order flexible: administrative priorities by the log's users, or group=GROUP=NUMBER by "
+            "its groups (projects); default 0, a job has its user's and its group's.",
         ),
         click.option(
             "--log-begins",

@@ -118,6 +118,20 @@ def tree_graph(switches: Iterable[Switch]) -> Any:
     return graph
 
 
+def check_trees(graph: Any, nodes: Sequence[str], path: str) -> int:
+    """Return how many trees a graph of switches is, which no switch joins.
+
+    Raises:
+        InputError: a node is in none of them, or two ways lead to a node or switch.
+    """
+    for name in nodes:
+        if name not in graph:
+            raise InputError(f"node {name!r} has no link", path=path)
+    if not nx.is_branching(graph):
+        raise InputError("two ways lead to a node or switch: it is no tree", path=path)
+    return int(nx.number_weakly_connected_components(graph))
+
+
 def check_graph(graph: Any, nodes: Sequence[str], path: str) -> None:
     """Raise InputError unless every node stands in one connected graph without loops at a vertex."""
     for name in nodes:

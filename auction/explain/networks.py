@@ -16,7 +16,7 @@ from ...cluster.nodes import Node, Switch
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import counted
 from ...formats.native.topology import written_topology
-from ...topology.graphs import MOST_MEASURED, check_graph, graph_of, tree_graph
+from ...topology.graphs import MOST_MEASURED, check_graph, check_trees, graph_of, tree_graph
 from ...topology.tree import Topology, topology_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class NetworkReport:
         kind: ``linear``, ``tree``, or the network's.
         sizes: the network's, in words.
         nodes, switches, links: of its graph; a linear topology has neither switches nor links.
+        trees: that no switch joins; 1 of all but a forest.
         levels: from the leaves up.
         step_hops: mean links between neighbours in the order; None where nothing is measured.
         snapshot: its nodes (of one core), switches and network.
@@ -55,6 +56,7 @@ class NetworkReport:
     nodes: int
     switches: int
     links: int
+    trees: int
     levels: tuple[Level, ...]
     step_hops: float | None
     snapshot: Snapshot
@@ -82,6 +84,7 @@ def network_report(
         nodes=len(names),
         switches=0 if graph is None else len(graph) - len(names),
         links=0 if graph is None else graph.number_of_edges(),
+        trees=check_trees(graph, names, "topology") if switches is not None and network is None else 1,
         levels=tuple(_levels(topology, measured=measured)),
         step_hops=None if hops is None else float(hops.mean()),
         snapshot=snapshot,
@@ -92,11 +95,13 @@ def graph_of_snapshot(snapshot: Snapshot) -> Any:
     """Return the checked graph of a snapshot's network or tree; roots of a forest stand apart.
 
     Raises:
-        InputError: it is not connected, or a vertex is linked to itself.
+        InputError: it is not connected, a vertex is linked to itself, or switches are no trees.
     """
     names = [node.name for node in snapshot.nodes]
     if snapshot.network is None:
-        return tree_graph(snapshot.switches or ())
+        graph = tree_graph(snapshot.switches or ())
+        check_trees(graph, names, "topology")
+        return graph
     graph = graph_of(snapshot.network)
     check_graph(graph, names, "topology")
     return graph
@@ -176,6 +181,7 @@ def render_network(report: NetworkReport, console: Console) -> None:
     parts = [f"{report.kind}{sizes}: {counted(report.nodes, 'node')}"]
     if report.links:
         parts += [f"{report.switches} switches", counted(report.links, "link")]
+        parts += [f"{report.trees} trees that no switch joins"] if report.trees > 1 else []
     console.print(", ".join(parts), soft_wrap=True)
     if report.step_hops is not None:
         console.print(f"neighbours in the order are {report.step_hops:.2f} links apart in the mean")

@@ -62,15 +62,16 @@ def slowdown_order(requests: Requests) -> Resort:
 class FlexiblePriorities:
     """The three priorities of flexible backfilling (Chapter 3, the third parameter; Talby and Feitelson).
 
-    A job's priority is admin · (what its user is given) + user · (its weight, by the queue that its user
-    chose) + scheduler · (wait in days), the highest first. All waits grow alike, so that no two jobs ever
-    change places; and a job that waits long enough is before all that come later: nobody starves.
+    A job's priority is admin · (what its user and project are given) + user · (its weight, by the queue that
+    its user chose) + scheduler · (wait in days), the highest first. All waits grow alike, so that no two jobs
+    ever change places; and a job that waits long enough is before all that come later: nobody starves.
 
     Attributes:
-        admin: weight of the administrative priority, which favours users.
+        admin: weight of the administrative priority, which favours users and projects.
         user: weight of the user priority, which tells the jobs of one user apart.
         scheduler: weight of the scheduler's, above 0.
-        of_user: administrative priorities by the log's user number; 0 where none is named.
+        of_user, of_group: administrative priorities by the log's numbers of users, and of groups, which are
+            projects; 0 where none is named.
 
     """
 
@@ -78,6 +79,7 @@ class FlexiblePriorities:
     user: float = 1
     scheduler: float = 1
     of_user: Mapping[int, float] = field(default_factory=dict)
+    of_group: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("admin", "user", "scheduler"):
@@ -95,34 +97,45 @@ class FlexiblePriorities:
 
         """
         weights = {} if text is None else _numbers(text, "--priorities", ("admin", "user", "scheduler"))
-        users = {} if of_user is None else _user_priorities(of_user)
-        return cls(**weights, of_user=users)
+        given: dict[str, dict[int, float]] = {} if of_user is None else _administrative(of_user)
+        return cls(**weights, of_user=given.get("user", {}), of_group=given.get("group", {}))
 
     def settings(self) -> dict[str, float]:
         """Return all of it under names of its own."""
-        users = {f"user_{user}": priority for user, priority in sorted(self.of_user.items())}
-        return {"admin": self.admin, "user": self.user, "scheduler": self.scheduler, **users}
+        given = {f"user_{user}": priority for user, priority in sorted(self.of_user.items())}
+        given |= {f"group_{group}": priority for group, priority in sorted(self.of_group.items())}
+        return {"admin": self.admin, "user": self.user, "scheduler": self.scheduler, **given}
 
     def keys(self, requests: Requests) -> list[float]:
         """Return the jobs' keys, the smallest first."""
         day = 86_400
+        # A log may name no groups.
+        groups = requests.group or [-1] * len(requests.submit)
         return [
-            self.scheduler * submit / day - self.admin * self.of_user.get(user, 0) - self.user * weight
-            for submit, user, weight in zip(requests.submit, requests.user, requests.weight, strict=True)
+            self.scheduler * submit / day
+            - self.admin * (self.of_user.get(user, 0) + self.of_group.get(group, 0))
+            - self.user * weight
+            for submit, user, group, weight in zip(
+                requests.submit, requests.user, groups, requests.weight, strict=True
+            )
         ]
 
 
-def _user_priorities(text: str) -> dict[int, float]:
-    found: dict[int, float] = {}
+def _administrative(text: str) -> dict[str, dict[int, float]]:
+    """Return the priorities of users and groups by their numbers."""
+    found: dict[str, dict[int, float]] = {"user": {}, "group": {}}
     for part in text.split(","):
-        name, _, value = part.partition("=")
+        *kind, number, value = ["", *part.split("=")]
         try:
-            user, priority = int(name), float(value)
-        except ValueError:
-            raise OptionError(f"--user-priorities: {part!r} is not USER=NUMBER") from None
+            named, priority = found["".join(kind) or "user"], float(value)
+            place = int(number)
+        except (KeyError, ValueError):
+            raise OptionError(
+                f"--user-priorities: {part!r} is not USER=NUMBER or group=GROUP=NUMBER"
+            ) from None
         if not 0 <= priority < float("inf"):
             raise OptionError(f"--user-priorities: {part!r} is not at or above 0")
-        found[user] = priority
+        named[place] = priority
     return found
 
 

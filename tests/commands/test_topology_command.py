@@ -100,6 +100,8 @@ def test_a_tree_and_a_row_are_described(tmp_path: Path) -> None:
     )
     assert (found["kind"], found["switches"], found["links"]) == ("tree", 3, 5)
     assert [level["nodes"] for level in found["levels"]] == [[1, 2], [3, 3]]  # type: ignore[attr-defined]
+    forest = aucsched("topology", "-", stdin="SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n3\n")
+    assert forest.stdout.startswith("tree: 3 nodes, 2 switches, 3 links, 2 trees that no switch joins\n")
     path = tmp_path / "row.json"
     nodes = [{"name": "n[1-40]", "cores": 1}]
     path.write_text(json.dumps({"format": "aucsched-snapshot/1", "nodes": nodes, "jobs": []}))

@@ -158,6 +158,27 @@ def test_each_of_the_three_priorities_counts() -> None:
     assert starts_of(jobs, 1, "fcfs", order="flexible", options=queues) == [0, 10, 30, 20, 40]
 
 
+def test_the_administrative_priority_favours_projects(tmp_path: Path) -> None:
+    """Groups of a log are its projects: job 3 is of group 5, user 1 has 2 and its own job 2."""
+    log = tmp_path / "groups.swf"
+    rows = [f"{job} 0 -1 10 1 -1 -1 1 10 -1 1 {user} {group} -1 1 -1 -1 -1"
+            for job, user, group in ((1, 7, 4), (2, 1, 4), (3, 2, 5), (4, 1, 5))]  # fmt: skip
+    log.write_text("; MaxProcs: 1\n" + "\n".join(rows) + "\n")
+    found = {}
+    for favoured in ("1=2", "group=5=3", "1=2,group=5=3", "user=1=2,group=5=1"):
+        out = tmp_path / "jobs.csv"
+        given = ["simulate", str(log), "--policy", "fcfs", "--order", "flexible", "--jobs-out", str(out)]
+        given += ["-o", str(tmp_path / "m.txt")]
+        assert run([*given, "--user-priorities", favoured]) == 0
+        found[favoured] = [float(row.split(",")[2]) for row in out.read_text().splitlines()[1:]]
+    assert found == {
+        "1=2": [20, 0, 30, 10],
+        "group=5=3": [20, 30, 0, 10],
+        "1=2,group=5=3": [30, 20, 10, 0],
+        "user=1=2,group=5=1": [30, 10, 20, 0],
+    }
+
+
 def test_who_waits_long_enough_is_no_longer_passed() -> None:
     """A user's priority of 2 is worth two days: later jobs of that user pass job 1 only so long."""
     day = 86_400
@@ -188,6 +209,8 @@ def test_the_three_priorities_sort_the_queue_before_each_pass(case: Case) -> Non
         ("age=1", None),
         ("user=x", None),
         (None, "a=1"),
+        (None, "team=3=1"),
+        (None, "group=3=x"),
         (None, "1=-1"),
     ],
 )
