@@ -157,7 +157,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="balance",
-        help="Keep what runs in the proportions of what waits, shape by shape; the window is then 400.",
+        help="Keep what runs in the proportions of what waits, shape by shape; the window is then 400, and "
+        "greedy, its default, gives the fewest of a range of gres.",
         is_switch=True,
         default=False,
         auctions_with_bids=True,
