@@ -182,6 +182,10 @@ ORDERINGS = (
             ("A.1", "packing_factor_mean", _OWN_BIDS, "IPSCHED", False, ()),
             ("A.1", "fragmentation_mean", "Backfill", _OWN_BIDS, False, ()),
             ("A.1", "spread_mean", _OWN_BIDS, "Backfill", False, ()),
+            ("A.1", "cpu_utilization", "AUCSCHED1" + _ALONE, "IPSCHED" + _ALONE, True, ()),
+            ("A.1", "wait_h", "Backfill", "AUCSCHED1" + _ALONE, False, ()),
+            ("A.1", "fragmentation_mean", "Backfill", "AUCSCHED1" + _ALONE, False, ()),
+            ("A.1", "spread_mean", "AUCSCHED1" + _ALONE, "Backfill", False, ()),
             ("A.2", "cpu_utilization", "IPSCHED", "Backfill", True, ("I", "II", "III")),
             ("A.2", "cpu_utilization", "AUCSCHED1", "Backfill", True, ("IV", "V")),
             ("A.2", "wait_h", "IPSCHED", "Backfill", False, ()),
@@ -200,6 +204,10 @@ ORDERINGS = (
             ("A.4", "span_mean", "AUCSCHED3", "Backfill", False, ()),
             ("A.4", "cpu_utilization", "AUCSCHED3", "Backfill", True, ("1", "2", "5", "6")),
             ("A.4", "cpu_utilization", "Backfill", "AUCSCHED3", True, ("3", "4")),
+            ("A.4", "level_mean", "AUCSCHED3" + _ALONE, "Backfill", False, ()),
+            ("A.4", "span_mean", "AUCSCHED3" + _ALONE, "Backfill", False, ()),
+            ("A.4", "cpu_utilization", "AUCSCHED3" + _ALONE, "Backfill", True, ("1", "2", "5", "6")),
+            ("A.4", "cpu_utilization", "Backfill", "AUCSCHED3" + _ALONE, True, ("3", "4")),
             ("A.5", "level_mean", "AUCSCHED3", "Backfill", False, ("2", "3", "5", "6", "8", "9")),
             ("A.5", "level_mean", "Backfill", "AUCSCHED3", False, ("1", "4", "7")),
             ("A.5", "span_mean", "AUCSCHED3", "Backfill", False, ()),
@@ -241,10 +249,11 @@ def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, flo
 
 
 def _levels(table: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]) -> list[Row]:
-    """Return AUCSCHED3 by search, Slurm's backfill, and the first bids of a balance."""
+    """Return AUCSCHED3 by search, its awards alone, Slurm's backfill, and the first bids of a balance."""
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
     rows = [
-        _named(workload, "aucsched3", _SEARCHED, printed=_percent(names, ours))
+        _named(workload, "aucsched3", options, printed=_percent(names, ours))
+        for options in (_SEARCHED, {**_SEARCHED, "award_alone": True})
         for workload, (ours, _) in table.items()
     ]
     for workload, (_, backfill) in table.items():
