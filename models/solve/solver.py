@@ -34,6 +34,7 @@ from pulp import (
     LpVariable,
     PulpError,
 )
+from pulp.mps_lp import MPSVariable
 
 from ...cluster.errors import SolverError
 from .program import FloatArray, IntArray, IntegerProgram
@@ -52,6 +53,7 @@ __all__ = [
     "LpMaximize",
     "LpProblem",
     "LpVariable",
+    "MPSVariable",
     "PulpError",
     "RelaxedSolver",
     "SolveReport",

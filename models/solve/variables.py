@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
-from pulp.mps_lp import MPSVariable
-
 from .solver import (
     LpAffineExpression,
     LpBinary,
@@ -19,6 +17,7 @@ from .solver import (
     LpInteger,
     LpProblem,
     LpVariable,
+    MPSVariable,
     PulpError,
 )
 
