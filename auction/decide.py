@@ -10,7 +10,7 @@ columns stay), and whoever imports it. One step:
 4. bids, and the best award by the options' strategy, within the time or work that is left;
 5. reservations for jobs that lost; where the award would delay one of these, bid and award again beside them;
 6. what the award leaves: every job that could start on it starts, in the window and behind it (complete.py),
-   unless the award is to stand alone;
+   unless the award is to stand alone and starts somebody, or others run;
 7. the next window: half after a limit without a proof, twice as many jobs after a proof.
 
 No clock but the options' is read, nothing is kept: the same state, queue and options give the same decision
@@ -274,7 +274,9 @@ class _Step:
         options = self._options
         is_late = best is not None and not options.is_greedy and not self._is_proved(best)
         discarded = is_late and options.on_timeout == "discard"
-        completes = not discarded and not options.award_alone
+        # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
+        is_idle = not self._state.holds and not self._starts(best)
+        completes = not discarded and (is_idle or not options.award_alone)
         if completes:
             best = self._completed(best, guards)
         starts = self._starts(best)

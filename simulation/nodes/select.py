@@ -51,15 +51,16 @@ class Selector:
                 continue
             nodes = self._nodes(demand, found, view)
             if nodes is not None:
-                return self._spot(demand, found, nodes)
+                return self._spot(demand, found, nodes, view)
         return None
 
-    def _spot(self, demand: Demand, found: Candidates, nodes: IntArray) -> Spot:
+    def _spot(self, demand: Demand, found: Candidates, nodes: IntArray, view: View) -> Spot:
         units = found.units[nodes]
         placement = placement_on(
             nodes, units, demand, found.variant, found.choice, self.mode(demand), self._columns
         )
-        return spot_of_placement(placement, self._columns)
+        # Gres over all nodes are dealt from what this pass has left.
+        return spot_of_placement(placement, replace(self._columns, free=view.free))
 
     def mode(self, demand: Demand) -> int:
         """Return how a job's cores are put on its nodes: as the auctions' bids put them."""

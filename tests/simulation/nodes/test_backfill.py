@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from support.contended import contended
 
+from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Span
 from aucsched.bidgen.demand import Demand
 from aucsched.simulation.nodes.backfill import Backfill, Pass
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.nodes.queue import NodeQueue
 from aucsched.simulation.nodes.select import SELECTIONS
 
@@ -46,3 +48,24 @@ def test_the_same_jobs_start_with_fewer_reservations(seed: int, reservations: in
     lazy, some = played(Watched, seed, reservations)
     assert lazy == eager
     assert 0 < some.made < every.made
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "reservations", "backfill-slurm", "backfill-planned"])
+def test_gres_over_all_nodes_are_dealt_from_what_a_pass_has_left(policy: str) -> None:
+    """One job takes a's three; the other's two, dealt evenly over both nodes a moment before, are b's."""
+    nodes = (Node(name="a", cores=4, gres={"gpu": 3}), Node(name="b", cores=4, gres={"gpu": 2}))
+    asked = (
+        Request(cores=1, gres_total={"gpu": Span(minimum=3, maximum=3)}, contiguous=True),
+        Request(cores=5, nodes=Span(minimum=2, maximum=2), gres_total={"gpu": Span(minimum=2, maximum=2)}),
+    )
+    jobs = tuple(
+        ArrivingJob(
+            job=Job(id=str(number), priority=9 - number, time_limit_s=60, request=request),
+            arrival_s=0,
+            run_time_s=10,
+        )
+        for number, request in enumerate(asked)
+    )
+    result = play(ClusterWorkload(name="", nodes=nodes, jobs=jobs), NodeOptions(policy=policy))
+    assert [one.start_s for one in result.played] == [0, 0]
+    assert [one.spot.held.gres["gpu"].tolist() for one in result.played] == [[3], [0, 2]]

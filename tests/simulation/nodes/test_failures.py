@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import attack_simulations as attack
@@ -322,3 +323,19 @@ def test_a_log_has_no_nodes_that_could_fail(option: str) -> None:
     assert done.returncode == 2
     name = option.partition("=")[0]
     assert done.stderr == f"aucsched: {name} needs a workload of nodes, not a log\n"
+
+
+@pytest.mark.parametrize("number", [939, 1317, 1344, 1560])
+def test_awards_alone_let_nobody_wait_beside_an_empty_machine(number: int) -> None:
+    """By figure 4.5 somebody has no bid there, though it fits."""
+    rng = Random(f"failures/{number}")
+    workload = attack.random_workload(rng, number)
+    failing = attack.random_failures(rng, workload)
+    told: dict[str, Any] = {
+        "policy": "aucsched1",
+        "award_alone": True,
+        "bid_order": "figure-4.5",
+        "reserve": 0,
+    }
+    options = NodeOptions(**told, **failing)
+    assert list(attack.violations(workload, options, play(workload, options))) == []
