@@ -49,7 +49,7 @@ class StepOptions:
             kept cores are rows of the program, each job counts what it is hard to place, first bids are made
             shape by shape. ``greedy`` awards are these first bids, and no other award is worth less.
         award_alone: who wins starts and nobody else; otherwise a step is complete: whoever of the queue could
-            start on what the award leaves starts too.
+            start on what the award leaves starts too, as on an empty machine on which nobody wins.
         work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
             branch-and-bound nodes of each solve for ``exact``.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most this size, cut

@@ -166,7 +166,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="award_alone",
         help="Start who wins the auction and nobody else, as in the papers; otherwise every job of the queue "
-        "that could start on what the award leaves starts too.",
+        "that could start on what the award leaves starts too, as on an empty machine on which nobody wins.",
         is_switch=True,
         default=False,
     ),

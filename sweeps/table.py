@@ -38,7 +38,7 @@ _WHOLE = frozenset(
     {"run", "seed", "repeat", "reserve", "reservations", "processors", "work_limit"}
     | {"window", "max_bids", "max_bids_per_job", "max_attempts", "depth", "parts"}
 )
-_TEXT = frozenset((*_FIRST[1:], *_LAST, "preset", "status", "error", "topology", "preempt"))
+_TEXT = frozenset((*_FIRST[1:], *_LAST, "preset", "status", "error", "topology", "preempt", "award_alone"))
 
 
 def check_tables(paths: Sequence[Path]) -> None:

@@ -59,7 +59,8 @@ class NodeOptions:
         strategy: as in a step.
         balance, award_alone: as in a step.
         promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective
-            ``response``, ``backfill`` for ``priority`` with reservations and no balance, else ``none``.
+            ``response``, ``backfill`` for ``priority`` with reservations, no balance and complete steps, else
+            ``none``.
         max_bids, max_bids_per_job, bid_order, objective, weights, seed: as in a step.
         on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
         preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.

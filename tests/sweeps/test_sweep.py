@@ -151,6 +151,18 @@ def test_a_balance_is_swept_over_a_snapshot(tmp_path: Path) -> None:
     assert [(row["balance"], row["window"]) for row in rows] == [("on", "400"), ("off", "100")]
 
 
+def test_awards_alone_are_swept_over_a_snapshot(tmp_path: Path) -> None:
+    source, out = tmp_path / "two.json", tmp_path / "a.csv"
+    jobs = [{"id": name, "cores": cores, "priority": cores} for name, cores in (("wide", 8), ("small", 2))]
+    document = {"format": "aucsched-snapshot/1", "nodes": [{"name": "n", "cores": 10}], "jobs": jobs}
+    source.write_text(json.dumps(document))
+    grid = ("--award-alone", "on,off", "--window", "1", "--work-limit", "3", "--workers", "1")
+    done = aucsched("sweep", source, *grid, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    # Who is behind the window of one starts on what the award leaves, or waits.
+    assert [(row["award_alone"], row["jobs_started"]) for row in rows_of(out)] == [("on", "1"), ("off", "2")]
+
+
 def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
     options = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")

@@ -1,0 +1,48 @@
+"""Which windows are bid on, against the plain rules that the arrays stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aucsched.bidgen.choose import _ranked, _wanted
+from aucsched.bidgen.fields import field_of
+from aucsched.bidgen.windows import Windows
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(0, 40))
+def test_as_many_of_a_level_are_wanted_as_weigh_less_than_the_others(counts: list[int], most: int) -> None:
+    for above, wanted in enumerate(_wanted(tuple(counts), most)):
+        below = [
+            sum(rank * (other + 1) < wanted * (above + 1) for rank in range(count))
+            for other, count in enumerate(counts)
+        ]
+        assert sum(below) >= most or wanted == most
+        before = [
+            sum(rank * (other + 1) < (wanted - 1) * (above + 1) for rank in range(count))
+            for other, count in enumerate(counts)
+        ]
+        assert wanted == 0 or sum(before) < most
+
+
+@given(st.data())
+def test_windows_are_ranked_by_level_and_the_tightest_of_each_first(data: st.DataObject) -> None:
+    places = sorted(data.draw(st.sets(st.integers(0, 60), min_size=1, max_size=30)))
+    field = field_of(np.array(places), np.ones(len(places), np.int64), ())
+    start = np.array(data.draw(st.lists(st.integers(0, len(places) - 1), max_size=40)), np.int64)
+    length = np.array([data.draw(st.integers(1, len(places) - one)) for one in start.tolist()], np.int64)
+    level = np.array([data.draw(st.sampled_from([0, 2, 3])) for _ in start], np.int64)
+    none = np.zeros(len(start), np.bool_)
+    windows = Windows(start=start, length=length, contiguous=none, aligned=none, level=level)
+    ranked = _ranked(field, windows)
+    left = [
+        int(field.run_last[first + count - 1] - field.run_first[first] + 1 - count)
+        for first, count in zip(start.tolist(), length.tolist(), strict=True)
+    ]
+    of_levels = [
+        [at for at, one in enumerate(level.tolist()) if one == here] for here in sorted(set(level.tolist()))
+    ]
+    assert [members.tolist() for members in ranked.members] == of_levels
+    for members, tight in zip(of_levels, ranked.tight, strict=True):
+        assert tight.tolist() == sorted(range(len(members)), key=lambda place: (left[members[place]], place))
