@@ -17,10 +17,11 @@ def held(ordering: Ordering, cells: list[Cell]) -> str:
     by_name = {(cell.first["workload"], _bare(cell.first)): cell for cell in cells}
     workloads = list(dict.fromkeys(cell.first["workload"] for cell in cells))
     pairs = [
-        (one, by_name[one, ordering.first], by_name[one, ordering.second])
+        (one, *_of_same_seeds(by_name[one, ordering.first], by_name[one, ordering.second]))
         for one in ordering.workloads or workloads
         if (one, ordering.first) in by_name and (one, ordering.second) in by_name
     ]
+    pairs = [pair for pair in pairs if pair[1].runs]
     if not pairs:
         return ""
     holds: list[str] = []
@@ -37,6 +38,13 @@ def held(ordering: Ordering, cells: list[Cell]) -> str:
         f" {len(pairs)} (yes: {', '.join(holds) or '–'}; no: {', '.join(against) or '–'};"
         f" by two standard errors or more: {', '.join(clear) or '–'})"
     )
+
+
+def _of_same_seeds(one: Cell, other: Cell) -> tuple[Cell, Cell]:
+    """Return two cells with the runs of the seeds that both have: the same workloads on both sides."""
+    seeds = {run["seed"] for run in one.runs} & {run["seed"] for run in other.runs}
+    first, second = (Cell(tuple(run for run in cell.runs if run["seed"] in seeds)) for cell in (one, other))
+    return first, second
 
 
 def _bare(run: dict[str, Any]) -> str:

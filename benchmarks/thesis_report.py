@@ -47,8 +47,9 @@ its standard error. *Fluid* is the utilisation of the workload when the whole ma
 GPUs, jobs come first come first served, those that do not fit are skipped, and passes are as frequent as in
 our run. The thesis's *spread* of tables A.4 and A.5 is our *span* (last node − first + 1). Every start of
 every run was checked against the job's request and the nodes' capacity, and no job was lost. A row is named
-for what ran: a model's name alone is that model with the solver or the search, by the command's defaults:
-whoever could start on what an award leaves starts too. *Award alone* is the model's award and nothing beside
+for what ran: a model's name alone is that model with the solver or the search, its steps complete as the
+command's are by default: whoever could start on what an award leaves starts too. Orderings are of the seeds
+that both rows have. *Award alone* is the model's award and nothing beside
 it, as in the thesis; what is greedy or balanced says so. One node of branch and bound (work_limit 1) is no
 limit here: with 200 of them the starts of A.1 were the same (experiments 2, 4, 6 and 8, seed 2), and in A.3
 each of the first passes of workload 2 was proved. Where ours use more than the thesis's, causes are likely
@@ -131,7 +132,7 @@ _WHY = {
         "half an hour above backfill's, though mean waits are 15 to 24 % shorter in all. Spans are "
         "narrower than backfill's in 1, 4, 6, 7 and 9 only, and two to four times those printed under "
         "both. The same model with a balance uses 1.7 to 5.4 points more than backfill, on narrower "
-        "spans. Why, was not measured."
+        "spans. Why, was not measured; awards alone were not run."
     ),
 }
 #: A difference of so many points of utilisation gets a sentence.

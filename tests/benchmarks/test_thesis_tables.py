@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import thesis
 from thesis_cells import cells_of
+from thesis_orderings import held
 from thesis_plots import draw_figures
 from thesis_report import write_results
 from thesis_tables import IN_TABLE_8_3, MODELS, ORDERINGS, TABLES, Row, name_of
@@ -96,6 +97,18 @@ def test_orderings_compare_two_methods_of_their_table(ordering: Any) -> None:
     names = {bare(row) for row in TABLES[ordering.table]}
     assert {ordering.first, ordering.second} <= names
     assert ordering.first != ordering.second
+
+
+def test_an_ordering_compares_the_seeds_that_both_have() -> None:
+    rows = {row.label: row for row in TABLES["A.5"] if row.workload == "1"}
+    runs = [made_up(rows["Backfill"], "A.5", seed) for seed in (1, 2)] + [
+        made_up(rows["AUCSCHED3"], "A.5", 2)
+    ]
+    for run, used in zip(runs, (0.9, 0.5, 0.6), strict=True):
+        run["metrics"]["cpu_utilization"] = used
+    (ordering,) = (one for one in ORDERINGS if (one.table, one.metric) == ("A.5", "cpu_utilization"))
+    # Less than backfill's mean of both seeds, more than in the one that it has.
+    assert "1 of 1 (yes: 1;" in held(ordering, cells_of(runs))
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS)
