@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
+from ..slurm.answers.licenses import with_gate, without_gate
 from ..slurm.answers.nodes import THREADS_NOTE
-from ..slurm.answers.request import without_gate
 from ..slurm.answers.states import Phase
 from ..slurm.place import CannotPlaceError, Placing, check_id, reservation_words
 from .marks import Mark, write_mark
@@ -37,6 +37,7 @@ class Kind(StrEnum):
     UNPIN = "unpin"
     HAND_OVER = "hand over"
     CLEAR = "clear"
+    PROMISE = "promise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,7 @@ def _mark(award: Award, job: LiveJob, now: float) -> Mark:
         cpus=job.cpus,
         min_cpus=job.min_cpus,
         comment=job.mark.comment if job.mark else job.comment,
+        promised=job.mark.promised if job.mark else 0,
     )
 
 
@@ -137,12 +139,14 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     Raises:
         CannotPlaceError: what it had asked for cannot be said in scontrol's words.
     """
-    licenses = [without_gate(job.licenses, licence), f"{licence}:1" if behind else ""]
-    words = ["update", f"JobId={check_id(job.id)}", f"Licenses={','.join(filter(None, licenses))}"]
+    others = without_gate(job.licenses, licence)
+    licenses = with_gate(others, licence) if behind else others
+    words = ["update", f"JobId={check_id(job.id)}", f"Licenses={licenses}"]
     words += _given_back(job, mark)
     if job.reservation.startswith(OWN):
         words.append("ReservationName=")
-    kept = write_mark(Mark(tries=mark.tries + 1, comment=mark.comment)) if behind else ""
+    left = Mark(tries=mark.tries + 1, comment=mark.comment, promised=mark.promised)
+    kept = write_mark(left) if behind else ""
     words.append(f"{job.carrier.word}={kept or _comment(mark.comment)}")
     after: list[Words] = []
     if job.reservation.startswith(OWN):
@@ -160,6 +164,18 @@ def _given_back(job: LiveJob, mark: Mark) -> list[str]:
     if count and mark.cpus and job.min_cpus == mark.cores[0] and job.cpus == sum(mark.cores):
         words += [f"MinCPUsNode={mark.min_cpus}", f"NumCPUs={mark.cpus}"]
     return words
+
+
+def promise(job: LiveJob, start: int) -> Action:
+    """Return what writes a waiting job's promised start (seconds since the epoch) into its mark.
+
+    Raises:
+        CannotPlaceError: scontrol cannot read its id.
+    """
+    mark = replace(job.mark or Mark(comment=job.comment), promised=start)
+    words = ("update", f"JobId={check_id(job.id)}", f"{job.carrier.word}={write_mark(mark)}")
+    action = Action(kind=Kind.PROMISE, job=job.id, commands=(words,), why="its start is promised")
+    return checked(action)
 
 
 def hand_over(job: LiveJob, licence: str, why: str) -> Action:

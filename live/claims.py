@@ -27,7 +27,7 @@ def with_claims(
     licence: str,
     reserved: Iterable[ReservationFigures] = (),
 ) -> Snapshot:
-    """Return the snapshot with pinned jobs as running ones, and jobs outside the gate held.
+    """Return the snapshot with pinned jobs as running ones, and jobs outside the gate not eligible.
 
     A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say. Nodes
     that only the loop's own reservations reserve take other jobs on the cores that are left.

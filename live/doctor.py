@@ -9,13 +9,16 @@ from enum import StrEnum
 
 from ..cluster.errors import AucschedError, InputError
 from ..slurm.answers.live import Ask
+from ..slurm.answers.versions import NEWEST, OLDEST, SlurmRelease, parse_release
 from .gate import gates, licence_count
 from .passes import take_look
-from .rest.hand import asked_api, told
-from .rest.server import Server
 
-_KNOWN = ((21, 8), (25, 5))
-_VERSION = re.compile(r"\b(\d{2})\.(\d{2})\.")
+#: Where the loop was tried on a real cluster.
+_TRIED = (22, 5)
+#: Releases from the first up to the second start requeued jobs without their licences.
+_FORGETTING = SlurmRelease(25, 5), SlurmRelease(25, 11, 7)
+#: From here on a restart holds waiting jobs whose licence is no longer there.
+_HOLDING = SlurmRelease(26, 5)
 _AT = re.compile(r"sdiag output at .*\((\d{9,11})\)")
 _SETTING = re.compile(r"^(\w+)\s*= (.*?)\s*$", re.MULTILINE)
 #: The gate's end is told in whole seconds; a clock that is further off moves it.
@@ -47,7 +50,6 @@ class Patient:
         settings: of ``scontrol show config``.
         user: who would run the loop.
         now: seconds since the epoch.
-        server: the slurmrestd that would change jobs, None for none.
     """
 
     ask: Ask
@@ -55,12 +57,9 @@ class Patient:
     licence: str
     user: str
     now: Callable[[], float]
-    server: Server | None = None
 
 
-def examine(
-    ask: Ask, licence: str, user: str, now: Callable[[], float], server: Server | None = None
-) -> Iterator[Finding]:
+def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iterator[Finding]:
     """Yield what each check found; the first that fails for good ends them."""
     try:
         text = ask(("scontrol", "show", "config")).decode(errors="replace")
@@ -68,7 +67,7 @@ def examine(
         yield Finding(level=Level.FAIL, what="controller", text=str(error))
         return
     settings = dict(_SETTING.findall(text))
-    patient = Patient(ask=ask, settings=settings, licence=licence, user=user, now=now, server=server)
+    patient = Patient(ask=ask, settings=settings, licence=licence, user=user, now=now)
     for what, check in CHECKS.items():
         try:
             level, said = check(patient)
@@ -79,14 +78,29 @@ def examine(
 
 def _version(patient: Patient) -> tuple[Level, str]:
     text = patient.settings.get("SLURM_VERSION", "")
-    found = _VERSION.match(text)
-    if found is None:
-        return Level.WARN, f"{text or 'no version'} is told"
-    version = int(found[1]), int(found[2])
-    if not _KNOWN[0] <= version <= _KNOWN[1]:
-        return Level.WARN, f"Slurm {text}: its answers were not seen, 21.08 to 25.05 were"
-    tried = ", where the loop was tried" if version == (22, 5) else "; the loop was tried on 22.05"
-    return Level.OK, f"Slurm {text}{tried}"
+    release = parse_release(text)
+    if release is None:
+        return Level.WARN, f"scontrol gives no known version: {text or 'none'}"
+    if release < OLDEST or release.is_newer:
+        known = f"those of {OLDEST.series} to {NEWEST.series} are"
+        return Level.WARN, f"Slurm {text}: its answers are not known, {known}"
+    if release[:2] == _TRIED:
+        return Level.OK, f"Slurm {text}, where the loop was tried"
+    return Level.OK, f"Slurm {text}; the loop was tried on 22.05"
+
+
+def _requeues(patient: Patient) -> tuple[Level, str]:
+    """Say of a release that it lets jobs past the gate, or holds those behind it (Slurm's changes)."""
+    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
+    if release is None:
+        return Level.WARN, "whether requeued jobs keep their licences depends on the version"
+    if _FORGETTING[0] <= release < _FORGETTING[1]:
+        text = "starts requeued jobs without their licences, so past the gate"
+        return Level.WARN, f"Slurm {release} {text}: 25.11.7 and 26.05.0 mend it"
+    if release >= _HOLDING:
+        text = "a restart of slurmctld holds waiting jobs whose licence is no longer in slurm.conf"
+        return Level.WARN, f"{text}: empty the gate before you take {patient.licence} out"
+    return Level.OK, "requeued jobs keep their licences"
 
 
 def _clock(patient: Patient) -> tuple[Level, str]:
@@ -137,9 +151,12 @@ def _topology(patient: Patient) -> tuple[Level, str]:
     except InputError as error:
         return Level.WARN, f"{error}; nodes stand in a row"
     switches = sum(line.lstrip().startswith("SwitchName=") for line in text.splitlines())
-    return (
-        (Level.OK, f"{switches} switches") if switches else (Level.WARN, "no switches: nodes stand in a row")
-    )
+    if switches:
+        return Level.OK, f"{switches} switches"
+    if re.match(r"\s*(?:Block|AggregatedBlock|Ring|Torus)", text):
+        what = "the topology is no tree: its rules are not looked at, and Slurm may hold jobs"
+        return Level.WARN, f"{what} whose pins break them"
+    return Level.WARN, "no switches: nodes stand in a row"
 
 
 def _licence(patient: Patient) -> tuple[Level, str]:
@@ -172,16 +189,10 @@ def _answers(patient: Patient) -> tuple[Level, str]:
     return Level.OK, f"{counts} are read in {look.read_s:.2f} s, {len(snapshot.notes)} notes"
 
 
-def _rest(patient: Patient) -> tuple[Level, str]:
-    if patient.server is None:
-        return Level.OK, "none is given: scontrol changes jobs"
-    api = asked_api(patient.server)
-    return (Level.WARN if api.lacking else Level.OK), told(api)
-
-
 #: Each check by what it is about.
 CHECKS: Mapping[str, Callable[[Patient], tuple[Level, str]]] = {
     "version": _version,
+    "requeues": _requeues,
     "clock": _clock,
     "rights": _rights,
     "placing": _select,
@@ -191,5 +202,4 @@ CHECKS: Mapping[str, Callable[[Patient], tuple[Level, str]]] = {
     "gate": _gate,
     "submission": _submission,
     "answers": _answers,
-    "slurmrestd": _rest,
 }

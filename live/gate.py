@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 from ..cluster.errors import InputError, OptionError
 from ..formats.notes import Notes
-from ..slurm.answers.licenses import read_licenses
+from ..slurm.answers.licenses import counted_license, license_items, read_licenses
 from ..slurm.answers.live import Ask
 from ..slurm.answers.text import Paragraph, paragraphs
 
 #: The licence's name unless another is given.
 LICENCE = "auction"
 _NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
-_SHOW: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
+#: Asks for all reservations.
+RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
 _LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
 _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 _AHEAD_S = 60
-_HELD = re.compile(r"([^:,@]+)(?:@[^:,]+)?(?::(\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +62,14 @@ def gates(ask: Ask, licence: str) -> tuple[Gate, ...]:
     Raises:
         InputError: scontrol fails, or prints what is not known.
     """
-    text = ask(_SHOW).decode(errors="replace")
+    text = ask(RESERVATIONS).decode(errors="replace")
     found = (_gate(entry, licence) for entry in paragraphs(text, "ReservationName"))
     return tuple(gate for gate in found if gate is not None)
 
 
 def _gate(entry: Paragraph, licence: str) -> Gate | None:
-    held = sum(
-        int(match[2] or 1)
-        for item in entry.text("Licenses").split(",")
-        if (match := _HELD.fullmatch(item)) and match[1] == licence
-    )
+    items = (counted_license(item) for _, item in license_items(entry.text("Licenses")))
+    held = sum(one[1] for one in items if one and one[0].partition("@")[0] == licence)
     # 22.05 writes ANY_NODES in the place of LICENSE_ONLY: one without nodes is of licences only.
     if not held or entry.text("Nodes"):
         return None

@@ -57,11 +57,12 @@ def _run(words: Words, text: str) -> list[str]:
         raise NotDoneError("scontrol is not installed here")
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and every word is checked
-            [program, *words], input=text, capture_output=True, check=False, timeout=_TIMEOUT_S, text=True
+            [program, *words], input=text.encode(), capture_output=True, check=False, timeout=_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotDoneError(f"scontrol failed: {error}") from error
-    return [said for said in done.stderr.splitlines() if said.strip()]
+    # Slurm prints names as users wrote them, in any encoding or none.
+    return [said for said in done.stderr.decode(errors="replace").splitlines() if said.strip()]
 
 
 @dataclass(frozen=True, slots=True)

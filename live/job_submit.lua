@@ -8,7 +8,7 @@ local past_users = {}
 
 -- Whether a list of licences names the gate's: name, name:count, name@server.
 local function has_gate(licenses)
-    for item in string.gmatch(licenses or "", "[^,|]+") do
+    for item in string.gmatch(licenses or "", "[^,;|]+") do
         if string.match(item, "^%s*([^:@]+)") == licence then
             return true
         end

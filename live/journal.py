@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ..cluster.text import escaped
 from .shadow_log import RotatedLog
 
 
@@ -34,9 +35,9 @@ class FileJournal:
         Raises:
             InputError: they cannot be written.
         """
-        text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        text = "".join(f"{escaped(msgspec.json.encode(line).decode())}\n" for line in lines)
         if text:
-            self._log.append(text)
+            self._log.append(text.encode())
 
 
 class NoJournal:

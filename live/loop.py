@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..auction.options import StepOptions
 from ..cluster.errors import AucschedError, InputError
+from ..cluster.promises import NONE
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import one_line
 from ..formats.reading import text_of
@@ -24,12 +25,13 @@ from .actions import Action, Kind, line
 from .claims import is_pinned, with_claims
 from .fresh import idle_now, jobs_now
 from .gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
-from .hands import Hand, must
+from .hands import Hand
 from .journal import Journal
 from .metrics import Metrics
 from .passes import Pass, cores_in_use, take_look, take_pass
 from .plan import Rules, came_true, decided, left_to_preemption, overdue, still_true, unused, within
 from .preempting import Preemption, by_stopping, read_preemption
+from .promising import LivePromises, changed_marks, with_promises
 from .queue import LiveJob, names_of, read_queue
 
 _MINUTE_S = 60
@@ -47,6 +49,7 @@ class Settings:
         most_changes, most_a_minute: commands of a pass and of a minute.
         is_dry: commands are shown only, and the gate is not waited for.
         at_once: how many commands are asked at the same time.
+        promise: ``plan`` or a duration; ``none`` keeps the promises of the marks and makes none.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -58,6 +61,7 @@ class Settings:
     most_a_minute: int = 2000
     is_dry: bool = False
     at_once: int = 1
+    promise: str = NONE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +75,7 @@ class Report:
         waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that run.
         cores, used: cores of nodes that take jobs, and those in use.
         unread: rules of the site that are not looked at.
-        pinned, put_back, handed_over: jobs.
+        pinned, put_back, handed_over: jobs; promised: marks that got a start or another.
         started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
         dropped: actions that were no longer true; refused: those that Slurm did not carry out.
         deferred: actions left for the next pass by the limits on changes.
@@ -93,6 +97,7 @@ class Report:
     unread: int = 0
     pinned: int = 0
     put_back: int = 0
+    promised: int = 0
     handed_over: int = 0
     started: int = 0
     misplaced: int = 0
@@ -144,9 +149,13 @@ class Loop:
         self._seen: set[str] = set()
         self._spent: deque[tuple[float, int]] = deque()
         self._passes = 0
+        self._window = options.window
         self._held = 0
         self._known = Known()
         self._preemption: Preemption | None = None
+        #: What an administrator is to read, once each.
+        self.remarks: list[str] = []
+        self._promises = LivePromises(settings.promise)
 
     def one_pass(self) -> Report:
         """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
@@ -187,18 +196,25 @@ class Loop:
         queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known, rules.carrier)
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
-        seen = replace(look, snapshot=with_claims(look.snapshot, queue, rules.licence, reserved))
+        snapshot = with_claims(look.snapshot, queue, rules.licence, reserved)
         report.read_s = self._clock() - began
         self._count(look.snapshot, queue, report)
         self._verify_starts(queue, report)
-        taken = take_pass(seen, self._options, self._clock)
-        report.decide_s, report.gap = taken.decide_s, taken.schedule.objective.gap
+        deciding = self._clock()
+        made = self._promises.made(snapshot, queue)
+        seen = replace(look, snapshot=with_promises(snapshot, made))
+        taken = take_pass(seen, self._options, self._clock, window=self._window)
+        self._window = taken.schedule.next_window
+        report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
+        started = {award.job for award in taken.started}
         actions = [
             *overdue(look.snapshot, queue, rules, look.at),
             *unused(reserved, queue),
             *decided(taken, queue, rules, self._now()),
             *self._left_to_preemption(taken, queue),
         ]
+        touched = {action.job for action in actions} | started
+        actions += changed_marks(made, queue, touched)
         self._carry_out(actions, queue, began, report)
 
     def _left_to_preemption(self, taken: Pass, queue: Mapping[str, LiveJob]) -> list[Action]:
@@ -235,15 +251,34 @@ class Loop:
             report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
             return False
         mine = up.get(name)
+        said: tuple[str, ...] = ()
         if mine is not None and mine.is_up(report.at):
-            must(self._hand, extend_words(name, settings.gate_s))
-        else:
-            if mine is not None:
-                self._hand((drop_words(name),))
-            self._held = licence_count(self._ask, licence)
-            must(self._hand, create_words(name, licence, self._held, settings.gate_s, settings.user))
+            said = self._hand((extend_words(name, settings.gate_s),))
+        if mine is None or not mine.is_up(report.at) or said:
+            self._make_gate(name, said, replaces=mine is not None)
         report.gate_end = report.at + settings.gate_s
         return True
+
+    def _make_gate(self, name: str, said: Sequence[str], *, replaces: bool) -> None:
+        """Put the gate up, in the place of one that has ended or whose end Slurm does not move.
+
+        Slurm takes no end before the start of a gate that a clock set back has put into the future. Nor does
+        it take a second gate of the same licences: the old one goes in the same call in which the new one
+        comes, so that what waits has milliseconds to slip through, not a pass.
+        """
+        settings, licence = self.settings, self.settings.rules.licence
+        self._held = licence_count(self._ask, licence)
+        create = create_words(name, licence, self._held, settings.gate_s, settings.user)
+        refused = self._hand((drop_words(name), create)) if replaces else self._hand((create,))
+        # The old one may have been gone already.
+        if refused and not any(
+            one.name == name and one.is_up(self._now()) for one in gates(self._ask, licence)
+        ):
+            raise InputError(refused[-1], file=f"scontrol {line(create)}")
+        if said:
+            text = f"the gate {name} was made anew, as Slurm did not move its end: {one_line(said[0])}"
+            self._journal.write([{"event": "said", "number": self._passes, "text": text}])
+            self.remarks.append(text)
 
     def _carry_out(
         self, actions: Sequence[Action], queue: Mapping[str, LiveJob], began: float, report: Report
@@ -294,6 +329,7 @@ class Loop:
             report.pinned += is_true and action.kind is Kind.PIN
             report.put_back += is_true and action.kind is Kind.UNPIN
             report.handed_over += is_true and action.kind is Kind.HAND_OVER
+            report.promised += is_true and action.kind is Kind.PROMISE
         self._journal.write(
             [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
         )

@@ -1,8 +1,9 @@
 """What a pinned job carries in a comment of its own, so that Slurm alone knows all that the loop needs.
 
 A mark says since when the job is pinned, what it holds on each node, and what it had asked for before:
-whoever finds a pinned job that does not start, this process or a later one, can put it back as it was. Its
-text has no blank and no quote, so that scontrol reads it as one word.
+whoever finds a pinned job that does not start, this process or a later one, can put it back as it was.
+The mark of a waiting job has its promised start, so that a later process keeps the promise. A mark
+has no blank and no quote: scontrol reads it as one word.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Mark:
         span: its fewest and most nodes before; most 0 where it had none.
         cpus, min_cpus: before.
         comment: what stood in its place before.
+        promised: the latest start that the job was promised, seconds since the epoch; 0: none.
     """
 
     since: int = 0
@@ -62,6 +64,7 @@ class Mark:
     cpus: int = 0
     min_cpus: int = 1
     comment: str = ""
+    promised: int = 0
 
 
 def write_mark(mark: Mark) -> str:
@@ -77,6 +80,7 @@ def write_mark(mark: Mark) -> str:
         "cpus": mark.cpus,
         "min": mark.min_cpus,
         "comment": mark.comment,
+        "promised": mark.promised,
         **{f"{_GRES}{name}": count for name, count in mark.gres.items()},
     }
     kept = {name: value for name, value in fields.items() if value not in ("", 0)}
@@ -114,6 +118,7 @@ def _mark(fields: Mapping[str, str]) -> Mark:
         cpus=_number(fields.get("cpus", "0")),
         min_cpus=_number(fields.get("min", "1")),
         comment=fields.get("comment", ""),
+        promised=_number(fields.get("promised", "0")),
     )
 
 

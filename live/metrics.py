@@ -17,6 +17,8 @@ from ..cluster.errors import InputError, OptionError
 
 _TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})", re.ASCII)
+#: A request's Host: the port may be left out.
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+))(?::\d{1,5})?", re.ASCII)
 _LARGEST_PORT = 65535
 
 
@@ -53,7 +55,7 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "aucsched_awards": Figure(kind="gauge", help="Jobs that the last pass would start, or placed."),
     "aucsched_starts": Figure(
-        kind="counter", help="Jobs that started, by whom: slurm by itself, auction where it placed them."
+        kind="counter", help="Started jobs: slurm, by Slurm itself; auction, on nodes that the auction chose."
     ),
     "aucsched_put_back": Figure(kind="counter", help="Placed jobs that did not start and were put back."),
     "aucsched_changes": Figure(kind="counter", help="Commands that changed a job or the gate."),
@@ -188,6 +190,7 @@ def served(metrics: Metrics, address: str | None) -> Iterator[str | None]:
 
     class Handler(_Handler):
         figures = metrics
+        hosts = frozenset({host, "localhost"})
 
     class Server(ThreadingHTTPServer):
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -209,15 +212,24 @@ def served(metrics: Metrics, address: str | None) -> Iterator[str | None]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers with the figures; says nothing on stderr."""
+    """Answers with the figures; says nothing on stderr.
+
+    A page of another site may make a browser on this host ask here under that site's name (DNS rebinding):
+    only this host's own names are answered.
+    """
 
     figures: ClassVar[Metrics]
+    hosts: ClassVar[frozenset[str]]
     server_version = "aucsched"
     sys_version = ""
     timeout = 10
 
     def do_GET(self) -> None:
-        """Answer /metrics; 404 to everything else."""
+        """Answer /metrics; 421 to a request for another host, 404 to everything else."""
+        asked = _HOST.fullmatch(self.headers.get("Host", ""))
+        if asked is None or (asked["six"] or asked["host"]).lower() not in self.hosts:
+            self.send_error(421)
+            return
         if self.path.partition("?")[0] != "/metrics":
             self.send_error(404)
             return

@@ -108,13 +108,21 @@ def warm_up(options: StepOptions) -> None:
     run_step(Snapshot(nodes=nodes, jobs=jobs), options)
 
 
-def take_pass(look: Look, options: StepOptions, clock: Callable[[], float] = time.perf_counter) -> Pass:
+def take_pass(
+    look: Look,
+    options: StepOptions,
+    clock: Callable[[], float] = time.perf_counter,
+    *,
+    window: int | None = None,
+) -> Pass:
     """Run the auction that ``aucsched schedule`` runs on what a look found.
+
+    ``window``: jobs that are looked at, as the pass before said; None: as many as the options say.
 
     Raises:
         OptionError: an option's value cannot be used.
         InputError: the snapshot's promises or weights cannot be used.
     """
     began = clock()
-    schedule = run_step(look.snapshot, options)
+    schedule = run_step(look.snapshot, options, window)
     return Pass(look=look, schedule=schedule, decide_s=clock() - began)

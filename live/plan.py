@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..cluster.nodes import NodeState
 from ..cluster.schedule import Reason
 from ..cluster.snapshot import Snapshot
+from ..slurm.answers.licenses import asks_for
 from ..slurm.answers.reservations import ReservationFigures
 from ..slurm.place import CannotPlaceError
 from .actions import OWN, Action, Kind, clear, hand_over, own_reservations, pin, unpin
@@ -157,10 +158,10 @@ def came_true(action: Action, now: Now | None, licence: str) -> bool:
     """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
     if action.kind is Kind.CLEAR or now is None or now.state != "PENDING":
         return now is None or action.kind is not Kind.PIN or not now.nodes or now.is_on(action.nodes)
-    behind = any(item.partition(":")[0] == licence for item in now.licenses.split(","))
+    behind = asks_for(now.licenses, licence)
     if action.kind is Kind.PIN:
         return not behind and now.must_have(action.nodes)
-    return behind == (action.kind is Kind.UNPIN)
+    return behind == (action.kind in {Kind.UNPIN, Kind.PROMISE})
 
 
 def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:

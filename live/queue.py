@@ -14,6 +14,7 @@ from ..cluster.errors import InputError
 from ..formats.hostlist import expand
 from ..slurm.answers.jobs import array_tasks, job_id
 from ..slurm.answers.known import Known
+from ..slurm.answers.licenses import asks_for
 from ..slurm.answers.record import Record
 from ..slurm.answers.size import node_range
 from ..slurm.answers.states import Phase, phase_of
@@ -69,7 +70,7 @@ class LiveJob:
 
     def needs(self, licence: str) -> bool:
         """Whether it asks for a licence: the gate's keeps it waiting."""
-        return any(item.partition(":")[0] == licence for item in self.licenses.split(","))
+        return asks_for(self.licenses, licence)
 
 
 def read_queue(

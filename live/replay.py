@@ -26,9 +26,6 @@ from ..formats.native.workload import parse_workload, workload_to_json
 from ..formats.notes import Notes
 from .shadow_log import Entry, Start
 
-#: States in which a node took jobs, whatever it held.
-_WORKING = {NodeState.IDLE, NodeState.MIXED, NodeState.ALLOCATED, NodeState.COMPLETING}
-
 
 def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return the cluster without its jobs as a workload's document, everything free."""
@@ -60,7 +57,7 @@ def request_document(job: Job) -> dict[str, Any]:
 
 
 def _emptied(node: Node) -> Node:
-    state = NodeState.IDLE if node.state in _WORKING else node.state
+    state = NodeState.IDLE if node.state.is_working else node.state
     return replace(node, free=node.total, state=state)
 
 
@@ -134,7 +131,12 @@ def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iter
         endless += one.end is None
         unseen += one.was_unseen
         came = min(one.start if one.free_at is None else one.free_at, one.start)
-        yield ArrivingJob(job=job, arrival_s=max(came - begin, 0.0), run_time_s=max(run, SHORTEST_RUN_S))
+        yield ArrivingJob(
+            job=job,
+            arrival_s=max(came - begin, 0.0),
+            run_time_s=max(run, SHORTEST_RUN_S),
+            started_s=max(one.start - begin, 0.0),
+        )
     if unknown:
         notes.add("jobs", f"jobs that did not start while the log was written, left out: {unknown}")
     if unseen:

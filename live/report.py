@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..cluster.tabular import Tabular
+from ..simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
 from .shadow_log import FORGOTTEN, Entry, Start
 
 FORMAT = "aucsched-shadow-report/1"
-#: Bounded slowdown counts shorter runs as this many seconds.
-SHORTEST_S = 10.0
 DAY_S = 86400.0
 
 #: What such a log can say and what it cannot; stands on every report.
@@ -139,19 +138,19 @@ class ShadowReport(Tabular):
                 self._offered(),
                 None,
             ),
-            *((f"{name} wait (s)", of(waits[0]), of(waits[1]), len(both)) for name, of in _STATISTICS),
+            *((f"{name} wait (s)", of(waits[0]), of(waits[1]), len(both)) for name, of in STATISTICS.items()),
             *(
                 (f"{name} bounded slowdown", of(slow[0]), of(slow[1]), len(both))
-                for name, of in _STATISTICS[:2]
+                for name, of in list(STATISTICS.items())[:2]
             ),
             (
                 "mean switch level, jobs of several nodes",
-                _mean([job.level for job in levels]),
-                _mean([job.offered_level for job in levels]),
+                mean([job.level for job in levels]),
+                mean([job.offered_level for job in levels]),
                 len(levels),
             ),
             ("cores in use (share), with offers", *self._use(), None),
-            ("median miss of Slurm's first estimate (s)", _percentile(50)(misses), None, len(misses)),
+            ("median miss of Slurm's first estimate (s)", percentile(50)(misses), None, len(misses)),
             (f"jobs that waited {self.starved_s / 3600:g} h or more", *self._starved(), None),
         ]
         return [dict(zip(("figure", "slurm", "auction", "jobs"), row, strict=True)) for row in rows]
@@ -185,9 +184,9 @@ class ShadowReport(Tabular):
         found = {
             "user": _grouped(self.jobs, lambda job: job.user or "none"),
             "account": _grouped(self.jobs, lambda job: job.account or "none"),
-            "size": _grouped(self.jobs, lambda job: _size(job.cores)),
+            "size": _grouped(self.jobs, lambda job: size_class(job.cores)),
         }
-        found["size"].sort(key=lambda row: int(str(row["name"]).split("-")[0].split()[0]))
+        found["size"].sort(key=lambda row: size_rank(row["name"]))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -294,32 +293,7 @@ def _verdict(draft: dict[str, Any], interval_s: float, *, is_gone: bool) -> str:
 def _slowdown(wait_s: float | None, job: ShadowJob) -> float | None:
     if wait_s is None or job.run_s is None:
         return None
-    return max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_S))
-
-
-def _numbers(values: Iterable[float | None]) -> list[float]:
-    return [float(value) for value in values if value is not None]
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = _numbers(values)
-    return float(np.mean(known)) if known else None
-
-
-def _percentile(share: float) -> Callable[[Iterable[float | None]], float | None]:
-    def of(values: Iterable[float | None]) -> float | None:
-        known = _numbers(values)
-        return float(np.percentile(known, share)) if known else None
-
-    return of
-
-
-_STATISTICS: tuple[tuple[str, Callable[[Iterable[float | None]], float | None]], ...] = (
-    ("mean", _mean),
-    ("median", _percentile(50)),
-    ("95th percentile of the", _percentile(95)),
-    ("longest", _percentile(100)),
-)
+    return bounded_slowdown(wait_s, job.run_s)
 
 
 def _verdicts(jobs: Iterable[ShadowJob]) -> dict[str, int]:
@@ -336,7 +310,7 @@ def _grouped(jobs: Iterable[ShadowJob], of: Callable[[ShadowJob], str]) -> list[
     rows = []
     for name, members in sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         both = [job for job in members if job.start is not None and job.offered is not None]
-        slurm, auction = _mean([job.wait_s for job in both]), _mean([job.offered_wait_s for job in both])
+        slurm, auction = mean([job.wait_s for job in both]), mean([job.offered_wait_s for job in both])
         rows.append(
             {
                 "name": name,
@@ -348,13 +322,3 @@ def _grouped(jobs: Iterable[ShadowJob], of: Callable[[ShadowJob], str]) -> list[
             }
         )
     return rows
-
-
-def _size(cores: int) -> str:
-    """Return a job's class of size: 1, 2-4, 5-16 and so on."""
-    if cores <= 1:
-        return "1 core"
-    high = 4
-    while high < cores:
-        high *= 4
-    return f"{high // 4 + 1}-{high} cores"

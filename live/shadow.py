@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..cluster.errors import InputError
+from ..cluster.holds import may_start
 from ..cluster.jobs import Job
 from ..cluster.snapshot import Snapshot
 from ..formats.hostlist import join
@@ -121,7 +122,7 @@ def observe(
         options=dict(options),
         status=taken.schedule.status.value,
         gap=taken.schedule.objective.gap,
-        waiting=sum(job.hold is None and job.priority > 0 for job in snapshot.jobs),
+        waiting=sum(may_start(job) for job in snapshot.jobs),
         running=len(running),
         seen=[_waiting(job) for job in snapshot.jobs if _is_news(job, seen)],
         would=[

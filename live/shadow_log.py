@@ -12,6 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from ..cluster.errors import InputError
+from ..cluster.text import escaped
 from ..formats.reading import read_document
 
 FORMAT = "aucsched-shadow/1"
@@ -123,7 +124,8 @@ class Entry(_Line):
 def encode(entry: Entry) -> bytes:
     """Return the entry's line."""
     # The format stands first in every line, also though it is the default.
-    return b'{"format":"' + FORMAT.encode() + b'",' + msgspec.json.encode(entry)[1:] + b"\n"
+    text = escaped(msgspec.json.encode(entry).decode())
+    return f'{{"format":"{FORMAT}",{text[1:]}\n'.encode()
 
 
 class RotatedLog:

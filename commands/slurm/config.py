@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ...cluster.option_table import LIVE, STEP, read_by
+from ...cluster.option_table import STEP, read_by
 
 _WIDTH = 100
 _HEAD = """\
@@ -58,7 +58,7 @@ def _lines(option: click.Option) -> Iterator[str]:
 
 
 #: The auction's defaults, which its options resolve themselves.
-_OF_THE_TABLE = {one.name: one.default_of(LIVE) for one in read_by(STEP)}
+_OF_THE_TABLE = {one.name: one.default_of(STEP) for one in read_by(STEP)}
 
 
 def _choices(option: click.Option) -> tuple[str, ...]:

@@ -6,13 +6,14 @@ import time
 
 import click
 
+from ...cluster.text import one_line
 from ..groups import Group
 from .options import licence_option
 
 
 @click.group(cls=Group)
 def gate() -> None:
-    """Put the gate up or down, say how it stands, put waiting jobs behind it."""
+    """Put the gate up or down, put waiting jobs behind it, take it off them again."""
 
 
 @gate.command()
@@ -57,7 +58,7 @@ def down(*, licence: str) -> None:
     found = gates(ask_slurm, check_licence(licence))
     for one in found:
         must(one_scontrol, drop_words(one.name))
-        click.echo(f"{one.name}: down")
+        click.echo(f"{one_line(one.name)}: down")
     if not found:
         click.echo("no gate is up")
 
@@ -74,7 +75,8 @@ def status(*, licence: str) -> int:
     found = [one for one in gates(ask_slurm, licence) if one.is_up(now)]
     for one in found:
         click.echo(
-            f"{one.name}: up, ends in {one.end - now:.0f} s, holds {one.held} of {total} licences {licence}"
+            f"{one_line(one.name)}: up, ends in {one.end - now:.0f} s, "
+            f"holds {one.held} of {total} licences {licence}"
         )
     if not found:
         click.echo(f"no gate is up: Slurm starts jobs with the licence {licence} itself")
@@ -89,9 +91,9 @@ def status(*, licence: str) -> int:
 @click.option("--user", "users", multiple=True, help="Only jobs of this user; repeat it for more.")
 @click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
-    """Put the waiting jobs behind the gate that are not: the way where no job_submit.lua does it."""
-    from ...live.adding import added, read_waiting
+    """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
     from ...live.gate import check_licence
+    from ...live.gated_jobs import added, read_waiting
     from ...live.hands import Shown, one_scontrol
     from ...slurm.answers.live import ask_slurm
     from ..outputs import note
@@ -105,6 +107,43 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
         note(text)
     if not dry_run:
         click.echo(f"{len(commands) - len(said)} jobs were put behind the gate")
+
+
+@gate.command("clear")
+@licence_option
+@click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
+def take_off(*, licence: str, dry_run: bool) -> int:
+    """Take everything of the gate off all jobs: pins, marks, the licence, unused reservations.
+
+    Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The command
+    may be repeated; exit 1 where something is left on a job.
+    """
+    from ...live.gate import RESERVATIONS, check_licence
+    from ...live.gated_jobs import cleared, not_cleared, read_all
+    from ...live.hands import Shown, one_scontrol
+    from ...slurm.answers.live import ask_slurm
+    from ...slurm.answers.reservations import read_reservations
+    from ..outputs import note
+
+    check_licence(licence)
+    reserved = read_reservations(ask_slurm(RESERVATIONS))
+    found = cleared(read_all(ask_slurm), licence, reserved)
+    commands = [words for one in found for words in one.commands]
+    if dry_run:
+        Shown(click.echo)(commands)
+    else:
+        for text in one_scontrol(commands) if commands else ():
+            note(text)
+    left = [] if dry_run else list(not_cleared(read_all(ask_slurm), licence))
+    at_fault = {text.partition(":")[0] for text in left}
+    for one in found:
+        if one.job not in at_fault:
+            click.echo(one_line(f"{one.job}: {one.what}"), err=dry_run)
+    for text in left:
+        click.echo(one_line(text))
+    if not found:
+        click.echo("no job has anything of the gate")
+    return 1 if left or any(not one.commands for one in found) else 0
 
 
 @gate.command("lua")

@@ -8,12 +8,12 @@ from ..groups import LazyGroup
 
 #: Command name -> (module here, attribute, one line for --help).
 COMMANDS = {
-    "shadow": ("shadow", "shadow", "Watch: what the auction would start, while Slurm goes on as ever."),
-    "run": ("run", "run", "Start the jobs behind the gate where the auction puts them, pass after pass."),
-    "doctor": ("doctor", "doctor", "Check whether the loop can work beside this Slurm."),
-    "gate": ("gate", "gate", "Put the gate up or down, say how it stands, put waiting jobs behind it."),
-    "report": ("report", "report", "Say what a shadow's logs say, Slurm and the auction side by side."),
-    "status": ("status", "status", "Show how the cluster, the gate and the loops stand."),
+    "shadow": ("shadow", "shadow", "Log what the auction would start; Slurm schedules as before."),
+    "run": ("run", "run", "Start the jobs behind the gate on the auction's nodes, pass after pass."),
+    "doctor": ("doctor", "doctor", "Check whether the loop works with this Slurm."),
+    "gate": ("gate", "gate", "Put the gate up or down, print its state, put waiting jobs behind it."),
+    "report": ("report", "report", "Compare Slurm and the auction from a shadow's logs."),
+    "status": ("status", "status", "Show the state of the cluster, the gate and the loops."),
     "config": ("config", "config", "Print a configuration file with every option's default."),
     "unit": ("unit", "unit", "Print the systemd unit of a loop."),
     "panel": ("unit", "panel", "Print a Grafana dashboard of the loops' figures."),
@@ -22,4 +22,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, table=COMMANDS, package=__package__)
 def slurm() -> None:
-    """Drive a live Slurm from beside it: watch, run behind a gate, hand back."""
+    """Schedule a live Slurm from outside: watch it, run behind a gate, hand back."""

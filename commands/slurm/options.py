@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ...cluster.errors import OptionError
-from ..outputs import OUTPUT
-
-if TYPE_CHECKING:
-    from ...live.rest.server import Server
 
 licence_option = click.option(
     "--license",
@@ -36,43 +31,30 @@ metrics_option = click.option(
     metavar="ADDRESS:PORT",
     help="Answer Prometheus there, on a loopback address: 127.0.0.1:9123.",
 )
-_REST = (
-    click.option(
-        "--rest",
-        metavar="ADDRESS",
-        help="slurmrestd that changes jobs, unix:/PATH or http(s)://HOST:PORT; scontrol does the rest.",
-    ),
-    click.option(
-        "--rest-token",
-        type=OUTPUT,
-        metavar="FILE",
-        help="File of slurmrestd's token, read anew each pass  [default: SLURM_JWT of the environment]",
-    ),
-)
 
 
-def rest_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--rest`` and ``--rest-token``."""
-    for option in reversed(_REST):
-        command = option(command)
+def _removed(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Refuse an option of version 0.1 that has no successor."""
+    del context
+    if value is not None:
+        raise OptionError(f"{parameter.opts[0]}: removed in 0.2; scontrol makes every change of a job")
+
+
+def no_rest_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse ``--rest`` and ``--rest-token``: changes by slurmrestd saved no time (decision 86)."""
+    for flag in ("--rest", "--rest-token"):
+        command = click.option(flag, hidden=True, expose_value=False, callback=_removed)(command)
     return command
 
 
-def rest_server(address: str | None, token: Path | None) -> Server | None:
-    """Return the slurmrestd of the options, None where none is given.
+def say_unknown_release() -> None:
+    """Say that this Slurm is newer than any whose answers are known, where it is."""
+    from ...slurm.answers.live import release_here
+    from ..outputs import note
 
-    Raises:
-        OptionError: the address is none, or stands without a token that it needs.
-        InputError: the token cannot be read.
-    """
-    if address is None:
-        if token is not None:
-            raise OptionError("--rest-token stands without --rest")
-        return None
-    from ...live.rest.server import Server, read_address, token_of
-
-    at = read_address(address)
-    return Server(at, token_of(at, token))
+    release = release_here()
+    if release is not None and release.is_newer:
+        note(release.warning)
 
 
 _PASSES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ...live.report import ShadowReport
 
 _HOUR_S = 3600
-#: Slowdowns, levels and shares have places behind the point, seconds none.
-_SMALL = 10
 
 
 @click.command()
@@ -47,7 +45,7 @@ def report(
     form: str,
     output: str,
 ) -> None:
-    """Set Slurm's starts beside the auction's offers: waits, slowdowns, use, levels, who gains and who loses.
+    """Compare Slurm's starts with the auction's offers: waits, slowdowns, use, levels, gains and losses.
 
     LOG... are the shadow's logs, those put aside included, in any order.
     """
@@ -70,7 +68,7 @@ def report(
         for text in notes.texts():
             note(text)
     if html is not None:
-        from ...pages.shadows import shadow_page
+        from ...pages.runs import shadow_page
 
         write_text(html, shadow_page(made, file_name(logs[0])))
     if form == "json":
@@ -83,6 +81,7 @@ def _render(made: ShadowReport, console: Console, top: int | None) -> None:
     from datetime import UTC, datetime
 
     from ...live.report import CAVEATS
+    from ..auction_options import print_table
 
     document = made.to_dict()
     first, last = (datetime.fromtimestamp(document[name], UTC) for name in ("from", "to"))
@@ -91,32 +90,10 @@ def _render(made: ShadowReport, console: Console, top: int | None) -> None:
         f"{len(made.jobs)} jobs: "
         + ", ".join(f"{count} {verdict}" for verdict, count in document["verdicts"].items() if count)
     )
-    _table(console, "Slurm and the auction", document["figures"], None)
+    print_table(console, "Slurm and the auction", document["figures"], None)
     for what, rows in made.groups.items():
-        _table(console, f"Who gains and who loses, by {what}", rows, top)
+        print_table(console, f"Who gains and who loses, by {what}", rows, top)
     for rule in document["unread"]:
         console.print(f"not looked at: {rule}")
     for caveat in CAVEATS:
         console.print(caveat)
-
-
-def _table(console: Console, title: str, rows: list[dict[str, Any]], top: int | None) -> None:
-    from rich.table import Table
-
-    shown = rows if top is None else rows[:top]
-    table = Table(title=title, title_justify="left")
-    for place, name in enumerate(rows[0] if rows else {}):
-        table.add_column(name, justify="left" if place == 0 else "right")
-    for row in shown:
-        table.add_row(*map(_cell, row.values()))
-    console.print(table)
-    if len(shown) < len(rows):
-        console.print(f"{len(rows) - len(shown)} more")
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.3f}" if abs(value) < _SMALL else f"{value:.0f}"

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..auction_options import live_options
+from ...cluster.errors import OptionError
+from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
+from ..auction_options import auction_options
 from ..outputs import OUTPUT
 from .options import (
     gate_for_option,
     licence_option,
     log_options,
     metrics_option,
+    no_rest_options,
     passes_options,
-    rest_options,
-    rest_server,
+    say_unknown_release,
 )
 
 if TYPE_CHECKING:
-    from ...live.hands import Hand
     from ...live.loop import Report, Settings
-    from ...live.rest.server import Server
 
 _MIB = 2**20
+#: What slurm run promises under objective response where nothing is named (decision 0111).
+RESPONSE_PROMISE = "15m"
 
 
 @click.command()
@@ -53,31 +54,58 @@ _MIB = 2**20
 @log_options
 @click.option("--lock", type=OUTPUT,
               help="File whose lock keeps a second loop out.  [default: one for the cluster]")  # fmt: skip
-@rest_options
+@no_rest_options
 @metrics_option
 @click.option("--dry-run", is_flag=True, help="Print the commands of one pass; change nothing.")
-@live_options
+@auction_options
 def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
-    Needs the rights of one of Slurm's administrators, with --mark comment an operator's, not root's. When it
-    ends, however it ends, the gate ends --gate-for seconds after its last pass, and Slurm starts the jobs
-    itself. SIGTERM finishes the pass.
+    The command needs the rights of a Slurm administrator, or with --mark comment of an operator; it does not
+    need root. The gate ends --gate-for seconds after the last pass, however the command ends: Slurm then
+    starts the jobs itself. SIGTERM lets the command finish its pass and end.
     """
+    from dataclasses import replace
+
     from ...live.gate import check_licence
-    from ..auction_options import live_step_options
+    from ..auction_options import step_options
 
     check_licence(licence)
     own = {name: options.pop(name) for name in _OWN}
-    settings, checked = _settings(licence, own, is_dry=dry_run), live_step_options(options)
-    server = rest_server(own["rest"], own["rest_token"])
-    return _shown(settings, checked, server) if dry_run else _until_told(settings, checked, own, server)
+    promise, options = promised_options(options)
+    if promise != NONE and own["mark"] != "admin-comment":
+        raise OptionError(f"--promise {promise} needs --mark admin-comment: owners may write a Comment")
+    settings = replace(_settings(licence, own, is_dry=dry_run), promise=promise)
+    checked = step_options(options)
+    say_unknown_release()
+    return _shown(settings, checked) if dry_run else _until_told(settings, checked, own)
+
+
+def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return how the loop promises starts, and the options of each pass, which keeps the promises.
+
+    With promises nothing is reserved unless it is asked for: nodes are kept for promised jobs. Objective
+    ``response`` without promises would let jobs wait without bound.
+
+    Raises:
+        OptionError: the loop cannot promise so.
+    """
+    promise = options["promise"]
+    if promise is None and options.get("objective") == "response":
+        promise = RESPONSE_PROMISE
+    if promise in (None, NONE, BACKFILL):
+        return NONE, options
+    if promise == AUTO:
+        raise OptionError("--promise auto is for simulations: slurm run needs a time (15m) or plan")
+    check_promise(promise)
+    reserve = 0 if options["reserve"] is None else options["reserve"]
+    return promise, {**options, "promise": PLAN, "reserve": reserve}
 
 
 #: The options that are not the auction's.
 _OWN = (
     *("interval", "passes", "once", "gate_for", "pin_for", "tries", "mark", "plan_age", "changes"),
-    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "rest", "rest_token", "metrics"),
+    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics"),
 )
 
 
@@ -103,32 +131,20 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
     )
 
 
-def _shown(settings: Settings, checked: Any, server: Server | None) -> int:
+def _shown(settings: Settings, checked: Any) -> int:
     """Print what a pass would do."""
     from ...live.hands import Shown
     from ...live.journal import NoJournal
     from ...live.loop import Loop
     from ...slurm.answers.live import ask_slurm
 
-    hand = _hand(server, Shown(click.echo), show=click.echo)
+    hand = Shown(click.echo)
     report = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=NoJournal()).one_pass()
     _say(report)
     return 0 if report.outcome == "done" else 1
 
 
-def _hand(server: Server | None, other: Hand, show: Callable[[str], None] | None = None) -> Hand:
-    """Return the hand that changes jobs, where there is a slurmrestd through it."""
-    if server is None:
-        return other
-    from ...live.rest.hand import RestHand
-    from ..outputs import note
-
-    hand = RestHand(server, other, tell=note, show=show)
-    hand.meet()
-    return hand
-
-
-def _until_told(settings: Settings, checked: Any, own: dict[str, Any], server: Server | None) -> int:
+def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
     from ...live.hands import one_scontrol
     from ...live.journal import FileJournal
@@ -139,6 +155,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any], server: S
     from ...live.passes import warm_up
     from ...live.shadow_log import RotatedLog
     from ...slurm.answers.live import ask_slurm
+    from ..outputs import note
 
     figures = Metrics(loop="run")
     pace = Pace(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
@@ -148,18 +165,17 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any], server: S
         stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
         log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
         journal = FileJournal(stack.enter_context(log))
-        hand = _hand(server, one_scontrol)
-        loop = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=journal)
+        loop = Loop(settings, checked, ask=ask_slurm, hand=one_scontrol, journal=journal)
         where = stack.enter_context(served(figures, own["metrics"]))
         if where:
-            from ..outputs import note
-
             note(f"figures at {where}")
         warm_up(checked)
         for _ in pace:
             report = loop.one_pass()
             tell(figures, report)
             _say(report)
+            while loop.remarks:
+                note(loop.remarks.pop(0))
             outcome = report.outcome
     return 0 if outcome in {"done", "standby"} else 1
 

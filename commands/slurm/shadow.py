@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..auction_options import live_options
+from ..auction_options import auction_options
 from ..snapshot import answer_options
-from .options import interval_option, log_options, metrics_option, passes_options
+from .options import (
+    interval_option,
+    log_options,
+    metrics_option,
+    passes_options,
+    say_unknown_release,
+)
 
 if TYPE_CHECKING:
     from ...cluster.errors import InputError
@@ -35,7 +41,7 @@ _MIB = 2**20
 @log_options
 @metrics_option
 @answer_options
-@live_options
+@auction_options
 def shadow(
     *,
     log: str,
@@ -60,6 +66,8 @@ def shadow(
     names = set(SlurmFiles.__dataclass_fields__)
     files = SlurmFiles(**{name: options.pop(name) for name in names & options.keys()})
     take = _taking(files, options)
+    if files.jobs is None:
+        say_unknown_release()
     figures = Metrics(loop="shadow")
     pace = Pace(interval_s=interval, passes=1 if once else passes)
     pace.stop_on_signals()
@@ -91,10 +99,18 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
     from ...live.passes import take_look, take_pass
     from ...slurm.answers.known import Known
     from ...slurm.answers.live import AT_ONCE
-    from ..auction_options import live_step_options
+    from ..auction_options import step_options
 
-    checked, known = live_step_options(options), Known()
-    return lambda: take_pass(take_look(files, known=known, at_once=AT_ONCE), checked)
+    checked, known = step_options(options), Known()
+    window = checked.window
+
+    def taken() -> Pass:
+        nonlocal window
+        found = take_pass(take_look(files, known=known, at_once=AT_ONCE), checked, window=window)
+        window = found.schedule.next_window
+        return found
+
+    return taken
 
 
 def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[Entry], None]:

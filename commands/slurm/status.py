@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...cluster.text import one_line
 from .options import licence_option
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ _REASONS = 6
     metavar="SECONDS",
     help="Between two looks.",
 )
-@click.option("--once", is_flag=True, help="Look once; so it is, too, where standard output is no terminal.")
+@click.option("--once", is_flag=True, help="Print the state once (default without a terminal).")
 def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> None:
-    """Show how the cluster, the gate and the loops beside Slurm stand; Ctrl-C ends it."""
+    """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...live.gate import check_licence
     from ...live.metrics import loopback
     from ...live.status import standing
@@ -59,7 +60,7 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
         return
     from rich.live import Live
 
-    from ...auction.render.console import LiteralConsole
+    from ...auction.render.tables import LiteralConsole
 
     with Live(look(), console=LiteralConsole(), auto_refresh=False, screen=False) as shown:
         while True:
@@ -72,12 +73,12 @@ def _table(found: Standing, now: float) -> RenderableType:
 
     table = Table("", "", show_header=False)
     for name, text in _of_cluster(found, now) if found.has_answered else ():
-        table.add_row(name, text)
+        table.add_row(name, one_line(text))
     for loop, figures in sorted(found.loops.items()):
         for name, text in _of_loop(figures, now):
-            table.add_row(f"{loop}: {name}", text)
+            table.add_row(one_line(f"{loop}: {name}"), one_line(text))
     for text in found.trouble:
-        table.add_row("no answer", text)
+        table.add_row("no answer", one_line(text))
     return table
 
 

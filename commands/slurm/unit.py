@@ -67,7 +67,7 @@ _PATH = re.compile(r"/[\w./+@-]*", re.ASCII)
 )
 @click.option("--program", help="The command  [default: this one's place]")
 def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
-    """Print the systemd unit of a loop beside Slurm."""
+    """Print the systemd unit of a loop."""
     program = str(Path(sys.argv[0]).resolve()) if program is None else program
     if not _USER.fullmatch(user):
         raise OptionError(f"--user: {user!r} is not a user's name")

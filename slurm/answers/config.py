@@ -38,9 +38,7 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
     Raises:
         InputError: the text is another's.
     """
-    if not text.lstrip().startswith(_HEAD):
-        raise InputError("not what scontrol show config prints", path="line 1")
-    entry = Paragraph({key: value.strip() for key, value in _LINE.findall(text)}, "config")
+    entry = _entry(text)
     kind = entry.text("PreemptType")
     if kind not in ("", "preempt/none", "(null)"):
         mode = entry.text("PreemptMode") or "OFF"
@@ -55,6 +53,31 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
         counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
         enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
     )
+
+
+def backfill_settings(text: str) -> tuple[int | None, float | None]:
+    """Return SchedulerParameters' bf_max_job_test (jobs) and bf_interval (s), None where not given.
+
+    Raises:
+        InputError: the text is another's, or a value is no number above 0.
+    """
+    entry = _entry(text)
+    pairs = (word.partition("=") for word in entry.text("SchedulerParameters").split(","))
+    given = {name.strip(): value.strip() for name, _, value in pairs}
+    found: list[int | None] = []
+    for name in ("bf_max_job_test", "bf_interval"):
+        value = given.get(name)
+        if value is not None and not (re.fullmatch(r"[0-9]{1,7}", value) and int(value)):
+            path = f"SchedulerParameters {name}"
+            raise InputError(f"{value[:60]!r} is not a number above 0", path=path)
+        found.append(None if value is None else int(value))
+    return found[0], found[1]
+
+
+def _entry(text: str) -> Paragraph:
+    if not text.lstrip().startswith(_HEAD):
+        raise InputError("not what scontrol show config prints", path="line 1")
+    return Paragraph({key: value.strip() for key, value in _LINE.findall(text)}, "config")
 
 
 def _ignored(entry: Paragraph) -> Iterator[str]:

@@ -29,6 +29,7 @@ _BEHIND_FREE = {
 }
 _SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
 _CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
+_SHARING = re.compile(r"\sOverSubscribe=([A-Z]{1,20})\b")
 _TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _USE = re.compile(r"\sNodes=(\S++) CPU_IDs=(\S*+) Mem=(\d{1,18}) GRES=(\S*+)")
@@ -42,6 +43,7 @@ class JobDetail:
         name: the job's name, to know that both are about the same job.
         max_switches: ``--switches``, None when not asked for.
         cpus_per_task, tasks_per_gres: None when not printed.
+        sharing: ``OverSubscribe=``: ``NO`` for whole nodes, ``OK``, ``YES``, ``USER``; empty: not there.
         use: what it holds by node, CPUs as Slurm counts them; empty while pending.
     """
 
@@ -50,6 +52,7 @@ class JobDetail:
     cpus_per_task: int | None
     tasks_per_gres: int | None
     use: Mapping[str, Resources]
+    sharing: str = ""
 
 
 def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDetail]:
@@ -85,6 +88,7 @@ def _detail(record: str, path: str) -> JobDetail:
         cpus_per_task=_number(_CPUS_PER_TASK, fields),
         tasks_per_gres=_number(_TASKS_PER_GRES, fields) or None,
         use=_use(fields, path),
+        sharing=match[1] if (match := _SHARING.search(fields)) else "",
     )
 
 

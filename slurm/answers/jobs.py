@@ -10,17 +10,19 @@ from fractions import Fraction
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
+from ...cluster.holds import BY_HAND
 from ...cluster.jobs import Job
 from ...cluster.snapshot import MAX_JOBS
 from ...formats.notes import Notes
 from .associations import READ_REASONS
 from .detail import JobDetail
+from .licenses import asks_for
 from .limits import note_preferences
 from .policy import Policy, by_tier
 from .priorities import Priorities, priority_of
 from .record import Record
-from .request import Site, read_request, without_gate
-from .states import BY_HAND, Phase, hold_of, phase_of
+from .request import Site, read_request
+from .states import Phase, hold_of, phase_of
 
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _CUT = "..."
@@ -112,7 +114,8 @@ def _noted(record: Record, queue: Queue, notes: Notes) -> Job:
 
     is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
     detail = queue.details.get(record.count("job_id"))
-    job, own = record.once("job", read, (queue.against, bool(queue.details), detail, is_due))
+    key = queue.against, queue.site.tells_shared, bool(queue.details), detail, is_due
+    job, own = record.once("job", read, key)
     notes.join(own)
     return job
 
@@ -156,8 +159,7 @@ def _hold(record: Record, priority: int, queue: Queue) -> str | None:
 
 def _is_behind(record: Record, gate: str) -> bool:
     """Whether a job needs the gate's licence, so that it waits behind the gate."""
-    text = record.text("licenses")
-    return bool(gate) and without_gate(text, gate) != text
+    return bool(gate) and asks_for(record.text("licenses"), gate)
 
 
 def _detail(record: Record, queue: Queue, notes: Notes) -> JobDetail | None:

@@ -19,6 +19,8 @@ _COUNTS = {
     "core_spec": "--core-spec",
     # 22.05 writes --core-spec here too.
     "thread_spec": "--core-spec or --thread-spec",
+    # 25.05 and later; its rules are those of blocks, which are not looked at.
+    "segment_size": "--segment",
 }
 #: Counts that a node with one thread a core satisfies by itself when they are 1.
 _THREAD_COUNTS = {"threads_per_core": "--threads-per-core", "tasks_per_core": "--ntasks-per-core"}
@@ -31,6 +33,8 @@ _TEXTS = {
 _FLAGS = {
     "GRES_ENFORCE_BIND": "--gres-flags=enforce-binding",
     "GRES_BINDING_ENFORCED": "--gres-flags=enforce-binding",
+    # 25.11 and later: requeued, it starts before all others on nodes that Slurm keeps for it.
+    "EXPEDITED_REQUEUE": "--requeue=expedite",
 }
 #: What the job may be started without, by member and by flag.
 _PREFERRED = {
@@ -62,6 +66,8 @@ def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
             yield f"{option} {text}"
     flags = record.words("flags")
     yield from (option for flag, option in _FLAGS.items() if flag in flags)
+    if "EXPEDITING" in record.texts("job_state"):
+        yield "it starts again before all others (EXPEDITING)"
     if record.flag("reboot"):
         yield "--reboot"
     if record.number("het_job_id"):

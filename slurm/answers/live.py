@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -16,6 +16,7 @@ from ...formats.notes import Notes
 from ...formats.reading import read_document, shown_name
 from .snapshot import SlurmSources, SlurmText
 from .topology_any import is_sizes
+from .versions import SlurmRelease, json_option, parse_release
 
 Command = tuple[str, ...]
 #: Returns what a command prints; raises InputError where it fails.
@@ -24,22 +25,29 @@ Ask = Callable[[Command], bytes]
 #: The commands of which one gives an answer, the newest Slurm's first.
 Question = tuple[Command, ...]
 
+_JSON = "--json"
 #: Asks for the queue.
-JOBS: Command = ("squeue", "--json")
+JOBS: Command = ("squeue", _JSON)
+#: Asks which release the commands here are of: they answer as it does, and no controller is needed.
+_RELEASE: Command = ("scontrol", "--version")
 
 
 def _shown(what: str) -> Question:
-    return (("scontrol", "show", what, "--json"), ("scontrol", "-o", "show", what))
+    return (("scontrol", "show", what, _JSON), ("scontrol", "-o", "show", what))
 
+
+#: Asks for nodes one by one, whatever the version.
+EACH_NODE: Question = _shown("nodes")
 
 #: By the names of the files that could be given instead. 22.05's scontrol writes no JSON, and from 23.02
-#: ``sinfo --json`` groups nodes; of a Slurm without accounting assoc_mgr says nothing.
+#: ``sinfo --json`` groups nodes; of a Slurm without accounting assoc_mgr says nothing. Of licences only
+#: text tells how layers count.
 _QUESTIONS: dict[str, Question] = {
     "jobs": (JOBS,),
-    "nodes": (("scontrol", "show", "nodes", "--json"), ("sinfo", "--json")),
+    "nodes": (("scontrol", "show", "nodes", _JSON), ("sinfo", _JSON)),
     "topology": (("scontrol", "show", "topology"),),
     "job_detail": (("scontrol", "-d", "show", "job"),),
-    "licenses": _shown("licenses"),
+    "licenses": (("scontrol", "-o", "show", "licenses"),),
     "partitions": _shown("partitions"),
     "reservations": _shown("reservations"),
     "limits": (("scontrol", "show", "assoc_mgr", "flags=qos,assoc"),),
@@ -82,7 +90,7 @@ class SlurmFiles:
     priorities: str | None = None
 
 
-def ask_slurm(command: Command) -> bytes:
+def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     """Return what a command of Slurm's prints, in English, times in seconds of the epoch.
 
     Raises:
@@ -96,7 +104,7 @@ def ask_slurm(command: Command) -> bytes:
     environment = {**os.environ, "SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
     try:
         answer = subprocess.run(  # noqa: S603 - no shell, each word stands for itself
-            [program, *command[1:]], capture_output=True, check=False, timeout=_TIMEOUT_S, env=environment
+            [program, *command[1:]], capture_output=True, check=False, timeout=timeout_s, env=environment
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"the command failed: {error}", file=shown) from error
@@ -113,7 +121,8 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
     Topology and job detail only add to jobs and nodes: where they are not given and cannot be asked for,
     that is a note. Licences, partitions, reservations, limits and the configuration are asked for when the
     jobs are: those of now belong to no saved queue. Priorities stand in the queue. ``at_once`` commands are
-    asked at the same time: most of a look is waiting for them.
+    asked at the same time: most of a look is waiting for them. JSON is asked for in a fixed version
+    (versions.py), and in the release's own where it does not serve that.
 
     Raises:
         InputError: a file cannot be read, or ``squeue`` or both commands for nodes fail.
@@ -124,11 +133,12 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
     given = [f"--{name.replace('_', '-')}" for name, value in names.items() if value == "-"]
     if len(given) > 1:
         raise OptionError(f"only one of {' and '.join(given)} can be standard input")
-    asked = {
+    wanted = {
         name: question
         for name, question in _QUESTIONS.items()
         if names[name] is None and not (name in _RULES and files.jobs is not None)
     }
+    asked = _fixed(wanted, ask, notes)
     with _asking(asked.values(), ask, at_once) as told:
 
         def answer(name: str) -> SlurmText | None:
@@ -149,6 +159,32 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
     return sources, notes
 
 
+def release_here(ask: Ask = ask_slurm) -> SlurmRelease | None:
+    """Return the release of Slurm's commands here, None where they do not tell."""
+    try:
+        return parse_release(ask(_RELEASE).decode(errors="replace"))
+    except InputError:
+        return None
+
+
+def _fixed(questions: Mapping[str, Question], ask: Ask, notes: Notes) -> dict[str, Question]:
+    """Return the questions with a fixed version of JSON first, the release's own behind."""
+    if not any(_JSON in command for question in questions.values() for command in question):
+        return dict(questions)
+    release = release_here(ask)
+    if release is not None and release.is_newer:
+        notes.add("version", release.warning)
+    option = json_option(release)
+    return {name: tuple(_pinned(question, option)) for name, question in questions.items()}
+
+
+def _pinned(question: Question, option: str) -> Iterator[Command]:
+    for command in question:
+        if _JSON in command and option != _JSON:
+            yield tuple(option if word == _JSON else word for word in command)
+        yield command
+
+
 def _given(what: str, name: str | None) -> SlurmText | None:
     """Return what a file holds; a topology's sizes stand for themselves."""
     if name is None:
@@ -164,10 +200,10 @@ def _asking(
 ) -> Iterator[Callable[[Question], SlurmText]]:
     """Yield what answers each question; with several at once, all of them are asked from now on."""
     if at_once == 1:
-        yield lambda question: _first(question, ask)
+        yield lambda question: first_answer(question, ask)
         return
     with ThreadPoolExecutor(at_once) as pool:
-        begun = {question: pool.submit(_first, question, ask) for question in questions}
+        begun = {question: pool.submit(first_answer, question, ask) for question in questions}
         yield lambda question: begun[question].result()
 
 
@@ -175,7 +211,7 @@ def _answer(command: Command, ask: Ask) -> SlurmText:
     return SlurmText(name=" ".join(command), content=ask(command))
 
 
-def _first(commands: tuple[Command, ...], ask: Ask) -> SlurmText:
+def first_answer(commands: tuple[Command, ...], ask: Ask = ask_slurm) -> SlurmText:
     """Return the answer of the first command that gives one; the last one's error when none does."""
     for command in commands[:-1]:
         try:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
-from ...cluster.nodes import NodeState, Resources
+from ...cluster.nodes import Node, NodeState, Resources
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
+from ...formats.reading import text_of
 from .gres import parse_gres, settle
-from .record import Record
+from .record import Record, is_json, read_document
+from .text import Paragraph, paragraphs
 
 _BASE = {
     "IDLE": NodeState.IDLE,
@@ -36,7 +39,13 @@ _DECIDING = {
     "POWER_DOWN": NodeState.UNKNOWN,
     "POWERING_UP": NodeState.UNKNOWN,
     "POWER_UP": NodeState.UNKNOWN,
+    "POWER_DOWN_ASAP": NodeState.UNKNOWN,
+    "POWER_DOWN_FORCE": NodeState.UNKNOWN,
+    "POWER_DRAIN": NodeState.UNKNOWN,
     "REBOOT_REQUESTED": NodeState.UNKNOWN,
+    # Closed by a job that has the block for itself, and of another cluster's (25.11 and later).
+    "BLOCKED": NodeState.UNKNOWN,
+    "EXTERNAL": NodeState.UNKNOWN,
     "COMPLETING": NodeState.COMPLETING,
 }
 #: Flags that leave the base as it is: a planned node is idle until its job starts.
@@ -45,6 +54,27 @@ _HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUT
 THREADS_NOTE = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
 #: What a snapshot of nodes that differ in weight says in its notes.
 WEIGHTS_NOTE = "weights of nodes differ and are not looked at: Slurm takes nodes of lower weight first"
+
+
+#: A record's member -> its key in scontrol's text.
+_KEYS = {
+    "name": "NodeName",
+    "cpus": "CPUTot",
+    "effective_cpus": "CPUEfctv",
+    "alloc_cpus": "CPUAlloc",
+    "real_memory": "RealMemory",
+    "specialized_memory": "MemSpecLimit",
+    "weight": "Weight",
+    "sockets": "Sockets",
+    "cores": "CoresPerSocket",
+    "threads": "ThreadsPerCore",
+    "gres": "Gres",
+    "features": "ActiveFeatures",
+    "partitions": "Partitions",
+    "state": "State",
+}
+_LISTS = {"partitions": ",", "state": "+"}
+_TEXTS = {"name", "gres", "features"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +112,43 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     if len({node.weight for node in nodes}) > 1:
         notes.add("node weights", WEIGHTS_NOTE)
     return nodes
+
+
+def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
+    """Return a site's nodes with everything free: answers of ``read_nodes``, or scontrol's text.
+
+    All of them take jobs: what is down or drained now may have worked while a history was made.
+
+    Raises:
+        InputError: as ``read_nodes``, or the text holds no nodes.
+    """
+    document = read_document(content) if is_json(content) else _document(text_of(content))
+    figures = read_nodes(document, notes)
+    if not figures:
+        raise InputError("there are no nodes")
+    away = sum(not entry.state.is_working for entry in figures)
+    if away:
+        notes.add("node states", f"nodes that take no jobs now, taken as working: {away}")
+    return tuple(
+        Node(name=one.name, total=one.total, features=one.features, partitions=one.partitions)
+        for one in figures
+    )
+
+
+def _document(text: str) -> Record:
+    """Return ``scontrol show nodes`` as the JSON of the same."""
+    return Record({"nodes": [_members(entry) for entry in paragraphs(text, "NodeName")]}, "")
+
+
+def _members(entry: Paragraph) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for member, key in _KEYS.items():
+        if entry.text(key):
+            lists = member in _LISTS
+            members[member] = entry.text(key).split(_LISTS[member]) if lists else entry.text(key)
+            if not lists and member not in _TEXTS:
+                members[member] = entry.count(key)
+    return members
 
 
 def _noted(record: Record, notes: Notes) -> NodeFigures:

@@ -25,6 +25,10 @@ from .text import Paragraph, paragraphs
 _MINUTE_S = 60
 #: What 22.05's slurmrestd writes for a limit that is not there.
 _NO_LIMIT = -1
+#: Words of 26.05's ``Exclusive=`` that give whole nodes: ``TOPO`` gives whole blocks of them.
+_WHOLE = {"NODE", "TOPO"}
+#: Flags of a partition whose rules are not looked at (26.05).
+_FLAGS = {"LLN": "LLN=YES", "REQ_RESV": "ReqResv=YES"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class PartitionFigures:
 
     Attributes:
         partition: its limits; ``nodes`` are of the cluster.
-        exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``).
+        exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``, 26.05: ``Exclusive=NODE``).
         tier: Slurm starts jobs of a higher tier first, whatever their priority.
         rules: whose jobs it takes and what they get.
         ignored: limits that a snapshot does not hold, as Slurm calls them.
@@ -124,7 +128,9 @@ def partition_of(entry: Paragraph) -> PartitionFigures:
     )
     return PartitionFigures(
         partition=partition,
-        exclusive=sharing == "EXCLUSIVE",
+        exclusive=sharing == "EXCLUSIVE"
+        or bool(_WHOLE & _exclusive_words(entry))
+        or entry.text("ExclusiveTopo") == "YES",
         tier=entry.count("PriorityTier") or 0,
         rules=rules_of_text(entry),
         ignored=(*_ignored_in(entry, sharing), *ignored_rules_of_text(entry)),
@@ -140,9 +146,20 @@ def _ignored_in(entry: Paragraph, sharing: str) -> Iterator[str]:
     for key in ("MaxMemPerNode", "MaxMemPerCPU"):
         if entry.text(key) not in ("", "UNLIMITED", "0"):
             yield f"{key}={entry.pairs[key]}"
-    yield from (f"{key}=YES" for key in ("ExclusiveUser", "ReqResv", "LLN") if entry.text(key) == "YES")
+    flags = ("ExclusiveUser", "ExclusiveTopo", "ReqResv", "LLN")
+    yield from (f"{key}=YES" for key in flags if entry.text(key) == "YES")
+    yield from _ignored_exclusive(_exclusive_words(entry))
     if sharing.startswith(("FORCE", "YES")):
         yield f"OverSubscribe={sharing}"
+
+
+def _exclusive_words(entry: Paragraph) -> frozenset[str]:
+    return frozenset(filter(None, entry.text("Exclusive").upper().split(",")))
+
+
+def _ignored_exclusive(words: frozenset[str]) -> Iterator[str]:
+    """Yield what of 26.05's ``Exclusive=`` is more than whole nodes, as one user's or whole blocks."""
+    yield from (f"Exclusive={word}" for word in sorted(words - {"NO", "NODE"}))
 
 
 def _json(content: bytes) -> Iterator[tuple[PartitionFigures, str]]:
@@ -201,11 +218,23 @@ def _grouped(record: Record) -> PartitionFigures:
     priority = record.child("priority")
     return PartitionFigures(
         partition=partition,
-        exclusive=limits.members.get("shares") == 0,
+        exclusive=_gives_whole_nodes(record, limits),
         tier=(priority.number("tier") if priority else None) or 0,
         rules=rules_of_groups(record),
         ignored=(*_ignored_groups(record, limits), *ignored_rules_of_groups(record)),
     )
+
+
+def _gives_whole_nodes(record: Record, limits: Record) -> bool:
+    """Whether a partition's jobs get whole nodes; 26.05's JSON has a word for it, and shares of 0."""
+    words = _words(record, "exclusive")
+    return bool(words & _WHOLE) if words else limits.members.get("shares") == 0
+
+
+def _words(record: Record, member: str) -> frozenset[str]:
+    """Return the words of a member of 26.05's JSON, upper case; none in earlier answers."""
+    state = record.child("partition") or record
+    return frozenset(word.upper() for word in record.words(member) | state.words(member))
 
 
 def _ignored_groups(record: Record, limits: Record) -> Iterator[str]:
@@ -217,6 +246,10 @@ def _ignored_groups(record: Record, limits: Record) -> Iterator[str]:
     shared = limits.child("oversubscribe")
     if shared and ((shared.number("jobs") or 0) > 1 or shared.texts("flags")):
         yield "OverSubscribe"
+    words = _words(record, "oversubscribe") - {"NO"}
+    yield from (f"OverSubscribe={word}" for word in sorted(words))
+    yield from _ignored_exclusive(_words(record, "exclusive"))
+    yield from (shown for flag, shown in _FLAGS.items() if flag in record.words("flags"))
     if record.text("topology"):
         yield f"Topology={record.text('topology')}"
 

@@ -62,7 +62,7 @@ class Policy:
         return figures.rules.memory if figures is not None and figures.rules.memory else self.memory
 
     def admitted(self, job: Job, notes: Notes) -> Job:
-        """Return a pending job as the rules let it start: in fewer partitions, capped, or held."""
+        """Return a pending job as the rules let it start: in fewer partitions, capped, or not eligible."""
         names = list(filter(None, job.partition.split(",")))
         # Slurm's word is of one partition, also where another takes the job (tried on 22.05).
         if job.hold in PARTITION_REASONS and any(self._refusal(job, name) == job.hold for name in names):
@@ -97,7 +97,7 @@ class Policy:
         return ",".join(names)
 
     def _within(self, job: Job) -> Job:
-        """Hold a job that asks for more than one job may; let it get no more nodes than that."""
+        """Stop a job that asks for more than one job may; let it get no more nodes than that."""
         for limit in self.each:
             if not limit.jobs.holds(job):
                 continue

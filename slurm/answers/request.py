@@ -6,7 +6,7 @@ What cannot be said goes to the job's ``unsupported``: such a job never starts o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .detail import JobDetail
 from .gres import parse_request
+from .licenses import plain_licenses, without_gate
 from .limits import unsupported_parts
 from .nodes import NodeFigures
 from .record import Record
@@ -38,16 +39,16 @@ _NEEDED = (
     "memory_per_node",
     "memory_per_cpu",
     "contiguous",
-    "shared",
     "features",
     "required_nodes",
     "excluded_nodes",
     "licenses",
     "flags",
 )
+#: A job's ``OverSubscribe=`` of scontrol in the words of its JSON; ``OK`` is no request.
+_SHARING = {"NO": "none", "OK": "", "YES": "shared"}
 _MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}
 _FEATURES = re.compile(r"[\w.:+-]+(?:&[\w.:+-]+)*")
-_LICENSE = re.compile(r"(?P<name>[^:,|;()]+)(?::(?P<count>[0-9]{1,12}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class Site:
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
         exclusive_partitions: partitions whose jobs get whole nodes.
         memory_of: what a job of these partitions gets that asks for no memory.
+        tells_shared: the jobs' JSON tells which of them ask for whole nodes.
         counts_memory: jobs use memory up; then one that asks for none, where nothing is said, gets all of it.
     """
 
@@ -68,6 +70,7 @@ class Site:
     exclusive_partitions: frozenset[str] = frozenset()
     memory_of: Callable[[str], Memory] = lambda _: Memory()
     counts_memory: bool = False
+    tells_shared: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,7 +106,7 @@ def read_request(
     Raises:
         InputError: a member is missing or of an unknown shape.
     """
-    record.require(*_NEEDED)
+    record.require(*_NEEDED, *(["shared"] if site.tells_shared else []))
     job = _Reading(record=record, detail=detail, site=site, notes=notes, label=label)
     members = _members(job)
     job.unsupported.extend(unsupported_parts(record, threads=site.threads))
@@ -246,7 +249,8 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
 def _exclusive(job: _Reading) -> bool:
     exclusive = _in_exclusive_partition(job)
     # 24.05 and later say it in a member of its own as well.
-    for word in sorted(job.record.words("shared") | job.record.words("exclusive")):
+    words = job.record.words("shared") | job.record.words("exclusive")
+    for word in sorted(words if job.site.tells_shared else words | _sharing(job)):
         if word in ("none", "true"):
             exclusive = True
         elif word in ("shared", "oversubscribe"):
@@ -254,6 +258,15 @@ def _exclusive(job: _Reading) -> bool:
         elif word != "false":
             job.unsupported.append(f"nodes shared only within {word} (--exclusive={word})")
     return exclusive
+
+
+def _sharing(job: _Reading) -> frozenset[str]:
+    """Return how a job shares nodes by scontrol's detail; without it, it gets whole nodes."""
+    if job.detail is not None and (word := job.detail.sharing):
+        return frozenset(filter(None, [_SHARING.get(word, word.lower())]))
+    text = "26.05's JSON does not tell which jobs ask for whole nodes, so all get whole nodes"
+    job.notes.unread("sharing", f"{text}: give --job-detail, or squeue --json=v0.0.44")
+    return frozenset(["none"])
 
 
 def _in_exclusive_partition(job: _Reading) -> bool:
@@ -315,20 +328,3 @@ def _licenses(job: _Reading) -> dict[str, int]:
     if reason:
         job.unsupported.append(f"the licences {text}, {reason}")
     return counts
-
-
-def without_gate(text: str, gate: str) -> str:
-    """Return what ``--licenses`` asks for beside the licence of the gate."""
-    items = text.split(",")
-    return ",".join(item for item in items if not gate or item.partition(":")[0] != gate)
-
-
-def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], str]:
-    """Return the counts by name that ``--licenses`` asks for, or none of them and what else it is."""
-    counts: dict[str, int] = {}
-    for item in filter(None, text.split(",")):
-        match = _LICENSE.fullmatch(item)
-        if match is None or match["name"] not in known or int(match["count"] or 1) < 1:
-            return {}, "whose totals are not known" if match else "which are no plain counts"
-        counts[match["name"]] = counts.get(match["name"], 0) + int(match["count"] or 1)
-    return counts, ""

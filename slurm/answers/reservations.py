@@ -50,6 +50,7 @@ _HARMLESS = {
     "SPEC_NODES",
     "STATIC",
     "STATIC_ALLOC",
+    "TRES_PER_NODE",
     "USER_DELETE",
 }
 
@@ -146,12 +147,12 @@ def _note_flags(entry: ReservationFigures, notes: Notes) -> None:
 
 
 def _users(entry: ReservationFigures, notes: Notes) -> tuple[str, ...]:
-    """Return whose jobs may run inside without asking for it: nobody's unless it is magnetic."""
+    """Return the users whose jobs may run inside without asking for it: none unless it is magnetic."""
     who = [entry.access] if entry.access else []
     if entry.users:
         who.insert(0, f"users {','.join(entry.users)}")
     if "MAGNETIC" not in entry.flags:
-        text = f"only jobs that ask for it may use it ({'; '.join(who) or 'nobody'}): closed to all others"
+        text = f"only jobs that ask for it may use it ({'; '.join(who) or 'no user'}): closed to all others"
         notes.add(_KIND, f"reservation {entry.name}: {text}")
         return ()
     if entry.access or any(name.startswith("-") for name in entry.users):
@@ -166,9 +167,8 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, text.split(","))))
 
 
-def _access(accounts: str, groups: str) -> str:
-    parts = (f"accounts {accounts}" * bool(accounts), f"groups {groups}" * bool(groups))
-    return "; ".join(filter(None, parts))
+def _access(**who: str) -> str:
+    return "; ".join(f"{kind} {names}" for kind, names in who.items() if names)
 
 
 def _text(content: bytes) -> Iterator[ReservationFigures]:
@@ -182,7 +182,13 @@ def _text(content: bytes) -> Iterator[ReservationFigures]:
             users=_names(entry.text("Users")),
             flags=frozenset(_names(entry.text("Flags").upper())),
             cores=entry.count("CoreCnt"),
-            access=_access(entry.text("Accounts"), entry.text("Groups")),
+            access=_access(
+                accounts=entry.text("Accounts"),
+                groups=entry.text("Groups"),
+                # 25.11 and later, as text only.
+                partitions=entry.text("AllowedPartitions"),
+                qos=entry.text("QOS"),
+            ),
             path=entry.path,
         )
 
@@ -204,7 +210,7 @@ def _json(content: bytes) -> Iterator[ReservationFigures]:
             users=_names(record.text("users")),
             flags=frozenset(flag.upper() for flag in record.texts("flags")),
             cores=record.number("core_count"),
-            access=_access(record.text("accounts"), record.text("groups")),
+            access=_access(accounts=record.text("accounts"), groups=record.text("groups")),
             path=record.path,
         )
 

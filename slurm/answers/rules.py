@@ -9,6 +9,8 @@ from .record import INFINITE, Record
 from .text import Paragraph
 
 _ALL = "ALL"
+#: Words of 26.05 for a partition that has no mode of its own to stop jobs.
+_NO_MODES = {"CLUSTER_GLOBAL", "DISABLED", "OFF"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,15 +123,17 @@ def rules_of_groups(record: Record) -> Rules:
 
 
 def ignored_rules_of_groups(record: Record) -> Iterator[str]:
-    """Yield the rules that nothing here looks at; of preemption these records say nothing."""
+    """Yield the rules that nothing here looks at; only from 26.05 on is preemption among them."""
     groups = _text(record.child("groups"), "allowed")
     if groups not in ("", _ALL):
         yield f"AllowGroups={groups}"
     jobs = _text(record.child("defaults"), "job")
     if jobs:
         yield f"JobDefaults={jobs}"
-    if kinds := record.texts("select_type"):
+    if kinds := [kind for kind in record.texts("select_type") if kind != "NONE"]:
         yield f"SelectTypeParameters={','.join(kinds)}"
+    if modes := [mode for mode in record.texts("preempt_mode") if mode not in _NO_MODES]:
+        yield f"PreemptMode={','.join(modes)}"
 
 
 def _text(record: Record | None, member: str) -> str:

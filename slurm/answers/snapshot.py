@@ -31,12 +31,11 @@ from .request import Site
 from .reservations import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .running import read_running
 from .topology_any import parse_any_topology
+from .versions import NEWEST, parse_release, tells_shared
 
 T = TypeVar("T")
 
-#: The newest Slurm whose answers were seen; a later one's are read as long as their shapes are known.
-_NEWEST = (25, 5)
-_RELEASE = re.compile(rb'"release"\s*:\s*"((\d{1,4})\.(\d{1,4})[\w.-]{0,20})"')
+_RELEASE = re.compile(rb'"release"\s*:\s*"(\d{1,4}\.[\w.-]{1,20})"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +187,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
     _note_detail(records, cluster.details, notes)
     running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
     queue = Queue(
-        site=cluster.site,
+        site=replace(cluster.site, tells_shared=tells_shared(document)),
         details=cluster.details or {},
         now=now,
         schedule_held=held,
@@ -229,11 +228,12 @@ def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
 
 def _with_release(error: InputError, content: bytes) -> InputError:
     match = _RELEASE.search(content) if is_json(content) else None
-    if match is None or (int(match[2]), int(match[3])) <= _NEWEST:
+    release = parse_release(match[1].decode()) if match else None
+    if match is None or release is None or not release.is_newer:
         return error
-    newest = ".".join(f"{part:02}" for part in _NEWEST)
+    told = f"written by Slurm {match[1].decode()}; known are versions up to {NEWEST.series}"
     return InputError(
-        f"{error.message} (written by Slurm {match[1].decode()}; known are versions up to {newest})",
+        f"{error.message} ({told})",
         path=error.path,
         file=error.file,
     )

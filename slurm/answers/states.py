@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
 
 from ...cluster.text import one_line
@@ -45,8 +46,6 @@ _HARMLESS = {"POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"}
 _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "RESV_DEL_HOLD": "ResvDelHold"}
 #: Reasons that only say "its turn has not come".
 _STARTABLE = {"", "None", "Priority", "Resources"}
-#: Reasons of a hold by hand, which an outside scheduler may lift (``--held schedule``).
-BY_HAND = {"JobHeldUser", "JobHeldAdmin"}
 
 
 def phase_of(record: Record) -> Phase:
@@ -69,18 +68,25 @@ def _phase(record: Record) -> Phase:
 def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     """Return why a pending job must not start, None when only its turn has not come.
 
-    A positive priority is no leave to start: a job with a dependency has one. A hold by hand hides
-    the dependency or the begin time behind it, so these are looked for first.
+    A positive priority is no leave to start: a job with a dependency has one. Neither is a reason that
+    says nothing: 22.05 shows None after any update of a job, until its scheduler next looks at the job.
+    So the dependency and the begin time count whatever the reason is.
     """
     for word in record.texts("job_state"):
         if word in _HELD_STATES:
             return _HELD_STATES[word]
+    if _has_open_dependency(record.text("dependency")):
+        return "Dependency"
+    begin = record.moment("eligible_time") or 0
+    # A job submitted while Slurm was asked may be eligible a moment after the snapshot's time.
+    if now is not None and begin > max(now, record.moment("submit_time") or 0):
+        return "BeginTime"
     reason = record.text("state_reason")
-    if reason in BY_HAND or (priority == 0 and reason in _STARTABLE):
-        if record.text("dependency"):
-            return "Dependency"
-        begin = record.moment("eligible_time") or 0
-        if now is not None and begin > now:
-            return "BeginTime"
-        return reason if reason in BY_HAND else "JobHeldUser"
+    if priority == 0 and reason in _STARTABLE:
+        return "JobHeldUser"
     return None if reason in _STARTABLE else one_line(reason)
+
+
+def _has_open_dependency(text: str) -> bool:
+    """Return whether a job waits for others: ``afterok:7(unfulfilled)``, ``singleton``."""
+    return any(not one.endswith("(fulfilled)") for one in re.split("[,?]", text) if one)

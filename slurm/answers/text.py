@@ -1,4 +1,4 @@
-"""``scontrol show``'s text, for the versions whose scontrol writes no JSON (22.05)."""
+"""Slurm's own text: what ``scontrol show`` prints, and the lines of configuration files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
+from math import ceil
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
+from ...formats.reading import numbered_lines
 
 #: A key stands at a record's beginning or behind a blank; all up to the next one is its value.
 _KEY = re.compile(r"(?<!\S)([A-Za-z][\w/]*+)=")
@@ -17,6 +20,9 @@ _NO_LIMIT = {"UNLIMITED", "INFINITE"}
 #: 30, 30:00 (minutes first), 1:30:00; and with days 1-12, 1-12:30, 1-12:30:00 (hours first).
 _TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})", re.ASCII)
 _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
+#: ``4G``, ``187.50G``, ``2000`` (MiB).
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.IGNORECASE | re.ASCII)
+_KIB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
 #: Seconds since the epoch at which years get a fifth digit.
 _YEAR_10000 = 253_402_300_800
 
@@ -32,6 +38,12 @@ def duration_s(text: str) -> int | None:
         parts = [0, *parts]
     hours, minutes, seconds = (*parts, 0, 0)[:3]
     return ((int(match["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def memory_mib(text: str) -> int | None:
+    """Return an amount of memory as Slurm writes it in MiB, rounded up; None where it is none."""
+    match = _MEMORY.fullmatch(text)
+    return None if match is None else ceil(Decimal(match[1]) * _KIB[match[2].upper()] / 2**10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +124,29 @@ def _pairs(record: str) -> dict[str, str]:
     keys = list(_KEY.finditer(record))
     ends = [*(key.start() for key in keys[1:]), len(record)]
     return {key[1]: record[key.end() : end].rstrip() for key, end in zip(keys, ends, strict=True)}
+
+
+def joined_lines(text: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold something, with the number at which each begins.
+
+    Args:
+        text: the file's.
+        comment: what is dropped of every line.
+    """
+    start, last, waiting = 0, 0, list[str]()
+    for number, raw in numbered_lines(text):
+        if waiting and number != last + 1:
+            yield from _joined(start, waiting)
+            waiting = []
+        start, last = start if waiting else number, number
+        line = comment.sub("", raw).strip()
+        waiting.append(line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            yield from _joined(start, waiting)
+            waiting = []
+    yield from _joined(start, waiting)
+
+
+def _joined(start: int, parts: list[str]) -> Iterator[tuple[int, str]]:
+    if line := " ".join(parts).strip():
+        yield start, line

@@ -1,24 +1,35 @@
-"""Switch trees as Slurm writes them: topology.conf, topology.yaml, ``scontrol show topology``."""
+"""Switch trees as Slurm writes them: topology.conf, topology.yaml, ``scontrol show topology``.
+
+Blocks, rings and tori are no trees, and Slurm has rules for which of their nodes a job may get. Nothing
+here looks at these rules: the nodes are taken in a row, and a note says so.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Switch
-from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .lines import joined_lines
-from .topology_lines import SwitchLine
-from .topology_yaml import is_yaml, yaml_lines
+from .text import joined_lines
+from .topology_yaml import SwitchLine, is_yaml, names, yaml_lines
 
 #: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
 UNCONNECTED = "unconnected"
 
 _PAIR = re.compile(r"(?<!\w)(\w++)\s*+=\s*+([^\s=]++)")
 _COMMENT = re.compile(r"#.*")
+#: First keys of lines that are no switches, and what they are.
+_OTHERS = {
+    "blockname": "blocks",
+    "blocksizes": "blocks",
+    "blocklevels": "blocks",
+    "aggregatedblock": "blocks",
+    "ringname": "rings",
+    "torusname": "tori",
+}
 _KNOWN = {"switchname", "switches", "nodes", "linkspeed", "level"}
 
 
@@ -66,16 +77,20 @@ def _free_name(lines: list[SwitchLine]) -> str:
 
 def _lines(text: str, notes: Notes) -> Iterator[SwitchLine]:
     """Yield the switches; comments are dropped, a backslash at a line's end joins the next one."""
+    others: dict[str, list[str]] = {}
     for number, line in joined_lines(text, _COMMENT):
-        if switch := _line(line, f"line {number}", notes):
+        path = f"line {number}"
+        pairs = {key.lower(): value for key, value in _PAIR.findall(line)}
+        if kind := next((_OTHERS[key] for key in pairs if key in _OTHERS), None):
+            others.setdefault(kind, []).append(f"{path}: {line[:60]}")
+        elif switch := _line(line, pairs, path, notes):
             yield switch
+    for kind, lines in others.items():
+        text = f"{kind} are no switches: {len(lines)} lines are not read, from {lines[0]}"
+        notes.unread("topology", text)
 
 
-def _line(line: str, path: str, notes: Notes) -> SwitchLine | None:
-    pairs = {key.lower(): value for key, value in _PAIR.findall(line)}
-    if "blockname" in pairs or "blocksizes" in pairs:
-        notes.add("topology", f"{path}: blocks are no switches and are not read: {line[:60]}")
-        return None
+def _line(line: str, pairs: Mapping[str, str], path: str, notes: Notes) -> SwitchLine | None:
     if line.lower().startswith("no topology"):
         return None
     name = pairs.get("switchname", "")
@@ -83,9 +98,9 @@ def _line(line: str, path: str, notes: Notes) -> SwitchLine | None:
         raise InputError(f"{line[:60]!r} is not SwitchName=... Nodes=... or Switches=...", path=path)
     for key in pairs.keys() - _KNOWN:
         notes.add("topology", f"{path}: {key!r} is not read")
-    switches = expand(pairs["switches"], path) if pairs.get("switches") else ()
+    switches = names(pairs.get("switches", ""), path)
     # scontrol lists the nodes below every switch; only a leaf has them itself.
-    nodes = expand(pairs["nodes"], path) if pairs.get("nodes") and not switches else ()
+    nodes = () if switches else names(pairs.get("nodes", ""), path)
     return SwitchLine(name=name, switches=switches, nodes=nodes, path=path)
 
 

@@ -13,16 +13,15 @@ from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
 from ...formats.notes import Notes
 from ..answers.gres import parse_gres
-from ..answers.lines import joined_lines
+from ..answers.licenses import counted_license, license_items
 from ..answers.nodes import THREADS_NOTE
 from ..answers.partitions import PartitionFigures, partition_of, settle_partitions
-from ..answers.text import Paragraph
+from ..answers.text import Paragraph, joined_lines
 
 _PAIR = re.compile(r'(?<![\w/])([A-Za-z][\w/]*+)\s*+=\s*+("[^"]*"|[^\s"]*+)')
 #: No line of a site has more settings; each is copied to every line that a DEFAULT line is for.
 _MOST_PAIRS = 100
 _COMMENT = re.compile(r"(?<!\\)#.*")
-_LICENSE = re.compile(r"([^:*,]+)(?:[:*]([0-9]{1,12}))?")
 #: Slurm's spellings of one key.
 _SAME_KEY = {"features": "feature", "procs": "cpus", "shared": "oversubscribe", "priority": "prioritytier"}
 _NODE_KEYS = {
@@ -256,6 +255,8 @@ _PARTITION_KEYS = (
     "MaxMemPerCPU",
     "DefMemPerNode",
     "DefMemPerCPU",
+    "Exclusive",
+    "ExclusiveTopo",
     "ExclusiveUser",
     "LLN",
     "ReqResv",
@@ -280,13 +281,13 @@ def _defaults_in(entry: Paragraph, above: Defaults) -> Defaults:
 
 def _licenses(text: str) -> dict[str, License]:
     found: dict[str, License] = {}
-    for item in filter(None, text.split(",")):
-        match = _LICENSE.fullmatch(item)
-        if match is None:
+    for item in filter(None, (item for _, item in license_items(text))):
+        counted = counted_license(item)
+        if counted is None:
             raise InputError(f"{item[:60]!r} is not a licence", path="Licenses")
-        total = int(match[2] or 1)
-        plain(match[1], "Licenses")
-        found[match[1]] = License(total=total, free=total)
+        name, total = counted
+        plain(name, "Licenses")
+        found[name] = License(total=total, free=total)
     return found
 
 

@@ -14,15 +14,14 @@ from ...cluster.jobs import Job, Request, Span
 from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ..answers.gres import parse_gres
-from ..answers.request import plain_features, plain_licenses
-from ..answers.text import duration_s
+from ..answers.licenses import plain_licenses
+from ..answers.request import plain_features
+from ..answers.text import duration_s, memory_mib
 from .conf import Defaults, SlurmConf
 from .sbatch import HARMLESS, PREFERENCES, READ
 
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
-_MEMORY = re.compile(r"(\d{1,15})([KMGT]?)B?", re.IGNORECASE | re.ASCII)
 _MINUTE_S = 60
-_KIB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30}
 _NO_LIMIT = {"0", "UNLIMITED", "INFINITE", "-1"}
 
 
@@ -83,7 +82,7 @@ class _Submission:
             qos=self.options.get("qos", ""),
             partition=partition,
             time_limit_s=self._time_limit_s(partition),
-            hold="--hold" if "hold" in self.options else None,
+            hold="JobHeldUser" if "hold" in self.options else None,
             unsupported=tuple(map(one_line, self.unsupported)),
         )
 
@@ -268,10 +267,10 @@ class _Submission:
         text = self.options.get(option)
         if text is None:
             return None
-        match = _MEMORY.fullmatch(text)
-        if match is None:
+        amount = None if "." in text else memory_mib(text)
+        if amount is None:
             raise InputError(f"{text[:60]!r} is no amount of memory", path=f"{self.path} --{option}")
-        return -(-int(match[1]) * _KIB[match[2].upper()] // 2**10)
+        return amount
 
     def _time_limit_s(self, partition: str) -> int | None:
         """Return the limit in seconds, up to the next minute as Slurm counts; the partition's by default."""

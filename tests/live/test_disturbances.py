@@ -7,7 +7,11 @@ from collections.abc import Callable
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
+from aucsched.live.gate import RESERVATIONS
+from aucsched.live.gated_jobs import cleared, not_cleared, read_all
 from aucsched.live.loop import Loop, Report
+from aucsched.live.marks import Mark, write_mark
+from aucsched.slurm.answers.reservations import read_reservations
 
 
 def cluster(nodes: int = 4) -> FakeSlurm:
@@ -273,3 +277,57 @@ def test_a_gate_put_down_by_hand_is_put_up_again_and_what_slurm_started_meanwhil
     assert fake.gate_is_up
     passes(fake, loop, 4)
     assert [len(job.starts) for job in (by_slurm, behind)] == [1, 1]
+
+
+def test_a_job_before_its_begin_time_is_not_pinned_though_slurm_shows_no_reason() -> None:
+    fake = cluster()
+    fake.now += 5
+    later, after = fake.submit(4, begin=fake.now + 3600), fake.submit(4, dependency="afterok:7(unfulfilled)")
+    for job in (later, after):
+        # As after any update of a job: 22.05 shows no reason until its next cycle.
+        job.is_updated = True
+    report = loop_on(fake).one_pass()
+    assert (report.outcome, report.pinned) == ("done", 0)
+    assert (later.required, after.required) == ((), ())
+    later.begin, after.dependency = fake.now - 1, "afterok:7(fulfilled)"
+    assert loop_on(fake).one_pass().pinned == 2
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_clearing_leaves_nothing_of_ours_on_any_job(*, is_stale: bool) -> None:
+    fake = cluster()
+    fake.submit(4, own_comment="theirs", required=("n1",), least=1, most=2)
+    fake.submit(6, least=2, most=2)
+    fake.submit(4, begin=fake.now + 3600)
+    before = {name: (*job.asked(), job.comment) for name, job in fake.jobs.items()}
+    loop = loop_on(fake)
+    assert loop.one_pass().pinned == 2
+    if is_stale:
+        fake.reservations.pop("auction_one")
+    running = fake.submit(4, required=("n3",), comment=write_mark(Mark(since=1, cores=(4,))))
+    running.state, running.held = "RUNNING", {"n3": 4}
+    reserved = read_reservations(fake.ask(RESERVATIONS))
+    found = cleared(read_all(fake.ask), "auction", reserved)
+    assert not fake.hand([words for one in found for words in one.commands])
+    assert {name: (*job.asked(), job.comment) for name, job in fake.jobs.items() if name != "4"} == before
+    assert {job.licenses for job in fake.jobs.values() if job.state == "PENDING"} == {""}
+    assert (running.comment, running.required, running.licenses) == ("", ("n3",), "")
+    assert not [name for name in fake.reservations if name.startswith("aucsched-")]
+    assert not list(not_cleared(read_all(fake.ask), "auction"))
+    # Once more changes nothing.
+    assert not cleared(read_all(fake.ask), "auction", read_reservations(fake.ask(RESERVATIONS)))
+
+
+def test_a_gate_that_slurm_does_not_extend_is_made_anew_and_said_once() -> None:
+    fake = cluster()
+    loop = loop_on(fake, gate_s=30)
+    fake.submit(4, dependency="singleton")
+    assert loop.one_pass().outcome == "done"
+    # The clock was set back: the gate begins 40 s from now, and ends before that.
+    fake.now -= 40
+    reports = [loop.one_pass() for _ in range(3)]
+    assert [report.outcome for report in reports] == ["done"] * 3
+    assert fake.reservations["auction_one"]["start"] <= fake.now
+    assert loop.remarks == [
+        "the gate auction_one was made anew, as Slurm did not move its end: Invalid time specified"
+    ]

@@ -10,9 +10,9 @@ import pytest
 from support.gated_slurm import FakeSlurm, loop_on
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.live.adding import added, read_waiting
 from aucsched.live.doctor import Level, examine
 from aucsched.live.gate import check_licence, create_words, gate_name, gates, licence_count
+from aucsched.live.gated_jobs import added, read_waiting
 from aucsched.live.lock import only_one
 from aucsched.live.plugin import job_submit_lua
 from aucsched.slurm.answers.live import Command
@@ -24,6 +24,8 @@ PRINTED = (
     b"Groups=(null) Accounts=(null) Licenses=auction:1000000 State=ACTIVE "
     b"BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n"
     b"ReservationName=maint StartTime=1000 EndTime=1120 Nodes=n[0-3] Licenses=auction:3 Flags=MAINT\n"
+    b"ReservationName=later StartTime=1000 EndTime=1120 Nodes=(null) Licenses=matlab:3;auction:7 "
+    b"Flags=ANY_NODES\n"
     b"ReservationName=other StartTime=1000 EndTime=1120 Nodes=(null) Licenses=matlab:3 Flags=ANY_NODES\n"
 )
 CONFIG = b"""Configuration data as of 2026-11-20T10:05:32
@@ -42,7 +44,8 @@ def cluster(nodes: int = 4) -> FakeSlurm:
 def test_the_gate_is_found_among_reservations() -> None:
     found = gates(lambda _: PRINTED, "auction")
     assert [(gate.name, gate.start, gate.end, gate.held) for gate in found] == [
-        ("auction_vm", 1000, 1120, 10**6)
+        ("auction_vm", 1000, 1120, 10**6),
+        ("later", 1000, 1120, 7),
     ]
     assert gates(lambda _: b"No reservations in the system\n", "auction") == ()
 
@@ -140,9 +143,12 @@ local function submitted(licenses, uid)
 end
 print(submitted(nil)); print(submitted("")); print(submitted("matlab:2")); print(submitted("auction"))
 print(submitted("auction:1,x")); print(submitted("a|b")); print(submitted("auctioneer:1"))
+print(submitted("x:2;auction:1"))
 local behind = {licenses = "auction:1", user_id = 5}
 print(slurm_job_modify({licenses = ""}, behind, {}, 5), slurm_job_modify({licenses = ""}, behind, {}, 0))
 print(slurm_job_modify({}, behind, {}, 5), slurm_job_modify({licenses = "auction:1,x"}, behind, {}, 5))
+local rewritten = {licenses = "x:2;auction:1", user_id = 5}
+print(slurm_job_modify({licenses = "x:2"}, rewritten, {}, 5))
 """
 
 
@@ -152,7 +158,7 @@ def test_the_submit_plugin_puts_the_licence_on(tmp_path: Path) -> None:
     (tmp_path / "call.lua").write_text(LUA)
     command = ["lua", str(tmp_path / "call.lua"), str(tmp_path / "plugin.lua")]
     lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
-    assert lines[:7] == [
+    assert lines[:8] == [
         *(
             "auction:1",
             "auction:1",
@@ -161,6 +167,38 @@ def test_the_submit_plugin_puts_the_licence_on(tmp_path: Path) -> None:
             "auction:1,x",
             "a|b",
             "auctioneer:1,auction:1",
+            "x:2;auction:1",
         ),
     ]
-    assert lines[7:] == ["-1\t0", "0\t0"]
+    assert lines[8:] == ["-1\t0", "0\t0", "-1"]
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "words"),
+    [
+        ("24.11.5", Level.OK, "keep their licences"),
+        ("25.05.0", Level.WARN, "without their licences"),
+        ("25.05.9", Level.WARN, "without their licences"),
+        ("25.11.6", Level.WARN, "without their licences"),
+        ("25.11.7", Level.OK, "keep their licences"),
+        ("26.05.0", Level.WARN, "empty the gate before you take auction out"),
+    ],
+)
+def test_doctor_names_releases_that_forget_licences(version: str, level: Level, words: str) -> None:
+    config = CONFIG.replace(b"22.05.8", version.encode())
+    found = answered(cluster(), {("scontrol", "show", "config"): config})
+    assert found["requeues"][0] is level
+    assert words in found["requeues"][1]
+    assert found["version"][0] is Level.OK
+
+
+def test_doctor_says_what_it_does_not_know_of_versions_and_topologies() -> None:
+    said: dict[Command, bytes] = {
+        ("scontrol", "show", "config"): CONFIG.replace(b"22.05.8", b"27.05.1"),
+        ("scontrol", "show", "topology"): b"BlockName=b1 BlockIndex=0 Nodes=n[0-3] BlockSize=4\n",
+    }
+    found = answered(cluster(), said)
+    unknown = "Slurm 27.05.1: its answers are not known, those of 21.08 to 26.05 are"
+    assert found["version"] == (Level.WARN, unknown)
+    assert found["topology"][0] is Level.WARN
+    assert "its rules are not looked at" in found["topology"][1]

@@ -138,3 +138,16 @@ def test_a_slurm_that_does_not_answer_is_not_a_gate_that_is_down() -> None:
 
     found = standing(ask, "auction", ())
     assert (found.has_answered, found.trouble) == (False, ("sinfo: no answer",))
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9123", "127.0.0.1.evil.example", "", "[::1"])
+def test_only_this_host_s_own_names_are_answered(host: str) -> None:
+    with served(filled(), "127.0.0.1:0") as where:
+        assert where is not None
+        for name, status in ((host, 421), ("localhost", 200), ("127.0.0.1:1", 200)):
+            address = where.removeprefix("http://").removesuffix("/metrics")
+            connection = HTTPConnection(address, timeout=10)
+            connection.request("GET", "/metrics", headers={"Host": name})
+            found = connection.getresponse().status
+            connection.close()
+            assert found == status

@@ -57,3 +57,67 @@ def test_the_loop_does_the_same_beside_a_later_slurm() -> None:
     assert len(sent) > 12
     assert [job.starts for job in new.jobs.values()] == [job.starts for job in old.jobs.values()]
     assert [job.state for job in new.jobs.values()] == ["COMPLETED"] * 4 + ["PENDING"]
+
+
+def with_matlab(fake: FakeSlurm) -> Ask:
+    """Return what answers as a cluster that has two more licences."""
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command == ("scontrol", "-o", "show", "licenses"):
+            for name in ("matlab", "ansys"):
+                answer += f"LicenseName={name} Total=9 Used=0 Free=9 Reserved=0 Remote=no\n".encode()
+        return answer
+
+    return ask
+
+
+def licenses_sent(fake: FakeSlurm) -> list[tuple[str, str, bool]]:
+    """Each update's job, the licences that it is given, and whether its nodes are named."""
+    found = []
+    for words in fake.sent:
+        values = dict(word.partition("=")[::2] for word in words)
+        if "JobId" in values:
+            found.append((values["JobId"], values["Licenses"], bool(values.get("ReqNodeList"))))
+    return found
+
+
+def test_other_licences_survive_pins_and_put_backs() -> None:
+    """25.05 writes lists with semicolons: a pin takes the gate's licence off and no other."""
+    fake = FakeSlurm(nodes={f"n{number}": "idle" for number in range(2)})
+    loop = loop_on(fake, ask=with_matlab(fake))
+    for licenses in ("auction:1;matlab:2", "ansys;matlab:1;auction:1", "auction:1;matlab(n[0,1]):2"):
+        fake.submit(2, licenses=licenses)
+    first, second, third = fake.jobs
+    assert loop.one_pass().outcome == "done"
+    assert sorted(licenses_sent(fake)) == [
+        (first, "matlab:2", True),
+        (second, "ansys;matlab:1", True),
+        (third, "matlab(n[0,1]):2", False),
+    ]
+    fake.sent.clear()
+    fake.nodes = dict.fromkeys(fake.nodes, "drain")
+    assert loop.one_pass().outcome == "done"
+    assert sorted(licenses_sent(fake)) == [
+        (first, "matlab:2,auction:1", False),
+        (second, "ansys;matlab:1;auction:1", False),
+    ]
+
+
+def test_a_job_that_slurm_starts_again_before_all_others_is_handed_over() -> None:
+    """``--requeue=expedite`` of 25.11: Slurm keeps nodes for it, so no pin may name others."""
+    fake = FakeSlurm(nodes={"n0": "idle"})
+    fake.submit(1)
+    fake.submit(1)
+    expedited, other = fake.jobs
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command != ("squeue", "--json"):
+            return answer
+        document = json.loads(answer)
+        document["jobs"][0] |= {"job_state": ["PENDING", "EXPEDITING"], "flags": ["EXPEDITED_REQUEUE"]}
+        return json.dumps(document).encode()
+
+    assert loop_on(fake, ask=ask).one_pass().outcome == "done"
+    assert sorted(licenses_sent(fake)) == [(expedited, "", False), (other, "", True)]

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from aucsched import load_snapshot, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.cluster.errors import InputError
+from aucsched.live.claims import with_claims
 from aucsched.live.passes import take_look, take_pass
 from aucsched.slurm.answers.live import Command
 
@@ -43,7 +45,17 @@ def test_jobs_behind_the_gate_may_start_and_need_no_licence() -> None:
     assert len(behind.started) > 0
     without = take_pass(take_look(ask=ask), StepOptions(work_limit=0))
     assert not without.started
-    assert {job.hold for job in without.look.snapshot.jobs} == {"Licenses"}
+    # Job 114 waits for another job as well, which counts whatever reason Slurm shows.
+    assert {job.hold for job in without.look.snapshot.jobs} == {"Licenses", "Dependency"}
+
+
+def test_jobs_that_slurm_starts_are_not_eligible_unless_they_are_held() -> None:
+    snapshot = load_snapshot(SOURCE.parent / "emulated-1408-full.json")
+    outside = schedule(with_claims(snapshot, {}, "auction"), work_limit=0)
+    found = {one.job: (one.reason.value, one.detail) for one in outside.pending}
+    assert found.pop("113") == ("held", "JobHeldUser")
+    assert found.pop("114") == ("not_eligible", "Dependency")
+    assert set(found.values()) == {("not_eligible", "not behind the gate: Slurm starts it")}
 
 
 def test_a_process_that_is_warm_compiles_nothing_in_its_first_pass() -> None:

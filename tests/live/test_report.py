@@ -14,7 +14,7 @@ from support.chromium import CHROMIUM, opened
 
 from aucsched.live.report import ShadowReport, report_on
 from aucsched.live.shadow_log import End, Entry, Offer, Start, Waiting, encode
-from aucsched.pages.shadows import shadow_page
+from aucsched.pages.runs import shadow_page
 
 
 def entry(time: float, **members: object) -> Entry:

@@ -37,7 +37,7 @@ def changes_nothing(command: Command) -> bool:
     if command[0] in ASKING:
         return True
     words = [word for word in command[1:] if not word.startswith("-")]
-    return command[0] == "scontrol" and words[:1] == ["show"]
+    return command[0] == "scontrol" and (words[:1] == ["show"] or command[1:] == ("--version",))
 
 
 def play(

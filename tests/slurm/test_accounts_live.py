@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 from slurm_accounts import ACCOUNTING, accounting, missing_accounting, until
-from slurm_host import SlurmHost, free_ports, missing, missing_rest, running_host, slurmrestd
+from slurm_host import SlurmHost, free_ports, missing, running_host
 from slurm_shadow import QUESTION, spying
 
 import aucsched
@@ -197,66 +197,6 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     assert (back["licenses"], back["required_nodes"], back["comment"][:9]) == ("auction:1", "", "aucsched?")
     site.wait(lambda: site.job(late)["state_reason"] == "Licenses", "it waits behind the gate")
     assert not [line for line in events(log) if line["event"] in {"refused", "misplaced", "said"}]
-    site.clear()
-
-
-@pytest.mark.skipif(bool(missing_rest()), reason=missing_rest() or "nothing is missing")
-def test_an_operator_pins_by_a_slurmrestd_of_their_own_and_by_scontrol_when_it_is_gone(site: Site) -> None:
-    """Pins of whole nodes, their put-backs and what is handed over are POSTs; all else is scontrol's."""
-    log, spied = site.folder / f"home-{OPERATOR}" / "rest.jsonl", site.folder / "spied"
-    spied.touch()
-    spied.chmod(0o666)
-    spy = site.folder / "bin" / "scontrol"
-    spy.parent.mkdir()
-    spy.write_text(
-        f'#!/bin/sh\n[ $# = 0 ] || exec /usr/bin/scontrol "$@"\ntee -a {spied} | /usr/bin/scontrol\n'
-    )
-    spy.chmod(0o755)
-
-    def run(more: str) -> str:
-        line = f"{site.python} -m aucsched slurm run --mark comment --log {log} {more}"
-        return site.run(f"PATH={spy.parent}:$PATH {line}", OPERATOR)
-
-    def told_scontrol() -> set[str]:
-        return set(re.findall(r"JobId=(\d+)", spied.read_text()))
-
-    socket = site.folder / f"home-{OPERATOR}" / "rest.sock"
-    with slurmrestd(socket, site.environment, OPERATOR) as address:
-        found = site.aucsched(f"doctor --rest {address}")
-        assert re.search(
-            r"warn\s+slurmrestd\s+updates of jobs by v0\.0\.38; by scontrol: .*AdminComment", found
-        )
-        assert "fail" not in found
-        assert "401: Authentication failure" in site.aucsched(f"doctor --rest {address}", USER, code=1)
-        site.aucsched("gate up --for 600")
-        whole, even = site.submit("--exclusive -N 2"), site.submit("-N 2 -n 4")
-        site.run(f"scontrol update JobId={whole} Comment=theirs", USER)
-        assert f'POST /slurm/v0.0.38/job/{whole} {{"licenses": ""' in run(f"--rest {address} --dry-run")
-        assert "2 pinned" in run(f"--rest {address} --once")
-        site.wait(lambda: site.job(whole)["job_state"] == "RUNNING", "the job pinned by slurmrestd runs")
-        site.wait(lambda: site.job(even)["job_state"] == "RUNNING", "the job pinned by scontrol runs")
-        assert told_scontrol() == {even}
-        assert {job: set(expand(site.job(job)["nodes"])) for job in (whole, even)} == pinned(log)
-        late = site.submit("--exclusive -N 2")
-        mark = write_mark(Mark(since=1, cores=(4,) * 2, span=(2, 2), cpus=2, comment="theirs"))
-        nodes = site.job(whole)["nodes"]
-        site.run(f"scontrol update JobId={late} Licenses= 'ReqNodeList={nodes}' 'Comment={mark}'", OPERATOR)
-        assert "1 put back" in run(f"--rest {address} --once")
-        back = site.job(late)
-        assert (back["licenses"], back["required_nodes"], back["comment"][:9]) == (
-            "auction:1",
-            "",
-            "aucsched?",
-        )
-        assert late not in told_scontrol()
-    site.run(f"scancel -f {whole} {even}")
-    site.wait(lambda: not site.run("squeue -h -t R,CG"), "the first two are gone")
-    said = run(f"--rest {address} --once")
-    assert "scontrol changes jobs" in said
-    assert "1 pinned" in said
-    assert late in told_scontrol()
-    site.wait(lambda: site.job(late)["job_state"] == "RUNNING", "the job pinned by scontrol runs")
-    assert not [line for line in events(log) if line["event"] in {"refused", "misplaced"}]
     site.clear()
 
 

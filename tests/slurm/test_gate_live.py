@@ -19,6 +19,7 @@ import pytest
 from slurm_host import SlurmHost, missing, running_host
 
 from aucsched.formats.hostlist import expand
+from aucsched.live.marks import Mark, write_mark
 from aucsched.live.plugin import job_submit_lua
 
 pytestmark = [
@@ -104,6 +105,48 @@ def events(log: Path) -> list[dict[str, Any]]:
 
 #: What a job asks for, which must be the same after it was pinned and put back.
 ASKED = ("cpus", "tasks", "max_nodes", "minimum_cpus_per_node", "required_nodes", "tres_req_str", "licenses")
+
+
+def test_the_roll_back_leaves_nothing_of_ours_on_any_job(shell: Shell, tmp_path: Path) -> None:
+    """A job before its begin time is not pinned; gate clear puts every request back, at any moment."""
+    log = tmp_path / "clear.jsonl"
+    free = submit(shell, "-n 1", 600)
+    wait_for(lambda: job_of(shell, free)["job_state"] == "RUNNING", shell, "Slurm starts a job itself")
+    assert "auction" in job_of(shell, free)["licenses"]
+    aucsched(shell, "gate up --for 600")
+    full = submit(shell, "-N 6 --exclusive", 600)
+    aucsched(shell, f"run --once --log {log}")
+    wait_for(lambda: job_of(shell, full)["job_state"] == "RUNNING", shell, "the first job runs")
+    later = submit(shell, "-n 1 --begin=now+1hour")
+    asked = {later: {name: job_of(shell, later)[name] for name in ASKED}}
+    # An update makes 22.05 forget the reason until its next cycle, here 2 s later: none comes in between.
+    end = tmp_path / "end"
+    updates = f"while [ ! -e {end} ]; do scontrol update JobId={later} TimeLimit=11; done"
+    shell(f"({updates}) & {sys.executable} -m aucsched slurm run --once --log {log} 2>&1; touch {end}; wait")
+    assert job_of(shell, later)["required_nodes"] == ""
+    shell(f"scontrol update JobId={later} TimeLimit=10")
+    comes = submit(shell, "-n 2 -L matlab:1")
+    shell(f"scontrol update JobId={comes} AdminComment=theirs")
+    asked[comes] = {name: job_of(shell, comes)[name] for name in ASKED}
+    mark = write_mark(Mark(since=1, cores=(2,), cpus=2, comment="theirs"))
+    taken = expand(job_of(shell, full)["nodes"])[0]
+    pin = f"Licenses=matlab:1 ReqNodeList={taken} MinCPUsNode=2 NumCPUs=2 'AdminComment={mark}'"
+    shell(f"scontrol update JobId={comes} {pin}")
+    said = aucsched(shell, "gate clear")
+    assert f"{comes}: unpinned, its request is as it was" in said
+    assert f"{later}: the licence is off" in said
+    assert f"{full}: runs: mark and licence are off; its nodes stay required" in said
+    for job, before in asked.items():
+        now = job_of(shell, job)
+        bare = {name: now[name] for name in ASKED}
+        licences = ",".join(filter(None, before["licenses"].replace("auction:1", "").split(",")))
+        assert bare == {**before, "licenses": licences}
+    assert job_of(shell, comes)["admin_comment"] == "theirs"
+    assert "aucsched" not in shell("scontrol show job")
+    assert "auction" not in shell("scontrol show job")
+    assert aucsched(shell, "gate clear").strip() == "no job has anything of the gate"
+    shell(f"scancel {free} {full} {later} {comes}")
+    wait_for(lambda: not shell("squeue -h"), shell, "all jobs are gone")
 
 
 def test_the_gate_from_submission_to_the_end(shell: Shell, tmp_path: Path) -> None:

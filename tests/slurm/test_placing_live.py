@@ -149,7 +149,7 @@ def test_every_job_lands_where_it_was_awarded(shell: Shell, tmp_path: Path) -> N
     snapshot, schedule, commands = (tmp_path / name for name in ("snapshot", "schedule", "commands"))
     aucsched(shell, "snapshot slurm --held schedule -o", str(snapshot))
     # Two runs of one award: under a work limit, not a clock, they are the same. It is proved before that.
-    options = f"{snapshot} --work-limit 400"
+    options = f"{snapshot} --promise none --reserve 0 --work-limit 400"
     schedule.write_text(aucsched(shell, "schedule", options, "--format json"))
     commands.write_text(aucsched(shell, "schedule", options, "--format slurm"))
     awards = awarded(schedule.read_text())

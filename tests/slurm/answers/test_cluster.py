@@ -256,6 +256,20 @@ def test_an_unknown_text_is_named(member: str, content: str) -> None:
     assert str(caught.value) == f"bad.txt: {TEXTS[member, content]}"
 
 
+@pytest.mark.parametrize("who", ["AllowedPartitions=long", "QOS=urgent"])
+def test_a_magnetic_reservation_that_is_not_for_all_of_a_users_jobs_is_closed(who: str) -> None:
+    """25.11 and later: a snapshot knows reservations by their users only."""
+    text = (
+        "ReservationName=r StartTime=1795180000 EndTime=1795190000 Nodes=n05 CoreCnt=8 "
+        f"Flags=MAGNETIC,TRES_PER_NODE Users=anna Accounts=(null) {who}\n"
+    )
+    source = SlurmText(name="reservations", content=text.encode())
+    snapshot = import_slurm(replace(SMALL, reservations=source))[0]
+    assert snapshot.reservations[0].users == ()
+    assert any("whose jobs it attracts is not known" in note for note in snapshot.notes)
+    assert not any("is not known and not looked at" in note for note in snapshot.notes)
+
+
 @pytest.mark.parametrize("content", ["No reservations in the system\n", '{"reservations": []}'])
 def test_none_at_all(content: str) -> None:
     source = SlurmText(name="none", content=content.encode())

@@ -123,7 +123,7 @@ UNKNOWN = {
     ),
     "resources": (
         lambda d: running(d).update(job_resources={"hosts": []}),
-        'jobs[3].job_resources: {"hosts": []} is not a job\'s resources as Slurm 21.08 to 25.05 write them',
+        'jobs[3].job_resources: {"hosts": []} is not a job\'s resources as Slurm 21.08 to 26.05 write them',
     ),
     "state": (
         lambda d: running(d).update(job_state=["RUNNING", "DANCING"]),
@@ -150,7 +150,7 @@ def test_an_unknown_shape_is_named(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("release", "told"),
-    [("26.11.0", " (written by Slurm 26.11.0; known are versions up to 25.05)"), ("25.05.4", "")],
+    [("26.11.0", " (written by Slurm 26.11.0; known are versions up to 26.05)"), ("26.05.4", "")],
 )
 def test_a_newer_slurm_is_named_beside_what_is_not_understood(release: str, told: str) -> None:
     def edit(document: Any) -> None:

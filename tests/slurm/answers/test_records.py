@@ -48,6 +48,15 @@ def node_of(snapshot: Snapshot, name: str) -> Any:
     return next(node for node in snapshot.nodes if node.name == name)
 
 
+@pytest.mark.parametrize(
+    "word", ["BLOCKED", "EXTERNAL", "POWER_DOWN_ASAP", "POWER_DOWN_FORCE", "POWER_DRAIN"]
+)
+def test_states_of_later_versions_take_no_jobs(word: str) -> None:
+    snapshot = changed(nodes=lambda records: of(records, "n06").update(state="idle", state_flags=[word]))
+    assert not node_of(snapshot, "n06").state.takes_jobs
+    assert f"node n06: {word.lower()}: taken as not available now" in snapshot.notes
+
+
 def test_a_completing_job_still_holds_its_nodes() -> None:
     """22.05 shows its CPUs free in the node's record, yet starts nothing there before the epilog ends."""
     snapshot = changed(

@@ -86,7 +86,22 @@ def test_nodes_on_no_leaf_get_one_of_their_own() -> None:
         ("SwitchName=a Nodes=x1", "no switch of the topology holds a node of the cluster: taken as linear"),
         (
             "BlockName=b1 Nodes=n[1-3]\nBlockSizes=3",
-            "line 1: blocks are no switches and are not read: BlockName=b1 Nodes=n[1-3]",
+            "blocks are no switches: 2 lines are not read, from line 1: BlockName=b1 Nodes=n[1-3]",
+        ),
+        (
+            "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-6]\nBlockName=b1 BlockIndex=0 BlockSize=3",
+            (
+                "blocks are no switches: 2 lines are not read, from line 1: AggregatedBlock=b[1-2] "
+                "BlockIndex=2 Nodes=n[1-6]"
+            ),
+        ),
+        (
+            "RingName=r0 Nodes=n[1-6] RingSize=6",
+            ("rings are no switches: 1 lines are not read, from line 1: RingName=r0 Nodes=n[1-6] RingSize=6"),
+        ),
+        (
+            "TorusName=t0 Dims=3x2x1 Nodes=n[1-6]\n  TorusName=t0 PlacementDims=1x1x1(6) Anchors=6",
+            ("tori are no switches: 2 lines are not read, from line 1: TorusName=t0 Dims=3x2x1 Nodes=n[1-6]"),
         ),
     ],
 )
@@ -187,6 +202,27 @@ def test_without_a_default_the_first_is_read() -> None:
     assert "topology 'racks' is block, not a tree: its nodes are taken as linear" in notes
 
 
+@pytest.mark.parametrize(
+    ("default", "is_unread"),
+    [
+        ("block: {block_sizes: [3], blocks: [{block: b1, nodes: 'n[1-3]'}]}", True),
+        ("ring: {rings: [{ring: r0, nodes: 'n[1-6]'}]}", True),
+        ("torus3d: {toruses: [{name: t0, dims: {x: 3, y: 2, z: 1}, nodes: 'n[1-6]'}]}", True),
+        ("flat: {alpha_step_rank: true}", False),
+        ("flat: true", False),
+    ],
+)
+def test_a_default_that_is_no_tree_is_linear(default: str, *, is_unread: bool) -> None:
+    """A check that is strict refuses a cluster whose rules for blocks are not looked at."""
+    notes = Notes()
+    text = f"- {{topology: t, cluster_default: true, {default}}}\n"
+    assert parse_topology(text, NODES, notes) is None
+    kind = default.partition(":")[0]
+    said = f"topology 't' is {kind}, not a tree: its nodes are taken as linear"
+    assert said in notes.texts()
+    assert (said in notes.policies) == is_unread
+
+
 def test_names_of_digits_and_unknown_members() -> None:
     text = "- topology: t\n  tree:\n    switches:\n    - {switch: 7, nodes: 'n[1-6]', speed: 3}\n"
     switches, notes = parse(text)
@@ -200,7 +236,7 @@ def test_names_of_digits_and_unknown_members() -> None:
         ("- topology: [", "not YAML: "),
         ("- 7\n", "[0]: '7' is not a topology"),
         ("- tree: {}\n", "[0]: the member 'topology' is missing or no name"),
-        ("- topology: t\n", "[0]: topology 't' is not exactly one of tree, block, flat"),
+        ("- topology: t\n", "[0]: topology 't' is not exactly one of tree, block, flat, ring, torus3d"),
         ("- topology: t\n  tree: {}\n", "[0].tree: the member 'switches' is missing or no list"),
         (
             "- topology: t\n  tree: {switches: [{switch: a}]}\n",

@@ -68,6 +68,19 @@ def one(folder: Path, options: str, **files: str) -> ArrivingJob:
     return made(folder, options, **files)[0].jobs[0]
 
 
+def test_the_words_of_later_versions(tmp_path: Path) -> None:
+    """``;`` between licences (25.05) and whole nodes by ``Exclusive=`` (26.05)."""
+    conf = CONF.replace("matlab:3,ansys", "matlab:3;ansys").replace(
+        "OverSubscribe=EXCLUSIVE", "Exclusive=NODE"
+    )
+    workload, _ = made(tmp_path, "-p whole -L matlab:2;ansys", "-L matlab|ansys", **{"slurm.conf": conf})
+    assert sorted(workload.licenses) == ["ansys", "matlab"]
+    whole, either = (one.job for one in workload.jobs)
+    assert whole.request.exclusive
+    assert whole.request.licenses == {"matlab": 2, "ansys": 1}
+    assert either.unsupported == ("the licences matlab|ansys, which are no plain counts",)
+
+
 def test_nodes_are_what_the_lines_and_their_defaults_say(tmp_path: Path) -> None:
     workload, _ = made(tmp_path)
     nodes = {node.name: node for node in workload.nodes}
@@ -220,7 +233,7 @@ def test_what_cannot_be_expressed_is_counted_and_never_starts_on_less(tmp_path: 
     ]
     assert jobs[3].request.exclusive
     assert jobs[4].request.exclusive
-    assert jobs[9].hold == "--hold"
+    assert jobs[9].hold == "JobHeldUser"
     texts = notes.texts()
     for part in (
         "1 jobs, the first j0, never start: --dependency=afterok:5",

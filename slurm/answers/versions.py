@@ -1,0 +1,86 @@
+"""Slurm's releases: which are known, what each is asked for, and which of them wrote an answer."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .record import Record
+
+_TEXT = re.compile(r"\b(\d{2})\.(\d{2})(?:\.(\d{1,3}))?(?!\d)", re.ASCII)
+_PARSER = re.compile(r"\bv0\.0\.(\d{1,4})\b", re.ASCII)
+
+
+class SlurmRelease(NamedTuple):
+    """A release of Slurm, ``25.05.4``; the third part is 0 where it is not told."""
+
+    year: int
+    month: int
+    micro: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.year}.{self.month:02}.{self.micro}"
+
+    @property
+    def series(self) -> str:
+        """The release without its third part, ``25.05``."""
+        return f"{self.year}.{self.month:02}"
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether it is of a series after all that are known."""
+        return self[:2] > NEWEST[:2]
+
+    @property
+    def warning(self) -> str:
+        """What to say once beside a release of which nothing is known."""
+        return (
+            f"Slurm {self} is newer than {NEWEST.series}, the newest whose answers are known: "
+            "they are read where their shapes are known"
+        )
+
+
+#: The first and the last series whose answers tests hold to samples.
+OLDEST, NEWEST = SlurmRelease(21, 8), SlurmRelease(26, 5)
+#: From each series on: the newest JSON that it serves and that still has all members read here.
+#: 26.05's own, 45, does not tell which jobs asked for whole nodes.
+_JSON = {(24, 5): 41, (24, 11): 42, (25, 5): 43, (25, 11): 44}
+#: From here on ``shared`` of a job is empty, whatever the job asked for.
+_WITHOUT_SHARED = 45
+
+
+def parse_release(text: str) -> SlurmRelease | None:
+    """Return the release that a text names, as ``slurm 25.05.4``; None where there is none."""
+    match = _TEXT.search(text)
+    return None if match is None else SlurmRelease(int(match[1]), int(match[2]), int(match[3] or 0))
+
+
+def release_of(document: Record) -> SlurmRelease | None:
+    """Return the release that wrote a JSON answer, None where it does not say."""
+    for name in ("slurm", "Slurm"):
+        told = _below(document, "meta", name)
+        if told is not None and isinstance(release := told.members.get("release"), str):
+            return parse_release(release)
+    return None
+
+
+def tells_shared(document: Record) -> bool:
+    """Whether the jobs of a JSON answer tell which of them asked for whole nodes."""
+    plugin = _below(document, "meta", "plugin")
+    name = None if plugin is None else plugin.members.get("data_parser")
+    match = _PARSER.search(name) if isinstance(name, str) else None
+    return match is None or int(match[1]) < _WITHOUT_SHARED
+
+
+def _below(document: Record, *names: str) -> Record | None:
+    found: Record | None = document
+    for name in names:
+        value = None if found is None else found.members.get(name)
+        found = Record(value, name) if isinstance(value, dict) else None
+    return found
+
+
+def json_option(release: SlurmRelease | None) -> str:
+    """Return the option that asks a release for JSON, of a fixed version from 24.05 on."""
+    served = [number for since, number in _JSON.items() if release is not None and release >= since]
+    return f"--json=v0.0.{served[-1]}" if served else "--json"
