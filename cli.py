@@ -41,7 +41,7 @@ COMMANDS = {
     "evolve": (
         "commands.evolve",
         "evolve",
-        "Serve running jobs' requests for more resources beside a snapshot's queue.",
+        "Serve running jobs' requests for more resources, then start the queue.",
     ),
     "negotiate": (
         "commands.negotiate",
@@ -83,12 +83,17 @@ COMMANDS = {
     "slurm": (
         "commands.slurm.group",
         "slurm",
-        "Drive a live Slurm from beside it: watch, run behind a gate, hand back.",
+        "Schedule a live Slurm from outside: watch it, run behind a gate, hand back.",
     ),
     "topology": (
         "commands.topology",
         "topology",
         "Check a network as a graph; describe it and draw it.",
+    ),
+    "gain": (
+        "commands.gain",
+        "gain",
+        "Compare a site's history with backfill and the auction on the same jobs.",
     ),
     "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
     "sweep": (

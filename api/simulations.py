@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..cluster.errors import OptionError
+from ..cluster.keywords import checked as checked_options
+from ..cluster.keywords import of_type, shown, with_keywords
 from ..cluster.tabular import Tabular
 from ..cluster.workload import ClusterWorkload
+from ..formats.drawing import check_drawing
 from ..formats.native.workload import parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
+from ..simulation.charts.curves import draw_utilization
+from ..simulation.charts.gantt import draw_gantt
 from ..simulation.logs.play import play_log
 from ..simulation.logs.policies import PolicyOptions, weights_by_queue
 from ..simulation.logs.reading import READ_BY, is_read
@@ -23,15 +28,31 @@ from ..simulation.nodes.policies import NodeOptions, play
 from ..simulation.nodes.report import node_job_columns, to_node_document
 from ..simulation.nodes.result import NodeResult
 from ..simulation.own import Factory, name_of
+from ..simulation.placement import place_on_nodes
 from ..simulation.report import job_columns, to_document, to_json
 from ..simulation.requests import workload_from_swf
 from ..simulation.result import Result
+from .run_keywords import OrderName, PolicyName, SimulateKeywords
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Metrics of a summary.
+_FIGURES = (
+    "cpu_utilization",
+    "gpu_utilization",
+    "wait_mean_s",
+    "wait_max_s",
+    "bounded_slowdown_mean",
+    "makespan_s",
+    "throughput_per_h",
+)
 
 #: What can be simulated: a log, a workload of nodes, or a file of either, plain or gzip.
 Source = SwfLog | ClusterWorkload | str | Path
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Simulation(Tabular):
     r"""A finished simulation.
 
@@ -82,6 +103,29 @@ class Simulation(Tabular):
         """Return the outcome's file as text: the same run gives the same bytes but for its wall time."""
         return to_json(self.to_dict())
 
+    def summary(self) -> dict[str, Any]:
+        """Return what a summary says: the first metrics."""
+        return {name: self.metrics[name] for name in _FIGURES if self.metrics.get(name) is not None}
+
+    def plot(self, path: str | Path | None = None, *, chart: Literal["use", "gantt"] = "use") -> Figure:
+        """Draw the run.
+
+        Args:
+            path: file to write, ``.png``, ``.pdf`` or ``.svg``; None: none.
+            chart: ``use``, utilisation and queue over time; ``gantt``, who ran where.
+
+        Raises:
+            OptionError: matplotlib is missing, there is no such chart, or the file's name has another end.
+        """
+        result, target = self.result, None if path is None else Path(path)
+        check_drawing("plot", target, is_asked=True)
+        if of_type("chart", chart, Literal["use", "gantt"]) == "use":
+            return draw_utilization(result, target, name=self.name)
+        if not isinstance(result, NodeResult):
+            return draw_gantt(result, target, name=self.name)
+        nodes = (result.columns.names, result.columns.total.cores.tolist())
+        return draw_gantt(result, target, place_on_nodes(result), name=self.name, nodes=nodes)
+
     def title(self) -> str:
         """Return the run in one line."""
         wait = self.metrics.get("wait_mean_s")
@@ -89,15 +133,16 @@ class Simulation(Tabular):
         return f"{self.name}: {self.policy}, {len(self.result.starts)} jobs{mean}".removeprefix(": ")
 
 
+@with_keywords(SimulateKeywords)
 def simulate(
     workload: Source,
-    policy: str | Factory = "easy",
+    policy: PolicyName | str | Factory = "easy",
     *,
-    order: str = "fcfs",
+    order: OrderName = "fcfs",
     processors: int | None = None,
     checked: bool = False,
     progress: Callable[[int], None] | None = None,
-    **options: Any,
+    **options: Unpack[SimulateKeywords],
 ) -> Simulation:
     r"""Simulate a log or a workload of nodes under a policy.
 
@@ -124,9 +169,11 @@ def simulate(
         >>> [simulate(log, policy).columns["start_s"] for policy in ("fcfs", "easy")]
         [[0.0, 10.0, 10.0], [0.0, 10.0, 2.0]]
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    given = checked_options(options, SimulateKeywords, "simulate")
+    processors = of_type("processors", processors, int | None)
+    order = of_type("order", order, OrderName)
+    named = name_of(of_type("policy", policy, str | Factory))
     played, name = _loaded(workload)
-    named = name_of(policy)
     if isinstance(played, ClusterWorkload):
         if processors is not None or checked:
             raise OptionError("processors and checked are for logs; this workload has nodes of its own")
@@ -140,8 +187,10 @@ def simulate(
 
 
 def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
-    if not isinstance(workload, (str, Path)):
+    if isinstance(workload, (SwfLog, ClusterWorkload)):
         return workload, ""
+    if not isinstance(workload, (str, Path)):
+        raise OptionError(f"workload: {shown(workload)} is neither a log, a workload of nodes nor a file")
 
     def parse(content: bytes) -> SwfLog | ClusterWorkload:
         return parse_workload(content) if content.lstrip()[:1] == b"{" else parse_swf(content)

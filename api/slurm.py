@@ -15,7 +15,7 @@ def snapshot_from_slurm(
     schedule_held: bool = False,
     **files: str | Path | None,
 ) -> Snapshot:
-    """Return a snapshot of a live cluster, or of Slurm's saved output (21.08 to 25.05).
+    """Return a snapshot of a live cluster, or of Slurm's saved output (21.08 to 26.05).
 
     Args:
         time: of the snapshot, in seconds since the epoch; None: the last scheduling pass.

@@ -38,4 +38,4 @@ def workload_from_swf(
     name = "log" if isinstance(log, SwfLog) else Path(log).name
     tree = {"tree": False} if leaf_nodes is None else {"tree": True, "leaf_nodes": leaf_nodes}
     cluster = EvenCluster(nodes=nodes, cores=cores, gpus=gpus, **tree)
-    return workload_of_log(name, read, cluster)[0]
+    return workload_of_log(name, read, cluster.empty())[0]

@@ -147,7 +147,7 @@ def _in_rounds(
     deadline: float | None,
 ) -> tuple[Solved, Bids]:
     """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
-    if deadline is not None:
+    if options.most_work is None and deadline is not None:
         now = options.clock()
         left_s = max(0.0, deadline - now)
         searched = now + _FOR_SEARCH * left_s
@@ -165,13 +165,14 @@ def _in_rounds(
         weights = bid_weights(bids.table, options.objective)
         without_export = replace(options, export="")
         return anytime(bids, weights, solved.answer.chosen, cluster, without_export, deadline), bids
-    solved = anytime(bids, weights, first, cluster, options, None)
-    rounds = max(0, (options.work_limit or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
+    solved = anytime(bids, weights, first, cluster, options, deadline)
+    rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
     if not rounds:
         return solved, bids
     # The same start whatever the limit, so that more work is never worse.
-    start = anytime(bids, weights, first, cluster, replace(options, work_limit=_FIRST_STEPS), None)
-    return improved(solved, bids, start, cluster, options, RoundLimit(steps=rounds, patience=_PATIENCE))
+    start = anytime(bids, weights, first, cluster, replace(options, work_limit=_FIRST_STEPS), deadline)
+    limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
+    return improved(solved, bids, start, cluster, options, limit)
 
 
 def _is_best_of_all(solved: Solved, cluster: Cluster, options: StepOptions, deadline: float) -> bool:

@@ -70,7 +70,8 @@ def completed(
     if not found:
         return best if award is base else award, ()
     joined = _joined(award, found, cluster, options)
-    if any(one.demand.job.id in window for one in found):
+    if options.weights == "paper" and any(one.demand.job.id in window for one in found):
+        # What a bid prints may lie below 0: with it the sum need not be the best.
         joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
     return joined, tuple(one.demand for one in found)
 
@@ -207,7 +208,8 @@ def _joined(
 ) -> AttemptResult:
     """Return an award and the jobs that start beside it as one.
 
-    What is proved of the sum stays proved over all these bids: no award has more of the others than all.
+    What is proved stays proved over all these bids, by weights and by preference: of the old bids no award
+    has more than this one, and of the new ones none has more than all.
     """
     demands = list(base.table.demands)
     places = {demand.job.id: demand.index for demand in demands}

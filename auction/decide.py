@@ -184,10 +184,9 @@ class _Step:
         self._promised = waiting.promised
         self._options = options
         self._size = size
-        is_timed = options.is_timed
-        nodes = len(self._columns.names)
-        self._deadline = began + _deciding_s(options.time_limit_s, nodes, len(window)) if is_timed else None
-        self._end = began + options.time_limit_s if is_timed else None
+        nodes, most_s = len(self._columns.names), options.most_s
+        self._deadline = None if most_s is None else began + _deciding_s(most_s, nodes, len(window))
+        self._end = None if most_s is None else began + most_s
         self._behind_started: dict[str, Demand] = {}
         self._attempts: list[AttemptResult] = []
         self._could_start = could_start(window, self._columns)
@@ -195,7 +194,7 @@ class _Step:
             window,
             self._could_start,
             self._columns,
-            options.reserve,
+            options.reservations,
             all_bid_up_to,
             however_long=balance is None and not self._is_reserving and options.objective != "response",
         )
@@ -206,13 +205,13 @@ class _Step:
     @property
     def _is_reserving(self) -> bool:
         """Whether some jobs are reserved for, so that it matters how long others run."""
-        return bool(self._options.reserve or self._promised or self._options.backfills)
+        return bool(self._options.reservations or self._promised or self._options.backfills)
 
     def run(self) -> Decision:
         """Make the step."""
         reserved = Reservations(
             self._state,
-            max(self._options.reserve, int(bool(self._overdue))),
+            max(self._options.reservations, int(bool(self._overdue))),
             later_only=self._balance is not None or self._options.backfills,
             is_over=lambda: self._is_over(self._deadline),
         )
@@ -328,10 +327,18 @@ class _Step:
         return best.proved and best.size == len(self._window)
 
     def _next_window(self, *, is_late: bool) -> int:
-        if self._options.is_greedy or (is_late and self._options.on_timeout == "incumbent"):
+        options = self._options
+        has_searched = options.is_anytime and options.most_work is not None
+        if is_late and options.on_timeout is None and has_searched:
+            # All steps that were asked for are no timeout: only the clock is.
+            is_late = self._is_over(self._deadline)
+            if not is_late:
+                return self._size
+        if options.is_greedy or (is_late and options.on_timeout == "incumbent"):
             return self._size
         if is_late:
-            return max(1, self._size // 2)
+            # Of a queue shorter than the window half of the jobs, else they would all be looked at again.
+            return max(1, min(self._size, len(self._window)) // 2)
         return min(2 * self._size, self._options.window)
 
     def _cluster(self, guards: tuple[Guard, ...]) -> Cluster:
@@ -346,12 +353,12 @@ class _Step:
         options, size = self._options, len(self._window)
         cluster = replace(self._cluster(guards), everywhere=everywhere)
         deadline = self._until(share)
-        halves = options.on_timeout == "halve" and not options.is_anytime and not options.is_greedy
+        halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
         while size and any(demand.job.id in self._bidding for demand in self._window[:size]):
             # The file is the whole window's: halved attempts leave it alone.
             asked = replace(options, export="") if made or self._attempts else options
             end = deadline
-            if halves and size > 1 and deadline is not None:
+            if halves and size > 1 and deadline is not None and options.most_work is None:
                 end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
             made.append(self._attempt(size, cluster, asked, end))
             if made[-1].proved or not halves or size == 1 or self._is_over(deadline):
@@ -374,8 +381,8 @@ class _Step:
         return make(demands, cluster, options, size=size, deadline=deadline, others=others)
 
     def _until(self, share: float) -> float | None:
-        if self._deadline is None:
-            return None
+        if self._deadline is None or self._options.most_work is not None:
+            return self._deadline
         now = self._options.clock()
         return now + share * max(0.0, self._deadline - now)
 
@@ -398,7 +405,8 @@ class _Step:
 
         Where no reservations are asked for, a balance has them for overdue jobs alone.
         """
-        if self._balance is not None and not self._options.reserve and demand.job.id not in self._overdue:
+        is_due = demand.job.id in self._overdue
+        if self._balance is not None and not self._options.reservations and not is_due:
             return True
         return not demand.reserves or self._columns.pools.passes_over(demand.job)
 

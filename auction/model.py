@@ -21,8 +21,20 @@ from ..models.preference import PREFERENCE_TABLES, TABLE_4_4, Constants, cost_k,
 from ..topology.tree import Topology
 from .stated import Stated, Weight, bid_weights, state_auction, state_ipsched
 
-_PAPER: Mapping[str, Any] = {"weights": "paper", "on_timeout": "discard"}
-_PLUGIN: Mapping[str, Any] = {"weights": "paper", "on_timeout": "incumbent", "bid_order": "figure-4.5"}
+#: Nothing is reserved in either, and the clock ends a step after 3 s where no other time is printed.
+_PAPER: Mapping[str, Any] = {
+    "weights": "paper",
+    "on_timeout": "discard",
+    "reserve": 0,
+    "time_limit_s": 3.0,
+}
+_PLUGIN: Mapping[str, Any] = {
+    "weights": "paper",
+    "on_timeout": "incumbent",
+    "bid_order": "figure-4.5",
+    "reserve": 0,
+    "time_limit_s": 3.0,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -125,7 +137,7 @@ class _Aucsched1(_Linear):
     caps = (150, 15)
     presets: Mapping[str, Mapping[str, Any]] = {
         "paper": _PAPER,
-        "plugin": {**_PLUGIN, "window": 100, "time_limit_s": 3.0, "max_bids": 250, "max_bids_per_job": 15},
+        "plugin": {**_PLUGIN, "window": 100, "max_bids": 250, "max_bids_per_job": 15},
     }
     #: For each bid and node of it.
     _NONZEROS = 13
@@ -192,7 +204,7 @@ class _Ipsched(Model):
     name = "ipsched"
     presets: Mapping[str, Mapping[str, Any]] = {
         "paper": _PAPER,
-        "plugin": {**_PLUGIN, "window": 200, "time_limit_s": 3.0},
+        "plugin": {**_PLUGIN, "window": 200},
     }
     has_bids = False
     expresses_all = False

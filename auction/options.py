@@ -9,7 +9,7 @@ from typing import Any
 
 from ..cluster.errors import OptionError
 from ..cluster.option_table import OPTIONS, OPTIONS_BY_NAME
-from ..cluster.promises import BACKFILL, NONE, PLAN
+from ..cluster.promises import AUTO, BACKFILL, NONE
 from .model import MODELS_BY_NAME, Model
 
 #: Every model that can be asked for by name, and those whose jobs bid.
@@ -20,6 +20,9 @@ EXPORTS = (".mps", ".lp")
 
 #: Window of a step, and of one that keeps a balanced mix: a share is filled from many jobs of its shape.
 WINDOW, BALANCED_WINDOW = 100, 400
+
+#: Seconds that end a step where no limit is given and work does not.
+TIME_LIMIT_S = float(str(OPTIONS_BY_NAME["time_limit_s"].default))
 
 #: Preset → model → option values: the thesis's text, and the published plugins' code.
 PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -37,6 +40,8 @@ class StepOptions:
         window: jobs of highest priority that take part (MAX_JOB_COUNT).
         max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's .
         time_limit_s: wall time of the whole step: bids, programs, search and solves of all its attempts.
+            Without ``work_limit`` it alone ends a search; with one, or by default, it ends what work does
+            not. None: the table's, or no end where a work limit is given.
         weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
         objective: ``priority``, ``priority_cores`` (each priority times the job's cores) or ``response``
             (what a second less of the job's wait saves in bounded slowdown, worth.py).
@@ -50,8 +55,8 @@ class StepOptions:
             shape by shape. ``greedy`` awards are these first bids, and no other award is worth less.
         award_alone: who wins starts and nobody else; otherwise a step is complete: whoever of the queue could
             start on what the award leaves starts too, as on an empty machine on which nobody wins.
-        work_limit: instead of ``time_limit_s``, the same everywhere: steps of the search for ``anytime``,
-            branch-and-bound nodes of each solve for ``exact``.
+        work_limit: the same everywhere: steps of the search for ``anytime``, branch-and-bound nodes of each
+            solve for ``exact``. None: the table's, or none where a time limit is given.
         part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most this size, cut
             along its switches (parts.py); the time limit holds for all together, the work limit for each.
             None is the default of the table of options.
@@ -60,11 +65,13 @@ class StepOptions:
         dask: address of a Dask scheduler whose workers auction the parts instead.
         on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's
             window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
-            stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2).
+            stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2). None:
+            ``halve``, but a search that made all its steps has reached no limit.
         promise: ``none`` leaves the starts alone that jobs were promised (``Job.promised_start``); else
             nothing starts that would put them off. ``backfill`` starts besides every job that plain
             backfilling would start, in the order of the queue; the auction says where, and what else starts.
-        reserve: how many blocked jobs get a reservation.
+            None: see ``chosen_promise``.
+        reserve: how many blocked jobs get a reservation; None: see ``reservations``.
         seed: HiGHS's random seed.
         preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
         bid_order: ``spec`` (the classes in turn), or ``figure-4.5``, in which high priorities use up the cap.
@@ -77,7 +84,7 @@ class StepOptions:
     window: int = WINDOW
     max_bids: int | None = None
     max_bids_per_job: int | None = None
-    time_limit_s: float = 3.0
+    time_limit_s: float | None = None
     weights: str = "lexicographic"
     objective: str = "priority"
     strategy: str | None = None
@@ -87,9 +94,9 @@ class StepOptions:
     part_nodes: int | None = None
     workers: int = 1
     dask: str | None = None
-    on_timeout: str = "halve"
+    on_timeout: str | None = None
     promise: str | None = None
-    reserve: int = 0
+    reserve: int | None = None
     seed: int = 0
     preference_table: str = "corrected"
     bid_order: str = "spec"
@@ -110,10 +117,6 @@ class StepOptions:
         if self.preference_table != "corrected" and not self.auction.reads_preference_table:
             readers = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.reads_preference_table)
             raise OptionError(f"preference_table: table 5.2 is {readers}'s, {self.model} does not read it")
-        if self.promise not in {None, PLAN, NONE, BACKFILL}:
-            raise OptionError(
-                f"promise: {self.promise!r} is for simulations; a queue's promises are its jobs'"
-            )
         if self.backfills:
             self._check_backfilled()
         if self.export and not self.export.endswith(EXPORTS):
@@ -172,9 +175,31 @@ class StepOptions:
         return self.auction.is_searched and self.weights == "lexicographic"
 
     @property
+    def chosen_promise(self) -> str:
+        """The promise, the default resolved; by default ``none`` keeps what jobs were promised.
+
+        What starts by another value than its priority, alone, or beside no reservation is not backfilling.
+        """
+        if self.promise is not None:
+            return self.promise
+        if self.objective == "response":
+            return AUTO
+        is_plain = (self.objective, self.weights, self.bid_order) == ("priority", "lexicographic", "spec")
+        is_backfilling = is_plain and self.reserve != 0 and not (self.balance or self.award_alone)
+        return BACKFILL if is_backfilling else NONE
+
+    @property
+    def reservations(self) -> int:
+        """How many blocked jobs get a reservation."""
+        if self.reserve is not None:
+            return self.reserve
+        # What is kept under auto is kept for who is due first, not for whose start is worth most.
+        return 0 if self.chosen_promise == AUTO else _default("reserve")
+
+    @property
     def backfills(self) -> bool:
         """Whether every job starts that plain backfilling would start."""
-        return self.promise == BACKFILL
+        return self.chosen_promise == BACKFILL
 
     @property
     def is_anytime(self) -> bool:
@@ -191,9 +216,23 @@ class StepOptions:
         return "anytime" if self._has_anytime else "exact"
 
     @property
-    def is_timed(self) -> bool:
-        """Whether the time limit ends the step; else work does, or nothing has to."""
-        return self.work_limit is None and not self.is_greedy
+    def most_work(self) -> int | None:
+        """The work limit, the default resolved; None where only the clock ends a step, or nothing has to."""
+        if self.is_greedy or self.work_limit is not None or self.time_limit_s is not None:
+            return self.work_limit
+        return _default("work_limit")
+
+    @property
+    def most_s(self) -> float | None:
+        """Seconds after which the clock ends a step; None: it never does."""
+        if self.is_greedy or (self.work_limit is not None and self.time_limit_s is None):
+            return None
+        return TIME_LIMIT_S if self.time_limit_s is None else self.time_limit_s
+
+    @property
+    def chosen_on_timeout(self) -> str:
+        """What a limit before a proof leads to, the default resolved."""
+        return self.on_timeout or ("incumbent" if self.is_anytime and self.most_s is None else "halve")
 
     @property
     def is_greedy(self) -> bool:
@@ -205,7 +244,7 @@ class StepOptions:
         """The most nodes that are auctioned in one piece."""
         if self.part_nodes is not None:
             return self.part_nodes
-        return int(str(OPTIONS_BY_NAME["part_nodes"].default))
+        return _default("part_nodes")
 
     @property
     def bids_in_all(self) -> int:
@@ -216,6 +255,11 @@ class StepOptions:
     def bids_per_job(self) -> int:
         """MAXBIDSPERJOB."""
         return self.auction.caps[1] if self.max_bids_per_job is None else self.max_bids_per_job
+
+
+def _default(name: str) -> int:
+    """Return a number that the table of options has for a default."""
+    return int(str(OPTIONS_BY_NAME[name].default))
 
 
 def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> StepOptions:
@@ -232,5 +276,9 @@ def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> Step
     model = explicit.get("model", "aucsched3")
     OPTIONS_BY_NAME["model"].check(model)
     if model not in PRESETS[preset]:
-        raise OptionError(f"preset: there was no published plugin of {model}")
-    return StepOptions(**{**PRESETS[preset][model], **explicit})
+        raise OptionError(f"preset: the constants of {model}'s published plugin are not known here")
+    values = {**PRESETS[preset][model], **explicit}
+    if "work_limit" in explicit and "time_limit_s" not in explicit:
+        # Work counts instead of the papers' seconds.
+        values.pop("time_limit_s", None)
+    return StepOptions(**values)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand, DemandReader, Ineligible
 from ..cluster.errors import InputError
+from ..cluster.holds import hold_words, is_held, may_start
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
@@ -57,19 +58,19 @@ def queue_of(
     reader = DemandReader(snapshot, columns)
     worth = {job.id: job for job in snapshot.jobs}
     if options.objective == "response":
-        # A job that is held stays held: its priority is 0.
+        # A held job stays held: its priority is 0.
         worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
     if options.promise != "none" and snapshot.time is None:
         for job in snapshot.jobs:
             if job.promised_start is not None:
                 raise InputError(
-                    f"job {job.id} was promised a start: a snapshot without time says not when", path="time"
+                    f"job {job.id} has a promised start, but the snapshot has no time", path="time"
                 )
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     have = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
-    beyond = f"{have}, and what the award leaves does not hold it"
+    beyond = f"{have}, and it does not fit on what the award leaves free"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
         if refusal is None:
@@ -105,10 +106,9 @@ def _read(reader: DemandReader, job: Job, index: int) -> Demand | Ineligible | R
 
 
 def _never_starts(job: Job) -> Refusal | None:
-    if job.hold is not None:
-        return Refusal(job=job.id, reason=Reason.HELD, detail=job.hold or "held")
-    if job.priority == 0:
-        return Refusal(job=job.id, reason=Reason.HELD, detail="priority 0")
+    if not may_start(job):
+        reason = Reason.HELD if is_held(job) else Reason.NOT_ELIGIBLE
+        return Refusal(job=job.id, reason=reason, detail=hold_words(job))
     if job.unsupported:
         detail = f"cannot be expressed: {'; '.join(job.unsupported)}"
         return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=detail)

@@ -71,7 +71,7 @@ def _losers(
 
 
 class _Explainer:
-    """Finds what stood in a losing job's way."""
+    """Finds what keeps a losing job from starting."""
 
     def __init__(self, snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over
@@ -115,8 +115,7 @@ class _Explainer:
         if demand.job.id in self._decision.left_out:
             return self._left_out(demand)
         if demand.job.id in self._decision.passed:
-            why = self.why_not_beside(demand)
-            return Reason.OUTBID, f"jobs before it start first, as in backfilling: {why}"
+            return self._behind_others(demand)
         place = -1 if self._decision.best is None else self._place.get(demand.job.id, -1)
         if place < 0:
             return self._why_none(demand)
@@ -124,22 +123,32 @@ class _Explainer:
         if not bids:
             return self._without_bids(demand, place)
         if self._decision.discarded:
-            return Reason.WINDOW, "the time limit came before a proof, and on_timeout=discard starts nothing"
+            return Reason.WINDOW, "the time limit came before a proof; on_timeout=discard then starts no job"
         return self._outbid(bids, self._state)
 
+    def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
+        """Say why plain backfilling passes a job over that could have started alone."""
+        reason, why = self._beside(demand)
+        if reason is Reason.NO_FIT:
+            return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
+        return reason, why
+
     def why_not_beside(self, demand: Demand) -> str:
-        """Return why nothing that the award leaves would do for a job: the same for all of a kind."""
+        """Return why a job cannot start on what the award leaves free: the same for all of a kind."""
+        return self._beside(demand)[1]
+
+    def _beside(self, demand: Demand) -> tuple[Reason, str]:
         key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
         if key not in self._known:
             self._known[key] = self._why_not_beside(demand)
-        return self._known[key][1]
+        return self._known[key]
 
     def _why_not_beside(self, demand: Demand) -> tuple[Reason, str]:
         left = self._left
         lack = next(left.columns.pools.lacks(demand.job), None)
         if lack is None and self._can_bid(demand, left.columns):
             if self._cluster.placer is not None:
-                return Reason.SHARE, "jobs behind the window have no share of the mix"
+                return Reason.SHARE, "the balanced mix has no share for jobs outside the window"
             guards = [guard for guard in left.guards if guard.outlasts(demand.job)]
             if guards:
                 return Reason.RESERVATION, self._would_delay(guards[0])
@@ -149,7 +158,7 @@ class _Explainer:
         if self._cluster.placer is not None:
             return self._without_first_bid(demand)
         if self._best.bids.could_bid[place]:
-            return Reason.BID_CAP, "the bids of higher-priority jobs filled the cap of max_bids"
+            return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
         return self._why_none(demand)
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
@@ -164,7 +173,7 @@ class _Explainer:
             if not len(table):
                 self._known[key] = self._why_none(demand)
             elif any(state.fits(bid) for bid in range(len(table))):
-                found = Reason.NO_FIT, "no nodes are left that would each hold an even part of it"
+                found = Reason.NO_FIT, "too few nodes have enough free for an equal part of it each"
                 self._known[key] = found
             else:
                 self._known[key] = self._outbid(range(len(table)), state)
@@ -176,7 +185,7 @@ class _Explainer:
         ahead = others[: others.index(demand.job.id)]
         return (
             Reason.OUTBID,
-            f"outbid by {_listed(ahead)}, which ask for the same: no more could start at once",
+            f"outbid by {_listed(ahead)}: they ask for the same, and no more of them fit at once",
         )
 
     def _why_none(self, demand: Demand) -> tuple[Reason, str]:
@@ -193,7 +202,7 @@ class _Explainer:
             alone = (guard for guard in guards if not self._can_bid(demand, self._cluster.columns, guard))
             return Reason.RESERVATION, self._would_delay(next(alone, guards[0]))
         if self._fits_without_reservations(demand):
-            return Reason.RESERVATION, "nodes that would hold it are reserved"
+            return Reason.RESERVATION, "it fits only on nodes with an advance reservation"
         return self._no_fit(demand, self._cluster.columns)
 
     def _fits_without_reservations(self, demand: Demand) -> bool:
@@ -206,7 +215,7 @@ class _Explainer:
         return self._can_bid(again, self._cluster.columns)
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
-        """Return whether a job alone would have a bid, beside the given reservations for blocked jobs."""
+        """Return whether a job alone would have a bid if the given jobs keep their reservations."""
         if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
             return False
         topology, alone = self._cluster.topology, replace(demand, index=0)
@@ -218,7 +227,7 @@ class _Explainer:
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
         when = datetime.fromtimestamp(guard.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"it would delay job {guard.job.id}, which is to start by {when} on {_listed(fold(names))}"
+        return f"it would delay job {guard.job.id}, reserved to start by {when} on {_listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
         lack = next(columns.pools.lacks(demand.job), None)
@@ -227,12 +236,40 @@ class _Explainer:
         eligible = demand.variants[0].eligible.copy()
         for variant in demand.variants[1:]:
             eligible |= variant.eligible
+        too_much = self._asks_too_much(demand)
+        if too_much:
+            return Reason.INELIGIBLE, too_much
         cores = int(columns.free.cores[eligible].sum())
         count = _free_nodes(eligible, columns.free.cores)
-        found = "no nodeset was found in time that" if self._is_over() else "no nodeset"
+        found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         held = f"{found} holds {_asked(demand)}"
         free = f"{counted(cores, 'core')} {'is' if cores == 1 else 'are'} free on {counted(count, 'node')}"
         return Reason.NO_FIT, f"{held}; {free} it may use"
+
+    def _asks_too_much(self, demand: Demand) -> str:
+        """Return what a job asks for that the nodes it may ever use have not, whatever ends; else empty."""
+        job, request = demand.job, demand.job.request
+        names = set(job.partition.split(",")) if job.partition else set()
+        listed = {node for one in self._snapshot.partitions if one.name in names for node in one.nodes}
+        cores = [
+            node.total.cores
+            for node in self._snapshot.nodes
+            if (not names or names & {*node.partitions} or node.name in listed)
+            and request.features <= node.features
+            and node.name not in request.excluded_nodes
+        ]
+        whose = f"partition {job.partition} has" if names else "there are"
+        if request.features or request.excluded_nodes:
+            whose = "the nodes that it may use have"
+        if request.fewest_nodes > len(cores):
+            return f"it asks for {counted(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
+        if request.fewest_cores > sum(cores):
+            return f"it asks for {counted(request.fewest_cores, 'core')}, {whose} {sum(cores)}"
+        most = max(cores, default=0)
+        if (request.cores_per_node or 0) > most:
+            asked = counted(request.cores_per_node or 0, "core")
+            return f"it asks for {asked} on a node, the largest that it may use has {most}"
+        return ""
 
     def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
@@ -248,8 +285,8 @@ class _Explainer:
                 if guard is not None:
                     return Reason.RESERVATION, self._would_delay(guard)
                 if not self._decision.completed and not self._best.proved:
-                    return Reason.OUTBID, "it would fit beside the award, which is not proved"
-                return Reason.OUTBID, "its bids are worth less than nothing under these weights"
+                    return Reason.OUTBID, "it would still fit; the award is not proved optimal"
+                return Reason.OUTBID, "its bids have a negative value under these weights"
             holders = self._holders_of(now, None if least is None else len(least[0]))
             if holders is not None:
                 least = holders, now

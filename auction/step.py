@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
+from ..cluster.errors import OptionError
+from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.nodes import Resources
+from ..cluster.promises import BACKFILL, NONE, PLAN
 from ..cluster.schedule import (
     Attempt,
     Award,
@@ -22,7 +27,8 @@ from ..cluster.schedule import (
     Status,
 )
 from ..cluster.snapshot import Snapshot
-from ..models.search.compiled import compiled_loop
+from ..formats.native.read import snapshot_of
+from ..models.search.compiled import load_within
 from ..models.search.repacking import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
@@ -35,52 +41,29 @@ from .placements import bound_over_placements
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .state import state_of
+from .step_keywords import StepKeywords
 from .strategies import Cluster
 
-#: Loading the compiled search takes fewer seconds than this; when it takes longer, it is being compiled.
-_LOADED_S = 1.0
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
 _BOUND_S = 1.0
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 
 
-def schedule(  # noqa: PLR0913 - the public contract: every option by name
-    snapshot: Snapshot,
-    *,
-    preset: str | None = None,
-    model: str | None = None,
-    window: int | None = None,
-    max_bids: int | None = None,
-    max_bids_per_job: int | None = None,
-    time_limit_s: float | None = None,
-    weights: str | None = None,
-    objective: str | None = None,
-    strategy: str | None = None,
-    balance: bool | None = None,
-    award_alone: bool | None = None,
-    work_limit: int | None = None,
-    part_nodes: int | None = None,
-    workers: int | None = None,
-    dask: str | None = None,
-    on_timeout: str | None = None,
-    promise: str | None = None,
-    reserve: int | None = None,
-    seed: int | None = None,
-    preference_table: str | None = None,
-    bid_order: str | None = None,
-    export: str | None = None,
-    clock: Callable[[], float] | None = None,
+@with_keywords(StepKeywords)
+def schedule(
+    snapshot: Snapshot | str | Path, *, window_from: Schedule | None = None, **options: Unpack[StepKeywords]
 ) -> Schedule:
     """Run one auction over a snapshot.
 
     Args:
-        snapshot: the cluster and its queue.
+        snapshot: the cluster and its queue, or a snapshot file.
         preset: ``paper`` or ``plugin``; options given beside it take precedence.
         model: ``ipsched``, ``aucsched1``, ``aucsched2`` or ``aucsched3`` (default).
         window: jobs of highest priority that take part (100).
         max_bids: bids of all jobs together (6000; AUCSCHED1: 150).
         max_bids_per_job: bids of one job (60; AUCSCHED1: 15).
-        time_limit_s: seconds of wall time of the whole step: bids, programs, search, solves (3).
+        time_limit_s: seconds of wall time of the whole step: bids, programs, search, solves. Given without
+            ``work_limit``, the search runs until then; else it ends what work does not end (3).
         weights: ``lexicographic`` (default) or ``paper``.
         objective: ``priority`` (default), ``priority_cores`` or ``response``.
         strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights), ``exact`` (else) or
@@ -89,26 +72,30 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
             the strategy ``greedy`` where none is given (False).
         award_alone: start who wins and nobody else; otherwise every job of the queue that could start on what
             the award leaves starts too (False).
-        work_limit: instead of the time limit, so that the answer does not depend on the machine's speed:
-            steps of the search, or for ``exact`` branch-and-bound nodes of each solve.
+        work_limit: so that the answer does not depend on the machine's speed: steps of the search, or for
+            ``exact`` branch-and-bound nodes of each solve (20). Given, no time limit holds but one given too.
         part_nodes: clusters of more nodes are searched in parts of at most this size (20 000).
         workers: processes that search parts of a large cluster in parallel (1).
         dask: address of a Dask scheduler whose workers search the parts instead.
-        on_timeout: ``halve`` (default), ``incumbent`` or ``discard``.
-        promise: ``none`` ignores the promised starts of jobs (``Job.promised_start``).
-        reserve: how many of the first blocked jobs get a reservation (0).
+        on_timeout: ``halve`` (default), ``incumbent`` or ``discard``; where none is given, a search that
+            makes all its steps has reached no limit.
+        promise: ``backfill`` starts all that plain backfilling would start (default for ``priority`` with
+            reservations, complete steps, no balance and lexicographic weights); ``plan`` keeps the promised
+            starts of jobs (``Job.promised_start``) and no more (default else); ``none`` ignores them.
+        reserve: how many of the first blocked jobs get a reservation (1; with ``response`` 0).
         seed: of the search and of the solver (0).
         preference_table: ``corrected`` (default) or ``printed``.
         bid_order: ``spec`` (default) or ``figure-4.5``.
         export: file for the window's integer program, ``.mps`` or ``.lp``.
         clock: returns seconds of wall time (time.perf_counter).
+        window_from: the schedule of the pass before: as many jobs take part as it says (``next_window``).
 
     Returns:
         Which jobs start where, and which wait and why; every job is in exactly one of the two lists.
 
     Raises:
-        OptionError: an option's value cannot be used.
-        InputError: the weights are too large to be summed exactly.
+        OptionError: there is no such option, or its value cannot be used.
+        InputError: the file cannot be read, or the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
 
     Examples:
@@ -118,13 +105,22 @@ def schedule(  # noqa: PLR0913 - the public contract: every option by name
         ...     for name, priority, cores in (("wide", 3, 5), ("b", 2, 4), ("c", 2, 4))
         ... ]
         >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
-        >>> found = schedule(snapshot)
+        >>> found = schedule(snapshot, reserve=0)
         >>> sorted(award.job for award in found.started), int(found.objective.priority)
         (['b', 'c'], 4)
     """
-    given = {name: value for name, value in locals().items() if name not in {"snapshot", "preset"}}
-    explicit = {name: value for name, value in given.items() if value is not None}
-    return run_step(snapshot, options_with_preset(preset, explicit))
+    window = None if window_from is None else of_type("window_from", window_from, Schedule).next_window
+    return run_step(snapshot_of(snapshot), options_of(options, "schedule"), window)
+
+
+def options_of(given: StepKeywords, call: str) -> StepOptions:
+    """Return the options that a call is given.
+
+    Raises:
+        OptionError: there is no such option, or its value cannot be used.
+    """
+    explicit = checked(given, StepKeywords, call)
+    return options_with_preset(explicit.pop("preset", None), explicit)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -152,42 +148,39 @@ class Step:
         return self.decision.best
 
 
-def run_step(snapshot: Snapshot, options: StepOptions) -> Schedule:
-    """Run one auction; a timeout is treated as ``options.on_timeout`` says."""
-    return take_step(snapshot, options).schedule
-
-
-def _load_search(jobs: int, options: StepOptions) -> None:
-    """Load the compiled search, or compile it, before the clock starts, where there may be many bids."""
-    most_bids = min(options.bids_in_all, min(jobs, options.window) * options.bids_per_job)
-    if options.is_anytime and options.work_limit is None and most_bids >= FEW_BIDS:
-        compiled_loop()
+def run_step(snapshot: Snapshot, options: StepOptions, window: int | None = None) -> Schedule:
+    """Run one auction over the first ``window`` jobs, by default and at most ``options.window``."""
+    return take_step(snapshot, options, window).schedule
 
 
 def _start_time(snapshot: Snapshot, options: StepOptions) -> float:
-    """Return when the step's time began, with the search loaded; compiling it is not the step's time."""
-    if options.began is None:
-        _load_search(len(snapshot.jobs), options)
-        return options.clock()
-    before = options.clock()
-    _load_search(len(snapshot.jobs), options)
-    loading = options.clock() - before
-    return options.began + (loading if loading > _LOADED_S else 0.0)
+    """Return when the step's time began; where a clock ends the search, loading it is the step's time."""
+    began = options.clock() if options.began is None else options.began
+    most_bids = min(options.bids_in_all, min(len(snapshot.jobs), options.window) * options.bids_per_job)
+    if options.is_anytime and options.most_work is None and most_bids >= FEW_BIDS:
+        load_within(options.most_s)
+    return began
 
 
-def take_step(snapshot: Snapshot, options: StepOptions) -> Step:
+def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = None) -> Step:
     """Run one auction and keep its bids, for those who ask why.
 
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
     """
+    if options.promise not in {None, PLAN, NONE, BACKFILL}:
+        raise OptionError(
+            f"promise: {options.promise!r} is for simulations; a queue's promises are its jobs'"
+        )
     began = _start_time(snapshot, options)
     options = replace(options, began=began)
+    size = options.window if window is None else min(window, options.window)
+    looked_at = replace(options, window=size)
     state = state_of(snapshot)
     aside: dict[str, Refusal] = {}
     while True:
-        queue = queue_of(snapshot, state.columns, options, aside)
+        queue = queue_of(snapshot, state.columns, looked_at, aside)
         try:
-            decision = decide(state, queue.waiting, options)
+            decision = decide(state, queue.waiting, options, window=size)
             result = _schedule(snapshot, queue, decision, options, began)
             check_schedule(snapshot, result)
         except ENDS_THE_STEP:
@@ -206,14 +199,14 @@ def _schedule(
 ) -> Schedule:
     best, attempts, discarded = decision.best, decision.attempts, decision.discarded
     awards = () if best is None or discarded else _awards(best, decision.cluster)
-    end = began + options.time_limit_s
+    end = None if options.most_s is None else began + options.most_s
     return Schedule(
         model=options.model,
         status=_status(decision),
-        objective=_objective(decision, options, end - options.clock() if options.is_timed else NO_LIMIT_S),
+        objective=_objective(decision, options, NO_LIMIT_S if end is None else end - options.clock()),
         started=awards,
         pending=tuple(
-            refusals(snapshot, queue, decision, lambda: options.is_timed and options.clock() >= end)
+            refusals(snapshot, queue, decision, lambda: end is not None and options.clock() >= end)
         ),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,

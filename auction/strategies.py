@@ -29,6 +29,8 @@ from .stated import Answer, Stated, Weight
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
 _STATED_S = 4e-6
+#: Share of the time limit in which the program may be stated where work counts.
+_FOR_STATING = 0.5
 #: Among bids equally preferred the one with the narrower span is taken, as a share of all nodes:
 #: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
 _NARROW = 1e-4
@@ -81,7 +83,7 @@ def exact(
 ) -> Solved:
     """Solve the papers' model, stated in PuLP, with HiGHS; where there is no time to state it, nothing is."""
     guards = cluster.guards
-    is_short = deadline is not None and _stating_s(bids, cluster, options) > deadline - options.clock()
+    is_short = _stating_s(bids, cluster, options) > _for_stating_s(options, deadline)
     if is_short and not options.export:
         return _unsolved(first, bids, cluster, options)
     stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
@@ -135,6 +137,13 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
 def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:
     """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
     return _STATED_S * options.auction.nonzeros(bids.table, len(cluster.columns.names))
+
+
+def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
+    """Return the seconds that there are for stating the program; where work counts no clock is asked."""
+    if deadline is None or options.most_s is None:
+        return NO_LIMIT_S
+    return deadline - options.clock() if options.most_work is None else _FOR_STATING * options.most_s
 
 
 def _unsolved(first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions) -> Solved:
@@ -224,7 +233,7 @@ def anytime(
 
 
 def _limits(options: StepOptions, deadline: float | None) -> Limits:
-    return Limits(deadline=deadline, steps=options.work_limit, seed=options.seed, clock=options.clock)
+    return Limits(deadline=deadline, steps=options.most_work, seed=options.seed, clock=options.clock)
 
 
 def _model_over(
@@ -326,7 +335,7 @@ def _solved(
         time_limit_s=NO_LIMIT_S if deadline is None else max(0.0, deadline - options.clock()),
         seed=options.seed,
         clock=options.clock,
-        most_nodes=options.work_limit,
+        most_nodes=options.most_work,
     )
     if options.weights == "paper":
         solution, upper = solve_weighted(stated.program, stated.group, stated.printed, start, settings)

@@ -305,7 +305,7 @@ class Job:
             depends on it, but ``aucsched compare`` shows it.
         promised_start: latest start that was promised, seconds since the epoch; no award delays it as long as
             running jobs keep their limits.
-        hold: why the job is held, or None.
+        hold: why the job is held or what it waits for, in Slurm's word; or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
         speedup: the speedup model of a malleable job, kept as given.
         limits_by_nodes_s: seconds by node count, where they depend on it: the job bids on these counts of its

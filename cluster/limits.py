@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from .checks import at_least, named
@@ -12,8 +13,23 @@ from .errors import InputError
 
 #: What a set of jobs may name, and what a limit may hold for each of.
 JOB_MEMBERS = ("user", "group", "account", "qos", "partition")
-#: What may be limited, besides ``gres/NAME`` and ``gres/NAME:TYPE``.
-AMOUNTS = ("cores", "nodes", "jobs", "core_seconds")
+
+
+class Lasting(StrEnum):
+    """How long what a job takes of a limit counts."""
+
+    RUN = "while the job runs"
+    BUDGET = "for good; what a job leaves of its time limit is returned"
+    STEP = "in the step that starts the job"
+
+
+#: What may be limited, besides ``gres/NAME`` and ``gres/NAME:TYPE``, which count while a job runs.
+AMOUNTS: dict[str, Lasting] = {
+    "cores": Lasting.RUN,
+    "nodes": Lasting.RUN,
+    "jobs": Lasting.RUN,
+    "core_seconds": Lasting.BUDGET,
+}
 _GRES = re.compile(r"gres/[^/\s]+")
 
 

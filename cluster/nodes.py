@@ -40,6 +40,11 @@ class NodeState(StrEnum):
         """Whether a job may be started on a node in this state."""
         return self in (NodeState.IDLE, NodeState.MIXED)
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a node in this state takes jobs when it has resources free."""
+        return self.takes_jobs or self in (NodeState.ALLOCATED, NodeState.COMPLETING)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:

@@ -11,18 +11,20 @@ from typing import Any
 
 from .errors import OptionError
 from .promises import check_promise
+from .text import not_one_of
 
 #: Who reads an option: commands that take one step over a snapshot, simulations, sweeps over either, and
 #: negotiations, for each Map, and winner determination over any bids.
 STEP, SIMULATE, SWEEP, NEGOTIATE = "schedule, explain, compare", "simulate", "sweep", "negotiate, ibsched"
 WINNERS = "winners"
-#: Those beside a live Slurm take a step's options, pass after pass.
-LIVE = "slurm run, slurm shadow"
+SCHEDULE = "schedule"
 _ALL = (STEP, SIMULATE, SWEEP)
 
 #: The largest window, cap or count of steps; larger values are taken for typing errors.
 LARGEST = 10**7
 LARGEST_SEED = 2**31 - 1
+#: What ends a step where no limit is given (docs/decisions/0112).
+WORK_LIMIT = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,8 @@ class Option:
         is_switch: on or off.
         check_text: raises OptionError where a text is none; None: it is no text of its own form.
         default: where nothing is said; a text describes one that depends on something.
-        other_defaults: the same where a reader has another.
+        other_defaults: the same where a reader asks another question, with the reason in brackets; commands
+            that decide about a queue (schedule, simulate, slurm run and their like) have one default.
         readers: who takes it.
         auctions_with_bids: a simulation's policy ipsched does not read it.
     """
@@ -76,7 +79,7 @@ class Option:
         """Raise OptionError where a value is none of this option's."""
         if self.choices:
             if value not in self.choices:
-                raise OptionError(f"{self.name}: {value!r} is not one of {', '.join(self.choices)}")
+                raise OptionError(f"{self.name}: {not_one_of(value, self.choices)}")
         elif self.is_switch:
             if not isinstance(value, bool):
                 raise OptionError(f"{self.name}: {value!r} is neither True nor False")
@@ -119,9 +122,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="preset",
-        help="Values of the papers or of their published plugins; options given beside it take precedence.",
+        help="Take the values of the papers or of their published plugins. A given option overrides them.",
         choices=("paper", "plugin"),
-        readers=(STEP, SWEEP),
     ),
     _count("window", "Jobs of highest priority that take part (MAX_JOB_COUNT).", default=100),
     _count(
@@ -138,8 +140,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="bid_order",
-        help="Which bids are kept under --max-bids: those of each job in turn (spec), or added as in figure "
-        "4.5 of the thesis, where jobs of high priority use up the cap.",
+        help="How --max-bids limits the bids. spec: the jobs add a bid each in turn; figure-4.5: as in that "
+        "figure of the thesis, where jobs of high priority use up the cap.",
         choices=("spec", "figure-4.5"),
         default="spec",
         auctions_with_bids=True,
@@ -151,42 +153,50 @@ OPTIONS: tuple[Option, ...] = (
         choices=("exact", "anytime", "greedy"),
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
         "greedy with --balance",
-        other_defaults={NEGOTIATE: "greedy, with a limit anytime", WINNERS: "anytime"},
+        other_defaults={
+            NEGOTIATE: "greedy, with a limit anytime (a run decides about thousands of Maps)",
+            WINNERS: "anytime (bids of any problem)",
+        },
         readers=(*_ALL, NEGOTIATE, WINNERS),
         auctions_with_bids=True,
     ),
     Option(
         name="balance",
-        help="Keep what runs in the proportions of what waits, shape by shape; the window is then 400, and "
-        "greedy, its default, gives the fewest of a range of gres.",
+        help="Keep the shapes of running jobs in the proportions of the waiting ones. The window is then "
+        "400; the default strategy is then greedy, which gives a job the fewest gres of a range.",
         is_switch=True,
         default=False,
         auctions_with_bids=True,
     ),
     Option(
         name="award_alone",
-        help="Start who wins the auction and nobody else, as in the papers; otherwise every job of the queue "
-        "that could start on what the award leaves starts too, as on an empty machine on which nobody wins.",
+        help="Start only the winners of the auction, as in the papers. By default jobs that still fit "
+        "afterwards start, too. On an empty machine without a winner they start in any case.",
         is_switch=True,
         default=False,
     ),
     Option(
         name="time_limit_s",
-        help="Limit of the whole step: bids, programs, search, solves; in schedule FILE reading it too.",
+        help="Seconds of wall time for the whole step, from reading the file to the answer. By default the "
+        "work limit ends a step first. With --time-limit and no --work-limit the search runs until then.",
         low=0,
         is_whole=False,
         unit="SECONDS",
         default=3.0,
-        other_defaults={NEGOTIATE: "none, work counts"},
+        other_defaults={NEGOTIATE: "none (work counts, so that runs repeat)"},
         readers=(STEP, SWEEP, NEGOTIATE, WINNERS),
     ),
     _count(
         "work_limit",
-        "Limit of work instead of time, with the same result on every machine: steps of the search; for "
-        "exact, branch-and-bound nodes of each solve, which the clock ends after 20 s and 20 s more a node.",
+        "Steps of the search; with strategy exact, branch-and-bound nodes of each solve. The result is the "
+        "same on every machine. With --work-limit and no --time-limit the clock ends no search; a solve of "
+        "N nodes ends after 20 s + N · 20 s.",
         low=0,
-        default="none, the time limit counts",
-        other_defaults={SIMULATE: 2, NEGOTIATE: "2 where a Map is searched"},
+        default=WORK_LIMIT,
+        other_defaults={
+            NEGOTIATE: "2 where a Map is searched (a run decides about thousands of Maps)",
+            WINNERS: "none (bids of any problem: the time limit counts)",
+        },
         readers=(*_ALL, NEGOTIATE, WINNERS),
     ),
     _count(
@@ -197,11 +207,17 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="on_timeout",
-        help="When a limit is reached before a proof: halve the next window, keep its size, or start nothing "
-        "and halve it.",
+        help="What to do when a limit ends a step before its proof. halve: the next pass takes half as many "
+        "jobs. incumbent: as many. discard: start nothing now, and take half as many.",
         choices=("halve", "incumbent", "discard"),
-        default="halve",
-        other_defaults={SIMULATE: "incumbent where a pass searches, else halve"},
+        default="halve; the default work limit ends no step in this sense",
+    ),
+    Option(
+        name="window_from",
+        help="Schedule file of the pass before: as many jobs take part as its window.next says, half as many "
+        "after a timeout.",
+        unit="FILE",
+        readers=(SCHEDULE,),
     ),
     Option(
         name="weights",
@@ -218,24 +234,27 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="promise",
-        help="Latest start of each job, whatever the objective, as long as estimates and nodes hold: its "
-        "start in a plan; the later of that and a time after its submission (12h, 2d); auto: a time "
-        "that follows from the log's own waits, on nodes of one job after another; backfill: whom plain "
-        "backfilling would start starts now.",
+        help="The latest start that the scheduler promises to waiting jobs. backfill: each job that plain "
+        "backfilling starts now starts now. plan: no job starts later than in a plan of the queue. A "
+        "duration (15m, 2d): the later of that plan's start and so long after submission. auto: a time that "
+        "follows from the log's past waits. none: no promise. A promise holds while time limits and nodes "
+        "do.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
-        default="what jobs were promised (promised_start)",
-        other_defaults={
-            SIMULATE: "backfill; auto with objective response; none with --reserve 0, --balance, "
-            "--award-alone, --preempt, priority_cores or the papers' weights"
-        },
+        default="backfill; auto with objective response; with --reserve 0, --balance, --award-alone, "
+        "--preempt, --bid-order figure-4.5, priority_cores or the papers' weights only what jobs were "
+        "promised (promised_start)",
+        other_defaults={"slurm run with objective response": "15m (auto needs a log's waits)"},
     ),
     _count(
         "reserve",
         "Reserve for this many of the first blocked jobs: nothing that delays them starts.",
         low=0,
-        default=0,
-        other_defaults={SIMULATE: "1; 0 beside promises auto", LIVE: 1},
+        default=1,
+        other_defaults={
+            "with promise auto": "0 (promises are reservations)",
+            "slurm run with plan or a duration": "0 (the same)",
+        },
     ),
     Option(
         name="preference_table",
@@ -254,8 +273,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _count(
         "workers",
-        "Processes that search in parallel: of a cluster its parts (--part-nodes). Under a work limit their "
-        "number changes only the time.",
+        "Processes that search in parallel, each on parts of the cluster (--part-nodes). Under a work limit "
+        "their number changes only the time.",
         high=1024,
         default=1,
         readers=(STEP, WINNERS),

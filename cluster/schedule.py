@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from .nodes import Resources
-from .tabular import Tabular
+from .tabular import Tabular, chart
+from .text import counted
 
 FORMAT = "aucsched-schedule/1"
 
@@ -31,6 +34,7 @@ class Reason(StrEnum):
     WINDOW = "window"
     NOT_EXPRESSIBLE = "not_expressible"
     HELD = "held"
+    NOT_ELIGIBLE = "not_eligible"
     RESERVATION = "reservation"
     SET_ASIDE = "set_aside"
     LIMIT = "limit"
@@ -39,14 +43,19 @@ class Reason(StrEnum):
 
 #: What each reason means, for docs/reference.
 MEANINGS = {
-    Reason.OUTBID: "other jobs that are worth more together hold what its bids need; the sentence names them",
+    Reason.OUTBID: "other jobs won the resources that its bids need, and together are worth more; the "
+    "sentence names them",
     Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
     Reason.INELIGIBLE: "no node could ever run it: features, partition, memory or size",
     Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
     Reason.WINDOW: "jobs of higher priority fill the window (--window)",
     Reason.NOT_EXPRESSIBLE: "the model cannot express its request, or the source left a part of it out",
-    Reason.HELD: "it is held, or waits for another job",
-    Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or run into an advance one",
+    Reason.HELD: "a user, an administrator or Slurm holds it: priority 0, JobHeldUser, JobHeldAdmin, "
+    "JobHoldMaxRequeue, RequeueHold, ResvDelHold or SpecialExit",
+    Reason.NOT_ELIGIBLE: "it may not start yet, and is not held; the sentence is Slurm's word (BeginTime, "
+    "Dependency, JobArrayTaskLimit, PartitionConfig, ...), or says that Slurm itself starts the job",
+    Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or overlap an advance "
+    "reservation",
     Reason.SET_ASIDE: "it made the step fail; the other jobs were decided without it",
     Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
     Reason.SHARE: "jobs of its shape already hold their share of what runs (--balance)",
@@ -77,6 +86,16 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     NO_SOLUTION = "no_solution"
+
+
+#: What each status says, for docs/reference. Proofs are over the bids of the window.
+STATUS_MEANINGS = {
+    Status.OPTIMAL: "proved: no award over the bids has more priority, nor as much and a better preference",
+    Status.FEASIBLE: "not all is proved: a limit of work or time came first, or more jobs start beside "
+    "another award than the proved one; the gap is the largest possible loss of priority, as a share; a gap "
+    "of 0 proves the priority, but not the preference",
+    Status.NO_SOLUTION: "a limit came before a proof, and nothing starts (--on-timeout discard)",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +133,8 @@ class Refusal:
     """A job that does not start, the reason, and a sentence with the details.
 
     Examples:
-        >>> Refusal(job="7", reason=Reason.HELD, detail="Dependency").reason.value
-        'held'
+        >>> Refusal(job="7", reason=Reason.NOT_ELIGIBLE, detail="Dependency").reason.value
+        'not_eligible'
     """
 
     job: str
@@ -169,7 +188,7 @@ class Seconds:
     total: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Schedule(Tabular):
     """The result for a snapshot: each of its jobs is in exactly one of the two lists.
 
@@ -252,6 +271,35 @@ class Schedule(Tabular):
         """Return the award in one line."""
         starts, waits = len(self.started), len(self.pending)
         return f"{self.model}: {starts} of {starts + waits} jobs start, {self.status.value}"
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a summary says: the objective, the window, who waits for what."""
+        reasons = Counter(one.reason.value for one in self.pending)
+        gap = self.objective.gap
+        return {
+            "objective": float(self.objective.priority),
+            "gap to the bound": None if gap is None else f"{100 * gap:.2f} %",
+            "window": counted(self.window, "job"),
+            "cores that start": sum(use.cores for one in self.started for use in one.nodes.values()),
+            "seconds": self.seconds.total,
+            **{f"wait: {reason}": count for reason, count in reasons.most_common(3)},
+        }
+
+    def plot(self, snapshot: Any, path: str | Path | None = None) -> Any:
+        """Draw the machine with who starts where.
+
+        Args:
+            snapshot: that the schedule was made of.
+            path: file to write, ``.png``, ``.pdf`` or ``.svg``; None: none.
+
+        Returns:
+            matplotlib's Figure.
+
+        Raises:
+            OptionError: matplotlib is missing, or the file's name has another end.
+        """
+        draw = chart("plot", path, "auction.render.picture", "draw_machine")
+        return draw(snapshot, self, None if path is None else Path(path))
 
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""

@@ -15,13 +15,14 @@ from .limits import Limit
 from .network import Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
 from .switches import check_switches
+from .text import counted
 
 #: Beyond these a snapshot is refused.
 MAX_NODES = 100_000
 MAX_JOBS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Snapshot:
     """The input of one scheduling step: a cluster and its queue.
 
@@ -79,6 +80,12 @@ class Snapshot:
             notes: Names = ...,
             unread: Names = ...,
         ) -> None: ...
+
+    def __repr__(self) -> str:
+        cores = sum(node.total.cores for node in self.nodes)
+        free = sum(node.free.cores for node in self.nodes)
+        jobs = f"{counted(len(self.jobs), 'job')} waiting, {len(self.running)} running"
+        return f"<Snapshot: {counted(len(self.nodes), 'node')}, {free} of {cores} cores free, {jobs}>"
 
     def __post_init__(self) -> None:
         settle_rows(self, "nodes", "jobs", "switches", "running", "partitions", "reservations", "limits")

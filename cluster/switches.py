@@ -8,12 +8,17 @@ from .checks import known
 from .errors import InputError
 from .nodes import Switch
 
+#: Switches one above another, at most: each costs a number for every node below it.
+MOST_DEPTH = 100
+#: Switches of a loop that a message names.
+_MOST_SHOWN = 8
+
 
 def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
     """Raise InputError unless ``switches`` are trees whose leaves hold each of ``nodes`` exactly once.
 
-    Errors name the switch: repeated or unknown names, a switch below two others, a loop, a node on two
-    leaves or on none.
+    Errors name the switch: repeated or unknown names, a switch below two others, a loop, too many one above
+    another, a node on two leaves or on none.
     """
     places: dict[str, int] = {}
     for index, switch in enumerate(switches):
@@ -39,18 +44,29 @@ def _parents(switches: Sequence[Switch], places: Collection[str]) -> dict[str, s
 
 
 def _check_loops(switches: Sequence[Switch], parents: dict[str, str]) -> None:
-    safe: set[str] = set()
+    """Refuse a loop, and more than MOST_DEPTH switches one above another."""
+    depth: dict[str, int] = {}
     for index, switch in enumerate(switches):
+        path = f"topology.switches[{index}]"
         trail: dict[str, None] = {}
         name: str | None = switch.name
-        while name is not None and name not in safe:
+        while name is not None and name not in depth:
             if name in trail:
                 loop = [*list(trail)[list(trail).index(name) :], name]
-                message = f"the switches form a loop: {' below '.join(loop)}"
-                raise InputError(message, path=f"topology.switches[{index}]")
+                message = f"the switches form a loop: {_listed(loop)}"
+                raise InputError(message, path=path)
             trail[name] = None
             name = parents.get(name)
-        safe.update(trail)
+        above = 0 if name is None else depth[name]
+        if above + len(trail) > MOST_DEPTH:
+            message = f"{above + len(trail)} switches stand one above another, more than {MOST_DEPTH}"
+            raise InputError(message, path=path)
+        depth |= {below: above + place for place, below in enumerate(reversed(trail), start=1)}
+
+
+def _listed(loop: Sequence[str]) -> str:
+    shown = loop if len(loop) <= _MOST_SHOWN else [*loop[: _MOST_SHOWN - 1], "…", loop[-1]]
+    return " below ".join(shown)
 
 
 def _check_leaves(switches: Sequence[Switch], nodes: Collection[str]) -> None:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .text import escaped
 
-#: Rows that a notebook shows; the others are counted.
-_SHOWN = 40
+#: Rows that a notebook shows, and lines of a summary; the others are counted.
+_SHOWN, _LINES = 40, 8
+#: Most characters of a cell and of a line in a summary.
+_CELL, _LINE = 24, 100
+#: Whole numbers below this one are shown with all their digits.
+_LARGEST = 1e12
+
+
+def chart(option: str, path: str | Path | None, module: str, name: str) -> Callable[..., Any]:
+    """Return what draws a type's chart: it belongs to a room above, which is loaded when somebody asks.
+
+    Raises:
+        OptionError: matplotlib is missing, or the file's name has another end than a picture's.
+    """
+    root = __name__.split(".", maxsplit=1)[0]
+    target = None if path is None else Path(path)
+    import_module(f"{root}.formats.drawing").check_drawing(option, target, is_asked=True)
+    draw: Callable[..., Any] = getattr(import_module(f"{root}.{module}"), name)
+    return draw
 
 
 class Tabular:
@@ -39,6 +58,20 @@ class Tabular:
     def title(self) -> str:
         """Return the result in one line."""
         return type(self).__name__
+
+    def summary(self) -> Mapping[str, Any]:
+        """Return what a summary says below the title, at most eight figures; empty: the first rows."""
+        return {}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title()[:_LINE]}>"
+
+    def __str__(self) -> str:
+        figures = self.summary()
+        if not figures:
+            return "\n".join([self.title(), *text_rows(self.columns)])
+        wide = max(len(name) for name in figures)
+        return "\n".join([self.title(), *(f"  {name:<{wide}}  {_cut(one)}" for name, one in figures.items())])
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the title and the first rows."""
@@ -70,6 +103,32 @@ def html_table(columns: Mapping[str, Sequence[Any]], title: str = "") -> str:
     return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
+def text_rows(columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the first rows of columns as lines of text, the names above them.
+
+    Examples:
+        >>> text_rows({"job": ["a", "b"], "cores": [1, 20]})
+        ['job  cores', 'a    1', 'b    20']
+    """
+    rows = list(zip(*columns.values(), strict=True))
+    cells = [list(columns), *([_cut(cell) for cell in row] for row in rows[: _LINES - 1])]
+    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in cells]
+    more = [f"… {len(rows) - _LINES + 1} more rows"] if len(rows) >= _LINES else []
+    return [line[:_LINE].rstrip() for line in lines] + more
+
+
+def _cut(value: Any) -> str:
+    text = _plain(value)
+    return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        # A time since the epoch has ten digits.
+        return f"{value:.0f}" if value.is_integer() and abs(value) < _LARGEST else f"{value:.6g}"
+    return "" if value is None else escaped(str(value))
+
+
 def _text(value: Any) -> str:
-    shown = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    return escape(escaped(shown))
+    return escape(_plain(value))

@@ -9,6 +9,7 @@ same before and after.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 #: Cc, Cf, Cs, Zl and Zp of Unicode 16, as ranges of code points.
 _RANGES = (
@@ -31,6 +32,25 @@ def counted(count: int, thing: str) -> str:
         ('1 node', '2 nodes')
     """
     return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def not_one_of(value: object, names: Iterable[str]) -> str:
+    """Return in words that a value is none of some names, and which one was perhaps meant.
+
+    Examples:
+        >>> not_one_of("eazy", ["fcfs", "easy"])
+        "'eazy' is not one of fcfs, easy: did you mean easy?"
+    """
+    known = list(names)
+    return f"{value!r} is not one of {', '.join(known)}{did_you_mean(value, known)}"
+
+
+def did_you_mean(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message: which name was perhaps meant; empty where none is close."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    close = get_close_matches(str(value), list(names), 1)
+    return f": did you mean {close[0]}?" if close else ""
 
 
 def hidden_in(text: str) -> str:

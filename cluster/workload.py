@@ -15,6 +15,7 @@ from .limits import Limit
 from .network import Network
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
+from .text import counted
 
 #: Slurm's basic priority of the first job submitted.
 FIRST_PRIORITY = 4_294_901_760
@@ -41,6 +42,8 @@ class ArrivingJob:
             ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.
         not_before_s, deadline_s: start time and deadline (Nagendra, 4.3), seconds after the beginning.
         budget_core_h: the core-hours that it may use at most. Negotiations read these three.
+        started_s: when the site's own scheduler started it, seconds after the beginning, not before
+            ``arrival_s``; None: not known. Nothing but ``gain`` reads it.
         name: jobs of one name are runs of the same, which negotiations learn from; empty: like no other.
         credits_per_core_h: what its user pays, which preemption compares (Soner, section 9.1).
 
@@ -58,6 +61,7 @@ class ArrivingJob:
     deadline_s: float | None = None
     budget_core_h: float | None = None
     credits_per_core_h: float = 1.0
+    started_s: float | None = None
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -82,6 +86,10 @@ class ArrivingJob:
             value = getattr(self, name)
             if value is not None and not 0 < value <= LARGEST_COUNT:
                 raise InputError(f"{value:g} is not above 0 and at most {LARGEST_COUNT}", path=name)
+        started = self.started_s
+        if started is not None and not self.arrival_s <= started <= LARGEST_COUNT:
+            message = f"{started:g} is not from {self.arrival_s:g}, its arrival, to {LARGEST_COUNT}"
+            raise InputError(message, path="started_s")
         plain(self.name, "name")
         if not 0 <= self.credits_per_core_h <= LARGEST_COUNT:
             message = f"{self.credits_per_core_h:g} is not from 0 to {LARGEST_COUNT}"
@@ -103,7 +111,7 @@ class ArrivingJob:
         return min(self.run_time_s, max(faster, SHORTEST_RUN_S))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ClusterWorkload:
     """An empty cluster and the jobs that arrive at it, in order of arrival.
 
@@ -149,6 +157,10 @@ class ClusterWorkload:
             limits: Collection[Limit] = ...,
             notes: Names = ...,
         ) -> None: ...
+
+    def __repr__(self) -> str:
+        size = f"{counted(len(self.nodes), 'node')}, {counted(len(self.jobs), 'job')}"
+        return f"<ClusterWorkload {self.name}: {size}>"
 
     def __post_init__(self) -> None:
         settle_rows(self, "nodes", "jobs", "switches", "partitions", "limits")

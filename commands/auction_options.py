@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.option_table import LIVE, OPTIONS_BY_NAME, STEP, read_by
+from ..cluster.option_table import STEP, read_by
 from .built_options import click_option
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _Decorated = Callable[..., Any]
 
+#: Numbers below have places behind the point in tables.
+_SMALL = 10
 #: A path, for shell completion; errors are found when it is read.
 _ANY_PATH = click.Path(allow_dash=True, readable=False)
 
@@ -26,25 +28,18 @@ snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PAT
 
 
 _AUCTION = tuple(click_option(option, STEP) for option in read_by(STEP))
-_LIVE = tuple(click_option(option, LIVE) for option in read_by(STEP))
+text_output_option = click.option(
+    "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
+)
 _OUTPUT = (
     click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
-    click.option(
-        "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
-    ),
+    text_output_option,
 )
 
 
 def auction_options(command: _Decorated) -> _Decorated:
     """Add the options of the auction; those not given are None."""
     for option in reversed(_AUCTION):
-        command = option(command)
-    return command
-
-
-def live_options(command: _Decorated) -> _Decorated:
-    """Add the options of the auction as the loops beside a live Slurm take them; those not given are None."""
-    for option in reversed(_LIVE):
         command = option(command)
     return command
 
@@ -73,23 +68,9 @@ def step_options(given: Mapping[str, Any]) -> StepOptions:
     return options_with_preset(given.get("preset"), explicit)
 
 
-def live_step_options(given: Mapping[str, Any]) -> StepOptions:
-    """Return the auction's options of a loop beside a live Slurm: some defaults are its own.
-
-    Raises:
-        OptionError: a value cannot be used.
-    """
-    own = {
-        name: option.other_defaults[LIVE]
-        for name, option in OPTIONS_BY_NAME.items()
-        if LIVE in option.other_defaults and given.get(name) is None
-    }
-    return step_options({**given, **own})
-
-
 def write_rich(output: str, render: Callable[[Console], None]) -> None:
     """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
-    from ..auction.render.console import PLAIN_WIDTH, LiteralConsole
+    from ..auction.render.tables import PLAIN_WIDTH, LiteralConsole
     from ..formats.native.write import write_text
 
     if output == "-" and sys.stdout.isatty():
@@ -108,3 +89,29 @@ def write_json(output: str, document: Any) -> None:
     from ..formats.native.write import write_text
 
     write_text(output, msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+
+def print_table(
+    console: Console, title: str, rows: Sequence[Mapping[str, Any]], top: int | None = None
+) -> None:
+    """Print rows as a table, the first ``top`` of them, and how many more there are."""
+    from rich.table import Table
+
+    shown = rows if top is None else rows[:top]
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(rows[0] if rows else {}):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in shown:
+        table.add_row(*map(_cell, row.values()))
+    console.print(table)
+    if len(shown) < len(rows):
+        console.print(f"{len(rows) - len(shown)} more")
+
+
+def _cell(value: Any) -> str:
+    """Return a value for people: small numbers have places behind the point, seconds none."""
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}" if abs(value) < _SMALL else f"{value:.0f}"

@@ -38,7 +38,7 @@ def only_option(context: click.Context, name: str) -> None:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name != name and source not in (ParameterSource.DEFAULT, None):
             shown = parameter.opts[0] if isinstance(parameter, click.Option) else "WORKLOAD"
-            raise OptionError(f"--{name} stands alone: {shown} belongs into its file")
+            raise OptionError(f"--{name} cannot be combined with {shown}: its file has them")
 
 
 def serve_clusters(path: Path, command: click.Command) -> int:
@@ -97,16 +97,10 @@ def clusters_in(path: Path, command: click.Command) -> dict[str, tuple[str, dict
     Raises:
         InputError: the file is no TOML, has no cluster, or two of them share what each needs of its own.
     """
-    import tomllib
+    from ..formats.reading import read_document
+    from ..formats.tomltext import toml_tables
 
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"not TOML: {error}", file=str(path)) from error
-    try:
-        return _clusters(document, command)
-    except InputError as error:
-        raise error.in_file(str(path)) from error
+    return read_document(path, lambda content: _clusters(toml_tables(content), command))
 
 
 def _clusters(document: Mapping[str, Any], command: click.Command) -> dict[str, tuple[str, dict[str, Any]]]:

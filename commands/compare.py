@@ -1,4 +1,4 @@
-"""``aucsched compare``: our award beside first-fit by priority and beside Slurm's own plan."""
+"""``aucsched compare``: our award compared with first-fit by priority and with Slurm's own plan."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def compare(
         result = run_step(loaded, checked)
     except InputError as error:
         raise error.in_file(snapshot) from error
-    found = compared(loaded, result, first_fit_by_priority(loaded, checked.window, checked.reserve), within_s)
+    found = compared(
+        loaded, result, first_fit_by_priority(loaded, checked.window, checked.reservations), within_s
+    )
     if html is not None:
         from ..pages.auctions import comparison_page
 

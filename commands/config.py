@@ -22,18 +22,10 @@ def read_config(root: click.Group, context: click.Context, path: str) -> dict[st
     Raises:
         InputError: the file cannot be read, is no TOML, or names a command or an option there is not.
     """
-    import tomllib
+    from ..formats.reading import read_document
+    from ..formats.tomltext import toml_tables
 
-    from ..formats.reading import read_document, text_of
-
-    def parse(content: bytes) -> dict[str, Any]:
-        try:
-            tables = tomllib.loads(text_of(content))
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"not TOML: {error}") from error
-        return _defaults(root, context, tables, "")
-
-    return read_document(path, parse)
+    return read_document(path, lambda content: _defaults(root, context, toml_tables(content), ""))
 
 
 def _defaults(

@@ -27,18 +27,17 @@ from .parties import journal_in, link_of, link_options, secret_in, tell
 def dynsched(snapshot: str, **options: Any) -> None:
     """Hold SNAPSHOT's nodes, running jobs and queue, and answer its jobs' DYN_REQUEST and DYN_RELEASE.
 
-    The clock begins at the snapshot's time and goes on in real seconds; a process that was killed and is
-    started again with its journal goes on as if it had not been. It ends when no job runs and none waits.
+    The clock begins at the snapshot's time and counts real seconds. A killed process that is started again
+    with its journal resumes where it ended. The command ends when no job runs and none waits.
     """
     from ..cluster.errors import OptionError
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import snapshot_to_json
     from ..negotiation.parties import dynsched as machine
     from ..negotiation.parties.dynsched import DynamicState
-    from ..negotiation.remote.dynamic_codec import DynamicCodec
     from ..negotiation.remote.handshake import Identity
     from ..negotiation.remote.party import Party
-    from ..negotiation.remote.serve_dynamic import TERMS, serve_applications
+    from ..negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
     from ..runtime.evolving.fairness import begun
     from ..runtime.evolving.iteration import Depths
 
@@ -58,7 +57,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     )
     settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths)))}"
     with journal_in(identity, settings, options) as journal:
-        party = Party(state, machine.step, journal, codec=DynamicCodec(state))
+        party = Party(state, machine.step, journal, codec=DynamicCodec(state), tell=tell)
         first = str(time.time())
         if journal is not None:
             first = journal.notes.get("began", first)

@@ -57,13 +57,14 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     """
     from ..auction.options import StepOptions
     from ..cluster.errors import InputError, OptionError
+    from ..cluster.promises import PLAN
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import save_snapshot, write_text
-    from ..runtime.evolving.accounts_file import load_accounts, save_accounts
     from ..runtime.evolving.evolve import evolve as evolved
     from ..runtime.evolving.fairness import begun
+    from ..runtime.evolving.fairness_file import load_accounts, save_accounts
     from ..runtime.evolving.iteration import Depths, default_depths
-    from ..runtime.evolving.requests import Requests, load_requests
+    from ..runtime.evolving.requests import RequestBatch, load_requests
     from .auction_options import write_json
 
     if options["accounts"] is not None and str(options["accounts"]) == "-":
@@ -74,7 +75,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     depth = default_depths(serve_by).reservation if depth is None else depth
     limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
-    asked = Requests() if requests is None else load_requests(requests, loaded)
+    asked = RequestBatch() if requests is None else load_requests(requests, loaded)
     if serve_by == "auction" and (asked.preemptible or asked.malleable):
         raise OptionError("--serve-by auction takes from idle nodes only: no preemptible or malleable jobs")
     accounts, snapshot_out = options["accounts"], options["snapshot_out"]
@@ -86,7 +87,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             fairness=limits,
             accounts=kept or begun(limits, loaded.time or 0.0),
             depths=Depths(reservation=depth, delay=options["reservation_delay_depth"]),
-            auction=StepOptions(reserve=depth) if serve_by == "auction" else None,
+            auction=StepOptions(promise=PLAN, reserve=depth) if serve_by == "auction" else None,
         )
     except InputError as error:
         raise error.in_file(snapshot) from error

@@ -18,8 +18,17 @@ EXAMPLES = {
     "emulated-1408-queue.json": "snapshot: the same queue when three jobs have ended",
     "overtaken.json": "workload: one wide job, and narrow ones that overtake it",
     "days.swf": "log: 600 jobs on 128 processors, made up",
+    "history.txt.gz": "history: a week of an invented site, as sacct prints it, and its nodes",
+    "history-nodes.txt": "",
     "own_policy.py": "a policy of your own for simulate --policy",
-    "adaptive_jacobi.py": "a program that grows and shrinks while it runs",
+    "adaptive_jacobi.py": "programs that grow and shrink while they run, under a live iScheduler",
+    "adaptive/__init__.py": "",
+    "adaptive/jacobi.py": "",
+    "adaptive/live.py": "",
+    "adaptive/prophet.py": "",
+    "adaptive/protocol.py": "",
+    "adaptive/scheduler.py": "",
+    "adaptive/workers.py": "",
     "thesis/section-1.2.json": "snapshots and a log: the worked examples of Soner's thesis",
     "thesis/figure-2.2.swf": "",
     "thesis/figure-4.3.json": "",
@@ -48,7 +57,7 @@ EXAMPLES = {
 )
 @click.option("-o", "--output", type=OUTPUT, help="File for the instance instead of standard output.")
 def examples(folder: Path | None, kind: str | None, seed: int | None, output: Path | None) -> None:
-    """List the examples, or copy them all into FOLDER; files that stand there already are left alone.
+    """List the examples, or copy them all into FOLDER; it overwrites no file.
 
     With --instance, write a snapshot of the set that the benchmarks solve; a seed gives the same bytes every
     time.
@@ -72,7 +81,7 @@ def _write_instance(folder: Path | None, kind: str, seed: int, output: Path | No
     from ..formats.binary import write_bytes
 
     if folder is not None:
-        raise OptionError("--instance writes one file, -o FILE: no FOLDER beside it")
+        raise OptionError("--instance writes one file, -o FILE: give no FOLDER")
     write_bytes(output or "-", snapshot_bytes(kind, seed))
 
 

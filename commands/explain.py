@@ -46,9 +46,9 @@ def explain(
 ) -> None:
     """Run the auction over SNAPSHOT and say why JOB (its id) starts or waits; without JOB, what nodes cost.
 
-    What the job asks for, its bids, what they cost and lack, which jobs and nodes stand in its way, the
-    smallest change of its request that would start it, and when it could start at the latest if running jobs
-    end as estimated. Prices are in units of priority: what the jobs of the window bid nodes up to.
+    The output shows the request of the job and its bids, with their cost and what each lacks. It names the
+    jobs and nodes that keep the job from starting and the smallest change of its request that would start
+    it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
     from ..cluster.errors import InputError, OptionError
     from ..formats.native.read import load_snapshot

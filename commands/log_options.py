@@ -296,7 +296,7 @@ def policy_options(command: F) -> F:
         click.option(
             "--log-begins",
             metavar="DAY HH:MM",
-            help="For hours of policies planning and queues: of the first submission; default mon 00:00.",
+            help="For policies planning and queues: time of the first submission; default mon 00:00.",
         ),
         click.option(
             "--queue-weights", metavar="QUEUE=WEIGHT,…", help="Job weights by the log's queues; default 1."

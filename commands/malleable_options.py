@@ -160,9 +160,8 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
     from ..formats.native.write import write_text
-    from ..simulation.malleable.reading import trace_of
     from ..simulation.malleable.report import malleable_document, malleable_jobs_csv, malleable_text
-    from ..simulation.malleable.run import simulate_malleable
+    from ..simulation.malleable.run import simulate_malleable, trace_of
     from ..simulation.report import to_json
 
     policy, settings = policy_of(options), _settings(options)

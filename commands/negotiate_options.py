@@ -69,12 +69,13 @@ class Model(click.ParamType[str]):
         return str(value)
 
 
-#: DN-DBES as in chapter 5 of the thesis: what ``--preset thesis`` stands for.
+#: DN-DBES as in chapter 5 of the thesis: the values of ``--preset thesis``.
 THESIS: dict[str, Any] = {
     "mapper": "greedy",
     "decision": "paper",
     "third_of": "queue",
     "attempts": 5,
+    "steps": "printed",
     "shrink": "priority",
     "dependencies": "one",
     "no_last_backfill": True,
@@ -96,12 +97,12 @@ _PLAY = (
         type=click.Choice(["thesis"]),
         is_eager=True,
         callback=_preset,
-        help="DN-DBES as the thesis's chapter 5 has it; options given beside it stand (docs/negotiation.md).",
+        help="DN-DBES as in chapter 5 of the thesis; options given take precedence (docs/negotiation.md).",
     ),
     click.option(
         "--nodes",
         type=click.IntRange(1, 100_000),
-        help="Number of nodes; default: 16 for esp, the file's own for a file (others are copies of them).",
+        help="Number of nodes; default: 16 for esp, the nodes of a file; further nodes are copies of those.",
     ),
     click.option(
         "--malleable", type=Share(), help="Share of the jobs that may grow and shrink: 50, 50% or 0.5."
@@ -113,6 +114,13 @@ _PLAY = (
         "--speedup",
         type=Model(),
         help="Speedup model: linear (default), amdahl:F, downey:A:SIGMA, table:N=S,…",
+    ),
+    click.option(
+        "--steps",
+        type=click.Choice(["ceiling", "printed"]),
+        default="ceiling",
+        show_default=True,
+        help="How attempts divide a job's range: rounded up, or as the thesis prints it (--preset thesis).",
     ),
     click.option(
         "--arrivals",
@@ -163,10 +171,10 @@ _BATCH = (
     ),
     click.option(
         "--interval",
-        type=click.FloatRange(0, min_open=True),
+        type=click.FloatRange(1),
         default=60.0,
         show_default=True,
-        help="Seconds between periodic steps.",
+        help="Seconds between periodic steps, at least 1.",
     ),
     click.option(
         "--patience",
@@ -344,6 +352,7 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
         depth=options["depth"],
         third_of=options["third_of"] or "forwarded",
         max_attempts=options["attempts"],
+        steps=options["steps"],
         interval_s=options["interval"],
         atomic=options["atomic"],
         ends_when_done=True,
@@ -374,6 +383,7 @@ def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:
         start_at_minimum=options["start_at_minimum"],
         transaction_s=options["transaction_seconds"],
         shrink=options["shrink"],
+        steps=options["steps"],
         urgency=options["urgent"] or "suspend",
         parts=options["parts"],
     )

@@ -65,7 +65,7 @@ _NODE_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "credits": click.option(
         "--credits",
         type=click.FloatRange(0, 10**15),
-        help="On nodes, with --preempt: each user's at first; default: no end of them.",
+        help="On nodes, with --preempt: credits of each user at the start; default: unlimited.",
     ),
     "topology": topology_option,
     "failures": click.option(
@@ -187,7 +187,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     _write(result, options, workload.name or file_name(path))
     if options["html"] is not None:
         from ..api.simulations import Simulation
-        from ..pages.simulations import simulation_page
+        from ..pages.runs import simulation_page
 
         run = Simulation(result=result, settings=chosen.settings(), name=workload.name)
         write_text(options["html"], simulation_page([run], workload.name or file_name(path)))
@@ -244,10 +244,10 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
 def _write(result: NodeResult, options: dict[str, Any], name: str) -> None:
     """Write the files that the options name."""
     from ..formats.native.write import write_text
-    from ..simulation.charts.plot_gantt import draw_gantt
-    from ..simulation.charts.plot_use import draw_utilization
-    from ..simulation.nodes.placement import place_on_nodes
+    from ..simulation.charts.curves import draw_utilization
+    from ..simulation.charts.gantt import draw_gantt
     from ..simulation.nodes.report import node_jobs_csv
+    from ..simulation.placement import place_on_nodes
 
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], node_jobs_csv(result))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from ..cluster.option_table import NEGOTIATE, OPTIONS, SIMULATE, STEP, SWEEP, WINNERS, Option
+from ..cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS, Option
 
 _HEAD = """\
 # Options of an auction
 
 Made from cluster/option_table.py by `python -m aucsched.commands.option_page`. An option means the same in
-every command that has it; in Python it is the argument of `aucsched.schedule` with underscores, and in
-`aucsched sweep` a list of values. Where a default differs between commands both are said.
+every command that has it. In Python it is the argument of `aucsched.schedule` with underscores, and in
+`aucsched sweep` a list of values. `slurm run`, `slurm shadow`, `explain` and `compare` take the same
+options and defaults as `schedule`. The column *default* names each exception, with its reason in brackets.
+
+By default the work limit ends a step, so that answers repeat; 3 seconds are a ceiling for busy machines.
+
+*Each option of an auction, its values and its default.*
 
 | option | values | default | read by |
 |---|---|---|---|
@@ -35,6 +40,8 @@ def _values(option: Option) -> str:
         return f"`{option.flag}`, `--no-{option.flag.removeprefix('--')}`"
     if option.check_text is not None:
         return ", ".join(f"`{word}`" for word in option.unit.split("|"))
+    if not option.is_number:
+        return f"a {option.unit.lower()}"
     if not option.is_whole:
         return f"{option.unit.lower()} above {option.low:g}"
     return f"{option.low:g} to {option.high:.0f}"
@@ -47,7 +54,9 @@ def _defaults(option: Option) -> str:
 
 
 def _readers(option: Option) -> str:
-    names = [reader for reader in (STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS) if reader in option.readers]
+    names = [
+        reader for reader in (SCHEDULE, STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS) if reader in option.readers
+    ]
     without = " (not ipsched)" if option.auctions_with_bids and SIMULATE in option.readers else ""
     return ", ".join(names) + without
 

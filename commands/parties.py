@@ -33,7 +33,7 @@ from .outputs import OUTPUT, progress_over, say
 if TYPE_CHECKING:
     from ..negotiation.parties.irtsched import RuntimeState
     from ..negotiation.remote.handshake import Hello, Identity, PartyName
-    from ..negotiation.remote.journal import Journal
+    from ..negotiation.remote.journal import PartyJournal
     from ..negotiation.remote.link import Link
     from ..negotiation.remote.party import Party
     from ..simulation.negotiated.party import RunLog
@@ -122,7 +122,7 @@ def ibsched(workload: str, **options: Any) -> None:
     known = known_runs(options)
     begun_with = settings_text(settings) + (f" and {known!r}" if known else "")
     with journal_in(identity, begun_with, options) as journal:
-        party = Party(batch_of(play, settings, known), machine.step, journal)
+        party = Party(batch_of(play, settings, known), machine.step, journal, tell=tell)
         is_new = not party.has_ended
         with link_of(identity, options) as link:
             serve_batch(party, link, tell)
@@ -182,7 +182,7 @@ class RuntimeSide:
     link: Link | None
     log: RunLog
     notes: dict[str, str]
-    journal: Journal | None
+    journal: PartyJournal | None
     options: Mapping[str, Any]
     tell: Callable[[str], None]
 
@@ -232,7 +232,7 @@ def runtime_side(
         progress = stack.enter_context(progress_over(len(play.arrivals))) if has_bar else None
         log = RunLog(progress)
         state = RuntimeState(settings=settings, machine=play.machines(settings.parts)[""])
-        party = Party(state, machine.step, journal, log.watch, memory=log)
+        party = Party(state, machine.step, journal, log.watch, memory=log, tell=tell)
         yield RuntimeSide(
             play=play,
             party=party,
@@ -295,9 +295,9 @@ def secret_in(path: Path | None) -> bytes | None:
 
 
 @contextmanager
-def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[Journal | None]:
+def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[PartyJournal | None]:
     """Give the party's journal, None where none is asked for."""
-    from ..negotiation.remote.journal import Journal
+    from ..negotiation.remote.journal import PartyJournal
 
     folder: Path | None = options["journal"]
     if folder is None:
@@ -309,7 +309,7 @@ def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> It
         raise InputError(error.strerror or str(error), file=str(folder)) from error
     begun_with = {"party": identity.party, **identity.terms, "settings": settings}
     path = folder / f"{identity.party}.journal"
-    journal = Journal(path, begun_with, checkpoint_entries=options["checkpoint"])
+    journal = PartyJournal(path, begun_with, checkpoint_entries=options["checkpoint"])
     try:
         yield journal
     finally:
@@ -321,9 +321,9 @@ def link_of(
     identity: Identity, options: dict[str, Any], tell: Callable[[str], None] = tell
 ) -> Iterator[Link]:
     """Give the way to the other party."""
-    from ..negotiation.remote.link import Connector, Limits, Listener, address_of
+    from ..negotiation.remote.link import Connector, LinkLimits, Listener, address_of
 
-    limits = Limits(
+    limits = LinkLimits(
         timeout_s=options["timeout"], wait_s=options["wait"], message_bytes=options["max_mib"] * _MIB
     )
     listen, connect = options["listen"], options["connect"]

@@ -7,24 +7,29 @@ from pathlib import Path
 import click
 
 from .auction_options import output_options, snapshot_argument, top_option
-from .outputs import OUTPUT, progress_over
+from .outputs import OUTPUT, note, progress_over
+
+#: Jobs that are planned where no number is given: some minutes at most.
+MOST_JOBS = 5_000
 
 
 @click.command()
 @snapshot_argument
 @click.option(
-    "--jobs", type=click.IntRange(1), help="How many jobs of highest priority to plan; default: all."
+    "--jobs",
+    type=click.IntRange(1),
+    default=MOST_JOBS,
+    show_default=True,
+    help="How many jobs of highest priority to plan; the time rises with their square.",
 )
 @click.option("--gantt", type=OUTPUT, help="Chart of all nodes over time (.png, .pdf, .svg).")
 @top_option
 @output_options
-def plan(
-    snapshot: str, jobs: int | None, gantt: Path | None, form: str, output: str, top: int | None
-) -> None:
+def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, top: int | None) -> None:
     """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
 
-    Each job in order of priority is given the earliest start beside running jobs, until their ends, advance
-    reservations, licences and the jobs planned before it. To replan after a change, plan a new snapshot.
+    The plan gives each job, in order of priority, the earliest start that running jobs, advance reservations,
+    licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
     """
     from ..auction.planning.plan import make_plan
     from ..auction.render.plan import render_plan
@@ -32,13 +37,15 @@ def plan(
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
-    from ..simulation.charts.plot_plan import draw_plan
+    from ..simulation.charts.gantt import draw_plan
     from .auction_options import write_rich
 
     check_drawing("--gantt", gantt)
     loaded = load_snapshot(snapshot)
     try:
-        with progress_over(min(len(loaded.jobs), jobs or len(loaded.jobs))) as progress:
+        if len(loaded.jobs) > jobs:
+            note(f"the first {jobs} of {len(loaded.jobs)} jobs are planned: --jobs plans more")
+        with progress_over(min(len(loaded.jobs), jobs)) as progress:
             found = make_plan(loaded, jobs=jobs, progress=progress)
     except InputError as error:
         raise error.in_file(snapshot) from error

@@ -44,14 +44,16 @@ def commands_page(root: click.Command) -> str:
 
 def reasons_page() -> str:
     """Return the page of the reasons why a job waits."""
-    from ..cluster.schedule import MEANINGS
+    from ..cluster.schedule import MEANINGS, STATUS_MEANINGS
 
     rows = "".join(f"| `{reason.value}` | {text} |\n" for reason, text in MEANINGS.items())
     about = (
         "Every job of a snapshot that does not start stands in `pending` with one of these and a sentence."
     )
     head = f"# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
-    return f"{head}| reason | meaning |\n|---|---|\n{rows}"
+    words = "".join(f"| `{status.value}` | {text} |\n" for status, text in STATUS_MEANINGS.items())
+    solved = f"\n## Status of an award\n\n| status | meaning |\n|---|---|\n{words}"
+    return f"{head}| reason | meaning |\n|---|---|\n{rows}{solved}"
 
 
 def files_page() -> str:

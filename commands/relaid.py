@@ -22,7 +22,7 @@ T = TypeVar("T", "Snapshot", "ClusterWorkload")
 topology_option = click.option(
     "--topology",
     metavar="TOPOLOGY",
-    help="Its nodes on another network, in the order of the file: linear, or what aucsched topology reads "
+    help="Put its nodes on another network in the file's order: linear, or what aucsched topology reads "
     "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
 )
 

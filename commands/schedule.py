@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .auction_options import auction_options, snapshot_argument, top_option
+from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE
+from .auction_options import auction_options, snapshot_argument, text_output_option, top_option
+from .built_options import click_option
 from .outputs import html_option
 from .relaid import relaid, topology_option
 
@@ -31,10 +33,21 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
         note(problem)
 
 
+def _window_of(last: str | None, snapshot: str) -> int | None:
+    """Return how many jobs the schedule file of the pass before says that this one looks at."""
+    from ..cluster.errors import OptionError
+    from ..formats.native.read_schedule import load_schedule
+
+    if last == snapshot == "-":
+        raise OptionError("--window-from - and SNAPSHOT would both read standard input")
+    return None if last is None else load_schedule(last).next_window
+
+
 @click.command()
 @snapshot_argument
 @topology_option
 @auction_options
+@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE)
 @click.option("--export", help="Write the window's integer program, all bids, to a file: .mps or .lp.")
 @click.option(
     "--plot",
@@ -51,7 +64,7 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 )
 @html_option
 @top_option
-@click.option("-o", "--output", default="-", help="File to write instead of standard output.")
+@text_output_option
 @click.pass_obj
 def schedule(
     began: float | None,
@@ -78,12 +91,14 @@ def schedule(
     from .outputs import file_name, note
 
     check_drawing("--plot", plot)
+    window = _window_of(options.pop("window_from"), snapshot)
     checked = step_options(options)
-    # The limit is for all that the command takes; how long another program writes is not its time.
-    checked = checked if snapshot == "-" else replace(checked, began=entered if began is None else began)
+    # A limit that is asked for is for all of the command but what another program takes to write.
+    is_whole = snapshot != "-" and checked.time_limit_s is not None
+    checked = replace(checked, began=(began or entered) if is_whole else None)
     loaded = relaid(load_snapshot(snapshot), topology)
     try:
-        result = run_step(loaded, checked)
+        result = run_step(loaded, checked, window)
     except InputError as error:
         raise error.in_file(snapshot) from error
     for refusal in result.pending:
@@ -99,7 +114,7 @@ def schedule(
         from ..auction.baseline import first_fit_by_priority
         from ..pages.auctions import schedule_page
 
-        baseline = first_fit_by_priority(loaded, checked.window, checked.reserve)
+        baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
         write_text(html, schedule_page(loaded, result, baseline, file_name(snapshot)))
     if form == "json":
         write_text(output, result.to_json())
@@ -109,5 +124,5 @@ def schedule(
         from ..auction.baseline import first_fit_by_priority
         from ..auction.render.text import render
 
-        baseline = first_fit_by_priority(loaded, checked.window, checked.reserve)
+        baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
         write_rich(output, lambda console: render(loaded, result, baseline, console, top=top))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+
+from .outputs import output_option
 
 
 @click.command()
@@ -11,8 +15,8 @@ import click
     metavar="snapshot|workload|schedule|plan",
     type=click.Choice(["snapshot", "workload", "schedule", "plan"]),
 )
-@click.option("-o", "--output", default="-", help="File to write instead of standard output.")
-def schema(name: str, output: str) -> None:
+@output_option
+def schema(name: str, output: Path) -> None:
     """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
     from ..formats.native.schema import schema_json
     from ..formats.native.write import write_text

@@ -104,7 +104,7 @@ def simulate(workload: str, **options: Any) -> None:
     name = shown(workload)
     if options["html"] is not None:
         from ..api.simulations import Simulation
-        from ..pages.simulations import simulation_page
+        from ..pages.runs import simulation_page
 
         run = Simulation(result=result, settings=settings, name=name)
         write_text(options["html"], simulation_page([run], file_name(workload)))
@@ -121,7 +121,7 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
     if options["html"] is not None:
-        from ..pages.simulations import simulation_page
+        from ..pages.runs import simulation_page
 
         write_text(options["html"], simulation_page(runs, file_name(workload)))
     text = to_json(document_of(runs)) if options["form"] == "json" else text_of(runs)
@@ -167,8 +167,8 @@ def _write(result: Result, log: SwfLog, options: dict[str, Any], name: str) -> N
     """Write the files that the options name."""
     from ..formats.native.write import write_text
     from ..formats.swf import write_swf
-    from ..simulation.charts.plot_gantt import draw_gantt
-    from ..simulation.charts.plot_use import draw_utilization
+    from ..simulation.charts.curves import draw_utilization
+    from ..simulation.charts.gantt import draw_gantt
     from ..simulation.report import batsim_csv, jobs_csv, simulated_log
 
     if options["jobs_out"] is not None:

@@ -31,7 +31,7 @@ def simulate_several(
     """
     for name in policies:
         if name == EVOLVING or name in MALLEABLE_POLICIES:
-            raise OptionError(f"--policy {name} stands alone: its jobs change while they run")
+            raise OptionError(f"--policy {name} cannot be combined with others: its jobs change at run time")
     for name in _OF_ONE_RUN:
         if options[name] is not None:
             raise OptionError(f"--{name.replace('_', '-')} is of one run: name one policy")

@@ -92,7 +92,7 @@ def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
-    """Make a snapshot from Slurm 21.08 to 25.05: from files of its output, and live for what is not given.
+    """Make a snapshot from Slurm 21.08 to 26.05: from files of its output, and live for what is not given.
 
     A file - is standard input. What the snapshot cannot express is listed in its notes and in a job's
     unsupported, and reported on stderr.

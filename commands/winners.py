@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,12 +34,17 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_options
 @click.option("--export", help="Write the integer program over all bids to a file: .mps or .lp.")
 @output_options
-def winners(file: str, export: str | None, form: str, output: str, **options: Any) -> None:
+@click.pass_obj
+def winners(
+    began: float | None, /, file: str, export: str | None, form: str, output: str, **options: Any
+) -> None:
     """Say which bids of FILE win (CATS's format or JSON, plain or gzip; - for standard input).
 
     The winners' values sum to the most that capacities and groups allow, as far as the status says: optimal
-    where that is proved, else feasible with a bound. Formats: docs/winners.md.
+    where that is proved, else feasible with a bound. A time limit includes reading FILE, not standard
+    input. Formats: docs/winners.md.
     """
+    entered = perf_counter()
     from ..cluster.errors import InputError, OptionError
     from ..formats.auctions.read import load_auction
     from ..models.winners.determine import check_options, winners_of
@@ -50,10 +56,13 @@ def winners(file: str, export: str | None, form: str, output: str, **options: An
         raise OptionError(f"export: {export!r} ends in neither {' nor '.join(EXPORTS)}")
     rounded = options.pop("round")
     check_options(**options)
+    # How long another program writes is not the command's time.
+    began = None if file == "-" else entered if began is None else began
     auction = load_auction(file, rounded=rounded)
     try:
         lot = read_lot(auction.bids, auction.capacities, auction.groups)
-        found = winners_of(lot, second=auction.second or None, **options)
+        _note_slow_reading(began, options)
+        found = winners_of(lot, second=auction.second or None, began=began, **options)
     except InputError as error:
         raise error.in_file("standard input" if file == "-" else file) from error
     if export:
@@ -62,6 +71,17 @@ def winners(file: str, export: str | None, form: str, output: str, **options: An
         write_json(output, _document(auction, found))
         return
     write_rich(output, lambda console: _render(auction, found, console))
+
+
+def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
+    """Say where a file alone took the time limit: a quick search follows, so that there is an award."""
+    from ..models.winners.determine import time_limit_of
+    from .outputs import note
+
+    limit_s = time_limit_of(options["time_limit_s"], options["work_limit"])
+    took = 0.0 if began is None else perf_counter() - began
+    if took > limit_s:
+        note(f"reading took {took:.1f} s of the time limit of {limit_s:g} s: the search hardly began")
 
 
 def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _described_workload(
 ) -> tuple[dict[str, Any], str]:
     """Return a workload's figures, and as text."""
     from ..formats.native.workload import parse_workload
-    from ..simulation.workloads.describe_cluster import cluster_text, describe_cluster
+    from ..simulation.workloads.describe import cluster_text, describe_cluster
 
     for option, value in (("--processors", processors), ("--plot", plot)):
         if value is not None:
@@ -81,7 +81,7 @@ def _described_log(
 ) -> tuple[dict[str, Any], str]:
     """Return a log's figures, and as text; draw it where it is asked for."""
     from ..formats.swf import parse_swf
-    from ..simulation.charts.plot_workload import draw_workload
+    from ..simulation.charts.curves import draw_workload
     from ..simulation.workloads.describe import describe as figures_of
     from ..simulation.workloads.describe import description_text
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from .outputs import output_option
+
 _PATH = click.Path(allow_dash=True)
 
 
@@ -34,13 +36,7 @@ _PATH = click.Path(allow_dash=True)
     show_default=True,
     help="Time limits of jobs: none, as in the trace, or each pod's true run time.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
-    default="-",
-    help="File to write instead of standard output.",
-)
+@output_option
 def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     """Import a node list and a pod list of Alibaba's GPU cluster trace of 2023.
 

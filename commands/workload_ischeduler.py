@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError
-from .outputs import OUTPUT, output_option, read_log, shown
+from .outputs import output_option, read_log, shown
 
 if TYPE_CHECKING:
     from ..simulation.workloads.systemcentric import TraceModel
@@ -43,17 +43,12 @@ _ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
 @click.option("--beta", type=_ABOVE_0, help="For a user: factor on the time between arrivals; default 0.5.")
 @click.option("--ge-p4-s", type=_ABOVE_0, help="Run time of GE's P4; default 22300 (table 1 prints 3857).")
 @click.option("--block-bytes", type=_ABOVE_0, help="SeqBlockSize of CL; default 1000.")
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    default="-",
-    help="File to write instead of standard output; .gz is compressed.",
-)
+@output_option
 def ischeduler(kind: str, output: Path, **options: Any) -> None:
     """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
 
-    What a job asks for are its ideal processors, its run time is the one on those.
+    What a job asks for are its ideal processors, its run time is the one on those. A file with the ending .gz
+    is compressed.
     """
     from ..formats.swf import write_swf
     from ..simulation.workloads.systemcentric import system_trace

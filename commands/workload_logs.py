@@ -14,17 +14,15 @@ from .outputs import output_option, shown, workload_argument
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
     from ..formats.notes import Notes
-    from ..simulation.workloads.clusters import EvenCluster
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_NODES = 100_000
 
 
-def _machine(command: F) -> F:
+def machine_options(command: F) -> F:
     """Add the options that say on which machine the jobs are put."""
     for option in (
-        output_option,
         click.option(
             "--switch",
             metavar="NODES[,LEAVES]",
@@ -33,8 +31,13 @@ def _machine(command: F) -> F:
         click.option(
             "--gpus", type=click.IntRange(0, 1000), default=0, show_default=True, help="Number on each node."
         ),
-        click.option("--cores", type=click.IntRange(1, 10**6), required=True, help="Number on each node."),
-        click.option("--nodes", type=click.IntRange(1, _MOST_NODES), required=True),
+        click.option("--cores", type=click.IntRange(1, 10**6), help="Number on each node."),
+        click.option(
+            "--nodes",
+            metavar="NUMBER|FILE",
+            help="Equal nodes; or a file with the output of scontrol show nodes, plain or "
+            "--json, or of sinfo --json of Slurm 22.05.",
+        ),
     ):
         command = option(command)
     return command
@@ -42,7 +45,8 @@ def _machine(command: F) -> F:
 
 @click.command("from-swf")
 @workload_argument
-@_machine
+@machine_options
+@output_option
 def from_swf(workload: str, output: Path, **machine: Any) -> None:
     """Put a log's jobs (SWF, plain or gzip; - reads standard input) on equal nodes.
 
@@ -52,9 +56,9 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     from ..simulation.workloads.from_swf import workload_of_log
     from .outputs import read_log
 
-    cluster = _cluster(machine)
+    empty = read_machine(**machine)
     log = read_log(workload)
-    _write(workload, output, lambda name: workload_of_log(name, log, cluster))
+    _write(workload, output, lambda name: workload_of_log(name, log, empty))
 
 
 @click.command("from-csv")
@@ -67,7 +71,8 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     help="Names of columns: id, time, duration, start, end, limit, nodes, cores, gpus, user; several "
     "between commas. Columns of usual names are found.",
 )
-@_machine
+@machine_options
+@output_option
 def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: Any) -> None:
     """Put the jobs of a CSV file, one in each row, on equal nodes.
 
@@ -78,46 +83,74 @@ def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: A
     from ..formats.reading import read_document
     from ..simulation.workloads.from_table import workload_of_table
 
-    cluster, given = _cluster(machine), _pairs(columns)
+    empty, given = read_machine(**machine), _pairs(columns)
     table = read_document(workload, read_table)
-    _write(workload, output, lambda name: workload_of_table(name, table, given, cluster))
+    _write(workload, output, lambda name: workload_of_table(name, table, given, empty))
 
 
 @click.command("from-sacct")
 @workload_argument
-@_machine
+@machine_options
+@output_option
 def from_sacct(workload: str, output: Path, **machine: Any) -> None:
-    """Put the jobs of sacct -P's output on equal nodes.
+    """Put the jobs of sacct -X -P's output on nodes, each with its start, owner, memory and gres.
 
-    It needs the columns JobID, Submit, ElapsedRaw (or Start and End), and reads TimelimitRaw, NNodes, NCPUS,
-    AllocTRES and User; steps are left out.
+    It needs the columns JobID, Submit, ElapsedRaw (or Start and End); aucsched gain --help names
+    all that it reads. Steps and jobs that never ran are left out and counted.
     """
     from ..formats.delimited import read_table
     from ..formats.reading import read_document
-    from ..simulation.workloads.from_table import workload_of_sacct
+    from ..simulation.workloads.from_sacct import workload_of_sacct
 
-    cluster = _cluster(machine)
+    empty = read_machine(**machine)
     table = read_document(workload, lambda content: read_table(content, "|"))
-    _write(workload, output, lambda name: workload_of_sacct(name, table, cluster))
+    _write(workload, output, lambda name: workload_of_sacct(name, table, empty))
 
 
 #: In the order in which help lists them.
 IMPORTS = (from_swf, from_csv, from_sacct)
 
 
-def _cluster(machine: dict[str, Any]) -> EvenCluster:
-    from ..simulation.workloads.clusters import EvenCluster
+def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | None) -> ClusterWorkload:
+    """Return the machine that the options describe, as a workload without jobs.
 
-    switch: str | None = machine.pop("switch")
+    Raises:
+        InputError: the file of nodes cannot be read; names it.
+        OptionError: the options contradict each other.
+    """
+    from ..cluster.workload import ClusterWorkload
+    from ..formats.notes import Notes
+    from ..formats.reading import read_document
+    from ..simulation.workloads.clusters import EvenCluster
+    from ..slurm.answers.nodes import empty_nodes
+    from .snapshot import tell
+
+    if nodes is None:
+        raise OptionError("--nodes is missing: a number of equal nodes, or a file of the site's")
+    if not (nodes.isascii() and nodes.isdecimal()):
+        for option, value in (("--cores", cores), ("--gpus", gpus), ("--switch", switch)):
+            if value:
+                raise OptionError(
+                    f"{option} is for a number of equal nodes; {shown(nodes)} says what they have"
+                )
+        notes = Notes()
+        made = read_document(nodes, lambda content: empty_nodes(content, notes))
+        tell(notes.summary())
+        return ClusterWorkload(name="", nodes=made, notes=notes.texts())
+    if not 1 <= int(nodes) <= _MOST_NODES:
+        raise OptionError(f"--nodes {nodes} is not from 1 to {_MOST_NODES}")
+    if cores is None:
+        raise OptionError("--nodes NUMBER needs --cores, the number on each node")
+    size: dict[str, Any] = {"nodes": int(nodes), "cores": cores, "gpus": gpus}
     if switch is None:
-        return EvenCluster(**machine, tree=False)
+        return EvenCluster(**size, tree=False).empty()
     parts = switch.split(",")
     if len(parts) > 2 or not all(  # noqa: PLR2004 - two levels
         part.isascii() and part.isdecimal() and 0 < int(part) <= _MOST_NODES for part in parts
     ):
         raise OptionError(f"--switch {switch}: neither NODES nor NODES,LEAVES")
     leaves = int(parts[1]) if len(parts) > 1 else _MOST_NODES
-    return EvenCluster(**machine, leaf_nodes=int(parts[0]), switch_leaves=leaves)
+    return EvenCluster(**size, leaf_nodes=int(parts[0]), switch_leaves=leaves).empty()
 
 
 def _pairs(columns: tuple[str, ...]) -> dict[str, str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from .outputs import output_option
+
 
 @click.command("slurm-events")
 @click.argument("events", metavar="EVENTS", type=click.Path(allow_dash=True))
@@ -15,13 +17,7 @@ import click
     required=True,
     help="Folder with slurm.conf, and gres.conf and topology.conf where the site has them.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
-    default="-",
-    help="Instead of standard output.",
-)
+@output_option
 def slurm_events(events: str, conf: Path, output: Path) -> None:
     """Import a Slurm site's submissions (an event file of the Slurm simulator, plain or gzip).
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from adaptive.jacobi import JacobiApplication, serial_jacobi
+from adaptive.live import LiveScheduler
 
-from aucsched.runtime.adaptive.jacobi import JacobiApplication, serial_jacobi
-from aucsched.runtime.adaptive.live import LiveScheduler
 from aucsched.runtime.ischeduler.policies import DISTRIBUTIONS, HARVESTS, IschedulerPolicy
 
 #: Rows and iterations of each solver, and when it comes.

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from adaptive.jacobi import JacobiApplication, serial_jacobi
 
-from aucsched.negotiation.client import DynState, EvolvingClient
-from aucsched.runtime.adaptive.jacobi import JacobiApplication, serial_jacobi
+from aucsched import DynState, EvolvingClient
 
 _MORE = 2
 _POLL_S = 0.01

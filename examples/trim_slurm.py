@@ -18,16 +18,17 @@ JOB_MEMBERS = """
     job_id name job_state state_reason priority flags dependency partition user_name group_name account qos
     cpus tasks cpus_per_task max_nodes node_count tres_req_str tasks_per_node minimum_cpus_per_node
     tres_per_node tres_per_job tres_per_task tres_per_socket cpus_per_tres memory_per_tres memory_per_node
-    memory_per_cpu contiguous shared features batch_features cluster_features prefer required_nodes
+    memory_per_cpu contiguous shared exclusive features batch_features cluster_features prefer required_nodes
     excluded_nodes licenses resv_name burst_buffer reboot minimum_tmp_disk_per_node core_spec thread_spec
     sockets_per_node cores_per_socket threads_per_core tasks_per_core tasks_per_socket tasks_per_board
     sockets_per_board time_limit time_minimum deadline submit_time eligible_time start_time end_time
     last_sched_evaluation array_job_id array_task_id array_task_string array_max_tasks het_job_id
-    het_job_id_set nodes gres_detail job_resources
+    het_job_id_set nodes gres_detail job_resources required_switches minimum_switches
+    tasks_per_tres segment_size
 """
 NODE_MEMBERS = """
     name state state_flags cpus alloc_cpus real_memory alloc_memory sockets cores threads gres gres_used
-    features active_features partitions
+    features active_features partitions effective_cpus specialized_memory weight
 """
 # A path a user wrote may hold blanks: everything up to the next field is cut.
 DETAIL_FIELDS = re.compile(

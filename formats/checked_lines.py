@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -87,11 +87,15 @@ class CheckedLines:
         except OSError as error:
             raise self.error(error.strerror or str(error)) from error
 
-    def begin_again(self, texts: Iterable[bytes]) -> bool:
+    def begin_again(self, texts: Iterable[bytes], is_sound: Callable[[Path], bool] = lambda _: True) -> bool:
         """Let the file hold these texts instead; when this returns they are on the disk.
 
+        Args:
+            texts: all of them.
+            is_sound: is asked of the new file before it takes the place of the old one.
+
         Returns:
-            False where no other file can be put in its place: it is as it was, and goes on.
+            False where no other file can be put in its place: it is as it was, and is continued.
         """
         content = b"".join(_line(text) for text in texts)
         path = self.path.resolve()
@@ -100,9 +104,7 @@ class CheckedLines:
             handle = _written(new, content, os.fstat(self._handle).st_mode)
         except OSError:
             return False
-        try:
-            new.rename(path)
-        except OSError:
+        if not (is_sound(new) and _renamed(new, path)):
             os.close(handle)
             with suppress(OSError):
                 new.unlink()
@@ -155,17 +157,52 @@ class CheckedLines:
         whole = content.rfind(b"\n") + 1
         if not whole and not _TORN_HEAD.fullmatch(content):
             raise self.error(f"it is not a {self._kind}")
-        lines = content[: whole - 1].split(b"\n") if whole else []
-        texts = [self._text(line, number) for number, line in enumerate(lines, start=1)]
+        texts = [self._text(line, number) for number, line in enumerate(_lines_of(content), start=1)]
         os.ftruncate(self._handle, whole)
         os.lseek(self._handle, whole, os.SEEK_SET)
         return texts
 
     def _text(self, line: bytes, number: int) -> bytes:
-        checksum, _, text = line.partition(b" ")
-        if checksum != b"%08x" % zlib.crc32(text):
+        text = _text_of(line)
+        if text is None:
             raise self.error(f"it is not a {self._kind}" if number == 1 else f"line {number} is damaged")
         return text
+
+
+def texts_in(path: Path) -> list[bytes]:
+    """Return the texts of a file of such lines that this or another process has open.
+
+    Raises:
+        InputError: a line of it is damaged.
+        OSError: it cannot be read.
+    """
+    texts = []
+    for number, line in enumerate(_lines_of(path.read_bytes()), start=1):
+        text = _text_of(line)
+        if text is None:
+            raise InputError(f"line {number} is damaged", file=str(path))
+        texts.append(text)
+    return texts
+
+
+def _lines_of(content: bytes) -> list[bytes]:
+    """Return the lines that are whole."""
+    whole = content.rfind(b"\n")
+    return content[:whole].split(b"\n") if whole >= 0 else []
+
+
+def _text_of(line: bytes) -> bytes | None:
+    """Return the text of a line, None where its checksum is another's."""
+    checksum, _, text = line.partition(b" ")
+    return text if checksum == b"%08x" % zlib.crc32(text) else None
+
+
+def _renamed(new: Path, path: Path) -> bool:
+    try:
+        new.rename(path)
+    except OSError:
+        return False
+    return True
 
 
 def _line(text: bytes) -> bytes:

@@ -26,15 +26,20 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
-def check_drawing(option: str, path: Path | None) -> None:
+def check_drawing(option: str, path: Path | None, *, is_asked: bool = False) -> None:
     """Refuse a picture that could not be drawn, before time is spent on what it would show.
+
+    Args:
+        option: what asks for the picture.
+        path: the file; None: none is asked for, unless
+        is_asked: a picture is drawn without a file, too.
 
     Raises:
         OptionError: matplotlib is not installed, or the file's suffix is none it is drawn for.
     """
-    if path is None:
+    if path is None and not is_asked:
         return
-    if path.suffix.lower() not in _METADATA:
+    if path is not None and path.suffix.lower() not in _METADATA:
         raise OptionError(f"{option} {path}: the name ends in none of {', '.join(_METADATA)}")
     if find_spec("matplotlib") is None:
         raise OptionError(f"{option} needs matplotlib: pip install 'aucsched[plot]'")
@@ -45,12 +50,14 @@ def literal(text: str) -> str:
     return escaped(text).replace("$", r"\$")
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all, in the form its name's suffix says.
+def save_figure(figure: Figure, path: Path | None) -> None:
+    """Write a figure whole or not at all, in the form its name's suffix says; None: nowhere.
 
     Raises:
         InputError: the file cannot be written.
     """
+    if path is None:
+        return
     content = BytesIO()
     suffix = path.suffix.lower()
     with warnings.catch_warnings():

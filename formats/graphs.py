@@ -42,12 +42,9 @@ def graph_network(graph: Graph, nodes: Collection[str] | None) -> Network:
     """Return a graph as a network of ``nodes``; None: of those that it calls nodes.
 
     Raises:
-        InputError: it has none, or is none that an auction could use (``topology.networks.linked``).
+        InputError: it is none that an auction could use (``topology.networks.linked``).
     """
-    members = graph.nodes() if nodes is None else tuple(nodes)
-    if not members:
-        raise InputError("no vertex is a node", path="topology")
-    return linked(graph.links, members)
+    return linked(graph.links, graph.nodes() if nodes is None else tuple(nodes))
 
 
 def parse_graphml(text: str) -> Graph:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from ..cluster.errors import InputError, OptionError
+from .hostlist import one_file
 
 T = TypeVar("T")
 
@@ -39,11 +40,14 @@ _LINE_OF_BYTES = re.compile(rb"\S[^\n]*+")
 def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
     """Read a file, plain or gzip, and return what ``parse`` makes of it; ``-`` reads standard input.
 
+    Its hostlists hold so many names together (``hostlist.one_file``), in whatever format.
+
     Raises:
         InputError: the file cannot be read or is too large, or ``parse`` refuses it; names the file.
     """
     try:
-        return parse(unpacked(read_bytes(path)))
+        with one_file():
+            return parse(unpacked(read_bytes(path)))
     except InputError as error:
         raise error.in_file(shown_name(path)) from error
 
@@ -94,11 +98,25 @@ def bounded(file: _Readable, most: int | None = None) -> bytes:
     while chunk := file.read(min(_CHUNK, left + 1)):
         left -= len(chunk)
         if left < 0:
-            raise InputError(f"it holds more than {_size(most)}{_how_to_lift(most)}")
+            raise _too_large(most)
         if chunks and b"\x00" in chunk and _is_device(file):
             raise InputError("it is a device that gives no text")
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def check_size(count: int) -> None:
+    """Refuse a file of more bytes than the limit of all inputs, which another program is to read.
+
+    Raises:
+        InputError: it is.
+    """
+    if count > (most := _limit()):
+        raise _too_large(most)
+
+
+def _too_large(most: int) -> InputError:
+    return InputError(f"it holds more than {_size(most)}{_how_to_lift(most)}")
 
 
 def _is_device(file: _Readable) -> bool:

@@ -210,7 +210,11 @@ class NegotiationEndResponse(
 
 
 class DynState(StrEnum):
-    """Where a request of an application stands."""
+    """Where a request of an application stands.
+
+    >>> DynState("pending") is DynState.PENDING
+    True
+    """
 
     GRANTED = "granted"
     PENDING = "pending"

@@ -11,7 +11,7 @@ class ProtocolError(AucschedError):
     """A message that may not come now, or says what cannot be; the party's state is as before."""
 
 
-class Phase(StrEnum):
+class SessionPhase(StrEnum):
     """Where a connection stands (figures 6.1 and 6.2).
 
     ::

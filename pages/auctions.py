@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..auction.baseline import Baseline
+from ..auction.explain.arrays import waiting_rows
 from ..auction.explain.comparison import Comparison, Total
 from ..auction.explain.explain import Explanation
 from ..auction.explain.overview import Overview
-from ..auction.explain.words import asked, listed, number
+from ..auction.explain.words import asked, listed, moment, number
 from ..auction.queue import in_order
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
@@ -50,14 +51,16 @@ def _schedule_sections(snapshot: Snapshot, schedule: Schedule, baseline: Baselin
         "level": [award.bid.level for award in schedule.started],
         "first-fit": [award.job in baseline.started for award in schedule.started],
     }
+    rows = waiting_rows(schedule.pending, lambda one: (jobs[one.job].priority, one.job in baseline.started))
+    first = [jobs[row.jobs[0]] for row in rows]
     waiting: dict[str, list[Any]] = {
-        "job": [one.job for one in schedule.pending],
-        "priority": [float(jobs[one.job].priority) for one in schedule.pending],
-        "user": [jobs[one.job].user for one in schedule.pending],
-        "asks for": [", ".join(asked(jobs[one.job])) for one in schedule.pending],
-        "reason": [one.reason.value for one in schedule.pending],
-        "why": [one.detail for one in schedule.pending],
-        "first-fit": [one.job in baseline.started for one in schedule.pending],
+        "job": [row.name for row in rows],
+        "priority": [float(job.priority) for job in first],
+        "user": [job.user for job in first],
+        "asks for": [", ".join(asked(job)) for job in first],
+        "reason": [row.reason.value for row in rows],
+        "why": [row.detail for row in rows],
+        "first-fit": [job.id in baseline.started for job in first],
     }
     return [
         facts("The auction", about),
@@ -110,7 +113,7 @@ def explanation_page(found: Explanation, name: str) -> str:
     for label, member in (("alone, at the latest", "alone"), ("after the award", "after_award")):
         start = document["latest_start"][member]
         if found.award is None and start is not None:
-            about.append((label, "now" if start["at_once"] else f"second {start['time']:.0f} of the epoch"))
+            about.append((label, "now" if start["at_once"] else moment(start["time"], None)))
     bids = {**found.columns, "nodes": [join(bid.nodes) for bid in found.bids]}
     groups: dict[str, list[Any]] = {
         "what": [group.what for group in found.groups],

@@ -2,6 +2,8 @@
 // Draws the sections of a report from the JSON in #data. No library, no network.
 const data = JSON.parse(document.getElementById("data").textContent);
 const tip = document.getElementById("tip");
+const style = getComputedStyle(document.documentElement);
+const [ink, soft, line, paper, tint] = ["ink", "soft", "line", "paper", "tint"].map((name) => style.getPropertyValue(`--${name}`));
 const shades = (n) => `hsl(${((n * 137.508) % 360).toFixed(1)} 58% ${54 + (n % 3) * 7}%)`;
 function make(tag, parent, text, name) {
   const made = document.createElement(tag);
@@ -111,7 +113,7 @@ function machine(section, box) {
   const matters = ([, nodes]) => nodes.some((node) => held.has(node) || (free[node] > 0 && !closed[node]));
   const changed = leaves.filter(matters), full = leaves.length - changed.length, few = full > 8 && changed.length > 0;
   const legend = make("div", box, undefined, "legend");
-  for (const [color, words] of [["#9aa5b1", "runs already"], [shades(0), "starts now, a colour for each job"], ["#fff", "free"], ["#e9ecef", "takes no jobs"]]) {
+  for (const [color, words] of [["#9aa5b1", "runs already"], [shades(0), "starts now, a colour for each job"], [paper, "free"], [tint, "takes no jobs"]]) {
     const entry = make("span", legend); make("i", entry).style.background = color; entry.append(words);
   }
   const place = make("div", box);
@@ -128,14 +130,14 @@ function machine(section, box) {
     const deep = Math.ceil(longest / perRow) * high + 4, { canvas, pen } = canvasIn(place, Math.ceil(shownLeaves.length / across) * deep + 4), spot = [];
     shownLeaves.forEach(([name, nodes], number) => {
       const left = (number % across) * block, above = Math.floor(number / across) * deep;
-      pen.fillStyle = "#5b6775"; pen.fillText(name.length > 12 ? name.slice(0, 11) + "…" : name, left + 2, above + 11);
+      pen.fillStyle = soft; pen.fillText(name.length > 12 ? name.slice(0, 11) + "…" : name, left + 2, above + 11);
       nodes.forEach((node, index) => {
         const x = left + label + (index % perRow) * cell, y = above + Math.floor(index / perRow) * high, w = cell - 1, h = high - 1;
-        pen.fillStyle = closed[node] ? "#e9ecef" : "#fff"; pen.fillRect(x, y, w, h);
+        pen.fillStyle = closed[node] ? tint : paper; pen.fillRect(x, y, w, h);
         let filled = h * Math.max(0, total[node] - free[node]) / total[node];
         pen.fillStyle = "#9aa5b1"; pen.fillRect(x, y + h - filled, w, filled);
         for (const [, cores, job] of held.get(node) || []) { const part = h * cores / total[node]; filled += part; pen.fillStyle = shades(job); pen.fillRect(x, y + h - filled, w, part); }
-        pen.strokeStyle = "#c3ccd6"; pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+        pen.strokeStyle = line; pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
         spot.push([x, y, w, h, node]);
       });
     });
@@ -165,7 +167,7 @@ function gantt(section, box) {
   const all = { t0: 0, t1: longest || 1, r0: 0, r1: rows }; let view = { ...all }, visible = [];
   const tx = (t) => label + (t - view.t0) / (view.t1 - view.t0) * (width - label), ry = (r) => (r - view.r0) / (view.r1 - view.r0) * (height - foot);
   function draw() {
-    pen.fillStyle = "#fff"; pen.fillRect(0, 0, width, height); visible = [];
+    pen.fillStyle = paper; pen.fillRect(0, 0, width, height); visible = [];
     pen.save(); pen.beginPath(); pen.rect(label, 0, width - label, height - foot); pen.clip();
     for (const rect of rects) {
       const [job, first, count] = rect;
@@ -175,7 +177,7 @@ function gantt(section, box) {
       if (w > 8 && h > 5) { pen.strokeStyle = "#ffffffaa"; pen.strokeRect(x, y, w, h); }
       if (h > 11 && w > 8 * String(jobs[job]).length) { pen.fillStyle = "#10151b"; pen.fillText(jobs[job], x + 3, y + Math.min(h - 2, 11)); }
     }
-    pen.restore(); pen.fillStyle = "#5b6775";
+    pen.restore(); pen.fillStyle = soft;
     for (let part = 0; part <= 5; part++) {
       const t = view.t0 + (view.t1 - view.t0) * part / 5, text = span(t);
       pen.fillText(text, Math.min(tx(t), width - pen.measureText(text).width), height - 6);
@@ -216,7 +218,7 @@ function gantt(section, box) {
 }
 
 function axes(pen, width, height, left, bottom, xs, ys, xText, yText) {
-  pen.strokeStyle = "#b9c3cf"; pen.fillStyle = "#5b6775";
+  pen.strokeStyle = line; pen.fillStyle = soft;
   pen.beginPath(); pen.moveTo(left, 4); pen.lineTo(left, height - bottom); pen.lineTo(width - 4, height - bottom); pen.stroke();
   for (let part = 0; part <= 4; part++) {
     const x = xs[0] + (xs[1] - xs[0]) * part / 4, y = ys[0] + (ys[1] - ys[0]) * part / 4, text = xText(x);
@@ -245,12 +247,12 @@ function spread(section, box) {
   const { canvas, pen, width } = canvasIn(box, groups.length * high + 30);
   const most = Math.max(1, ...groups.map((one) => one.p99)), x = (v) => left + Math.sqrt(v / most) * (width - left - 20);
   groups.forEach((one, place) => {
-    const y = place * high + 14; pen.fillStyle = "#1d2733"; pen.fillText(`${one.name} (${one.jobs})`.slice(0, 20), 2, y + 4);
-    pen.strokeStyle = "#c3ccd6"; pen.lineWidth = 2; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p99), y); pen.stroke();
+    const y = place * high + 14; pen.fillStyle = ink; pen.fillText(`${one.name} (${one.jobs})`.slice(0, 20), 2, y + 4);
+    pen.strokeStyle = line; pen.lineWidth = 2; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p99), y); pen.stroke();
     pen.strokeStyle = "#0b6e99"; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p90), y); pen.stroke();
     pen.fillStyle = "#c2410c"; pen.beginPath(); pen.arc(x(one.mean), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
   });
-  pen.fillStyle = "#5b6775";
+  pen.fillStyle = soft;
   for (let part = 0; part <= 4; part++) { const text = span(most * (part / 4) ** 2); pen.fillText(text, Math.min(left + (width - left - 20) * part / 4, width - pen.measureText(text).width), groups.length * high + 24); }
   canvas.onmousemove = (event) => {
     const one = groups[Math.floor((at(event, canvas)[1] - 3) / high)];
@@ -279,7 +281,7 @@ function scatter(section, box) {
     const lowX = Math.min(...ok.map((i) => values[i])), highX = Math.max(...ok.map((i) => values[i])), highY = Math.max(...ok.map((i) => ys[i])), lowY = Math.min(0, ...ok.map((i) => ys[i]));
     const left = 70, bottom = 24, x = (v) => left + 14 + (v - lowX) / (highX - lowX || 1) * (width - left - 60), y = (v) => height - bottom - (v - lowY) / (highY - lowY || 1) * (height - bottom - 14);
     axes(pen, width, height, left, bottom, [lowX, highX], [lowY, highY], (v) => isNumber ? shown(+v.toPrecision(3)) : "", (v) => shown(+v.toPrecision(3)));
-    if (!isNumber) words.forEach((word, place) => { pen.fillStyle = "#5b6775"; const text = shown(word).slice(0, 18); pen.fillText(text, Math.min(x(place) - 10, width - pen.measureText(text).width), height - bottom + 14); });
+    if (!isNumber) words.forEach((word, place) => { pen.fillStyle = soft; const text = shown(word).slice(0, 18); pen.fillText(text, Math.min(x(place) - 10, width - pen.measureText(text).width), height - bottom + 14); });
     for (const i of ok) {
       const group = groups.indexOf(by[i]); pen.fillStyle = shades(Math.max(0, group)); pen.beginPath(); pen.arc(x(values[i]), y(ys[i]), 4.5, 0, 7); pen.fill(); dots.push([x(values[i]), y(ys[i]), i]);
     }

@@ -33,6 +33,23 @@ def table(title: str, columns: Mapping[str, Sequence[Any]], note: str = "") -> S
     } | ({"note": note} if note else {})
 
 
+def lines(
+    title: str, times: Sequence[float], series: Sequence[tuple[str, Sequence[float], float | None]]
+) -> Section:
+    """Return a section with curves over time; each is its label, its values and the most they can be."""
+    return {
+        "kind": "lines",
+        "title": title,
+        "times": list(times),
+        "series": [{"label": label, "values": list(values), "most": most} for label, values, most in series],
+    }
+
+
+def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows of the same members as columns, nothing of no rows."""
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
 def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """Return the page's text.
 

@@ -12,12 +12,12 @@ from math import inf
 
 import msgspec
 
-from .draft import Draft
 from .machine import DIGITS
+from .placement_constraints import has_constraints, start_nodes
 from .profile import Profile
 from .records import MapEntry
 from .speedup import relative_speed
-from .standing import is_choosy, start_nodes
+from .tentative import TentativeState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ def run_time_s(entry: MapEntry, count: int) -> float:
     return round(entry.time_at_min_s / rate, DIGITS)
 
 
-def profiles_of(draft: Draft) -> dict[str, Profile]:
+def profiles_of(draft: TentativeState) -> dict[str, Profile]:
     """Return the free nodes of every partition over the time to come, as running jobs leave them."""
     ends: dict[str, list[tuple[float, int]]] = {name: [] for name in draft.machine.partitions}
     for name, job in draft.machine.running.items():
@@ -50,7 +50,7 @@ def profiles_of(draft: Draft) -> dict[str, Profile]:
     }
 
 
-def plan(draft: Draft, entries: Sequence[MapEntry], wanted: dict[str, int]) -> list[Planned]:
+def plan(draft: TentativeState, entries: Sequence[MapEntry], wanted: dict[str, int]) -> list[Planned]:
     """Start in the draft what can start now, and return the reservations of the others.
 
     Args:
@@ -71,7 +71,7 @@ def plan(draft: Draft, entries: Sequence[MapEntry], wanted: dict[str, int]) -> l
         count = _start_now(draft, profile, entry, wanted.get(entry.job, 0), kept)
         if count:
             profile.add(draft.now_s, draft.now_s + run_time_s(entry, count), -count)
-        elif is_choosy(entry):
+        elif has_constraints(entry):
             reserved.append(_reserve_where_it_may(draft, profile, entry, kept))
         else:
             reserved.append(_reserve(profile, entry, tried))
@@ -86,7 +86,9 @@ class _Kept:
     nodes: int
 
 
-def _start_now(draft: Draft, profile: Profile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]) -> int:
+def _start_now(
+    draft: TentativeState, profile: Profile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]
+) -> int:
     """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
 
     A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not use every
@@ -94,7 +96,7 @@ def _start_now(draft: Draft, profile: Profile, entry: MapEntry, wanted: int, kep
     """
     low, high = entry.node_count.min, entry.node_count.max
     if entry.node_cnt:
-        low, high = min(low, entry.node_cnt) if is_choosy(entry) else entry.node_cnt, entry.node_cnt
+        low, high = min(low, entry.node_cnt) if has_constraints(entry) else entry.node_cnt, entry.node_cnt
     for count in range(min(high, profile.free[0]), low - 1, -1):
         seconds = run_time_s(entry, count)
         if not profile.holds(count, seconds):
@@ -123,7 +125,9 @@ def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, floa
     return _reserved(profile, entry, start, count)
 
 
-def _reserve_where_it_may(draft: Draft, profile: Profile, entry: MapEntry, kept: list[_Kept]) -> Planned:
+def _reserve_where_it_may(
+    draft: TentativeState, profile: Profile, entry: MapEntry, kept: list[_Kept]
+) -> Planned:
     """Reserve the first time at which enough nodes are free that the job may use, and keep these.
 
     Which nodes are below few switches only its Map can say: any that it may use are kept then.
@@ -153,7 +157,7 @@ def _reserved(profile: Profile, entry: MapEntry, start: float, count: int) -> Pl
     return Planned(entry=entry, start_s=start, end_s=end, count=count)
 
 
-def _reserve_suspended(draft: Draft, profiles: dict[str, Profile]) -> None:
+def _reserve_suspended(draft: TentativeState, profiles: dict[str, Profile]) -> None:
     """Let suspended jobs come first: what they wait for is nobody else's."""
     for job in draft.machine.suspended.values():
         profile = profiles[job.entry.partition]
@@ -166,8 +170,3 @@ def _reserve_suspended(draft: Draft, profiles: dict[str, Profile]) -> None:
 def resume_count(entry: MapEntry, count: int) -> int:
     """Return the fewest nodes on which a suspended job goes on: malleable ones take their minimum."""
     return entry.min_nodes if entry.type == "malleable" else count
-
-
-def total_nodes(entries: Iterable[MapEntry]) -> int:
-    """Return the nodes that mapped entries hold together."""
-    return sum(entry.node_cnt for entry in entries)

@@ -6,7 +6,7 @@ A deadline that no count can keep any more binds nothing: the job runs as others
 from __future__ import annotations
 
 from .backfill import run_time_s
-from .machine import Running
+from .machine import RunRecord
 from .records import MapEntry
 
 
@@ -27,7 +27,7 @@ def is_pressing(entry: MapEntry, now_s: float) -> bool:
     return now_s + shortest_s <= entry.deadline_s < now_s + 2 * shortest_s
 
 
-def least_count(job: Running, now_s: float) -> int:
+def least_count(job: RunRecord, now_s: float) -> int:
     """Return to how many nodes a running job may shrink.
 
     Its least; with a deadline the fewest that keep it. One that would miss it now keeps what it has, as long
@@ -42,7 +42,7 @@ def least_count(job: Running, now_s: float) -> int:
     return job.count if job.planned_end_s(entry.max_nodes, now_s) <= entry.deadline_s else entry.min_nodes
 
 
-def rescue_count(job: Running, now_s: float) -> int:
+def rescue_count(job: RunRecord, now_s: float) -> int:
     """Return to how many nodes a running job has to grow for its deadline; what it has where none helps."""
     entry = job.entry
     if entry.deadline_s is None or job.planned_end_s(job.count, now_s) <= entry.deadline_s:

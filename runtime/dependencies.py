@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from .backfill import Planned
-from .draft import Draft
+from .tentative import TentativeState
 
 #: One end time may be several jobs': all of them hold the waiting job up, or the thesis's single one.
 Dependencies = Literal["all", "one"]
 
 
-def update_dependencies(draft: Draft, reserved: Sequence[Planned], mode: Dependencies) -> None:
+def update_dependencies(draft: TentativeState, reserved: Sequence[Planned], mode: Dependencies) -> None:
     """Let running malleable jobs know which waiting job depends on their end.
 
     A reserved job depends on those that are expected to end when it would start; the first in the Map's order
@@ -28,7 +28,7 @@ def update_dependencies(draft: Draft, reserved: Sequence[Planned], mode: Depende
             draft.holds_for.setdefault(job, planned.entry.job)
 
 
-def _ends(draft: Draft) -> dict[tuple[str, float], list[str]]:
+def _ends(draft: TentativeState) -> dict[tuple[str, float], list[str]]:
     """Return the malleable jobs by partition and expected end, the largest first."""
     ends: dict[tuple[str, float], list[str]] = {}
     for partition in draft.machine.partitions:
@@ -39,6 +39,6 @@ def _ends(draft: Draft) -> dict[tuple[str, float], list[str]]:
     return ends
 
 
-def holders_of(draft: Draft, waiting: str) -> list[str]:
+def holders_of(draft: TentativeState, waiting: str) -> list[str]:
     """Return the running jobs whose end a waiting job depends on."""
     return [job for job, claimed in draft.holds_for.items() if claimed == waiting]

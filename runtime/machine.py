@@ -20,7 +20,7 @@ from .speedup import relative_speed
 DIGITS = 6
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job that has started (``run_job_record``).
 
     Attributes:
@@ -82,7 +82,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         rate = relative_speed(self.entry.speedup, count, self.entry.min_nodes)
         return round(now_s + max(left, 0.0) / rate, DIGITS)
 
-    def brought_to(self, now_s: float) -> Running:
+    def brought_to(self, now_s: float) -> RunRecord:
         """Return the same job with its progress accounted up to now."""
         passed = now_s - self.since_s
         if passed <= 0:
@@ -99,7 +99,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             paces=(*self.paces, self.pace) if is_new else self.paces,
         )
 
-    def on(self, nodes: int, now_s: float, *, pace: int | None = None) -> Running:
+    def on(self, nodes: int, now_s: float, *, pace: int | None = None) -> RunRecord:
         """Return the job on other nodes from now on."""
         count = nodes.bit_count()
         job = self.brought_to(now_s)
@@ -112,7 +112,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         )
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MachineState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes and the jobs on them at one moment.
 
     Attributes:
@@ -130,8 +130,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     parts: int = 1
     now_s: float = 0.0
     idle: int = 0
-    running: dict[str, Running] = {}
-    suspended: dict[str, Running] = {}
+    running: dict[str, RunRecord] = {}
+    suspended: dict[str, RunRecord] = {}
     done: dict[str, JobReport] = {}
 
     def knows(self, job: str) -> bool:
@@ -149,7 +149,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def empty_machine(
     names: Iterable[str], partitions: Mapping[str, Iterable[str]] | None = None, *, parts: int = 1
-) -> Machine:
+) -> MachineState:
     """Return idle nodes, in that many parts each; without ``partitions`` all stand in one without a name.
 
     Raises:
@@ -164,7 +164,7 @@ def empty_machine(
     if partitions:
         masks = {name: _mask(members, place, name) for name, members in partitions.items()}
         _refuse_shared(masks)
-    return Machine(names=nodes, partitions=masks, idle=(1 << len(nodes)) - 1, parts=parts)
+    return MachineState(names=nodes, partitions=masks, idle=(1 << len(nodes)) - 1, parts=parts)
 
 
 @lru_cache(maxsize=64)
@@ -243,12 +243,12 @@ def nearest(nodes: int, held: int, count: int) -> int:
     return taken
 
 
-def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = False) -> Running:
+def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = False) -> RunRecord:
     """Return a job as it starts; ``at_minimum``: accounted at ``min_nodes`` until its first periodic step."""
     count = nodes.bit_count()
     planned = entry.time_at_min_s
     true = planned if entry.true_time_at_min_s is None else entry.true_time_at_min_s
-    return Running(
+    return RunRecord(
         entry=entry,
         nodes=nodes,
         count=count,
@@ -260,7 +260,7 @@ def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = Fal
     )
 
 
-def advanced(machine: Machine, now_s: float) -> tuple[Machine, tuple[str, ...]]:
+def advanced(machine: MachineState, now_s: float) -> tuple[MachineState, tuple[str, ...]]:
     """Return the machine at a later time, and the jobs that ended until then; their nodes are idle."""
     ended = [(job.end_s, name) for name, job in machine.running.items() if job.end_s <= now_s]
     if not ended:
@@ -274,7 +274,7 @@ def advanced(machine: Machine, now_s: float) -> tuple[Machine, tuple[str, ...]]:
     return after, tuple(name for _, name in sorted(ended))
 
 
-def report(machine: Machine, job: Running, state: JobState, now_s: float) -> JobReport:
+def report(machine: MachineState, job: RunRecord, state: JobState, now_s: float) -> JobReport:
     """Return what is said about a job now; its end is the expected one while it runs."""
     at = job.brought_to(now_s)
     return JobReport(
@@ -290,7 +290,7 @@ def report(machine: Machine, job: Running, state: JobState, now_s: float) -> Job
     )
 
 
-def _measured(job: Running) -> tuple[tuple[int, float], ...]:
+def _measured(job: RunRecord) -> tuple[tuple[int, float], ...]:
     """Return the seconds that the whole job takes on each count that it ran on: its work over its speed."""
     entry = job.entry
     true_s = entry.time_at_min_s if entry.true_time_at_min_s is None else entry.true_time_at_min_s
@@ -303,13 +303,13 @@ def _measured(job: Running) -> tuple[tuple[int, float], ...]:
     )
 
 
-def reports(machine: Machine, jobs: Iterable[str] | None = None) -> tuple[JobReport, ...]:
+def reports(machine: MachineState, jobs: Iterable[str] | None = None) -> tuple[JobReport, ...]:
     """Return the reports of some jobs, or of all that ever started here, in order of id where they end."""
     chosen = jobs if jobs is not None else (*machine.done, *machine.suspended, *machine.running)
     return tuple(_report_of(machine, job) for job in chosen)
 
 
-def _report_of(machine: Machine, job: str) -> JobReport:
+def _report_of(machine: MachineState, job: str) -> JobReport:
     if job in machine.done:
         return machine.done[job]
     if job in machine.suspended:

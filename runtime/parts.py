@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from ..cluster.jobs import JobKind
-from .machine import Machine, lowest
+from .machine import MachineState, lowest
 from .records import MapEntry, NodeCount
 from .speedup import LINEAR, speed
 
@@ -46,7 +46,7 @@ def _model_in_parts(model: str, each: int, most: int) -> str:
     return "table:" + ",".join(f"{nodes * each}={speed(model, nodes)!r}" for nodes in range(1, most + 1))
 
 
-def part_choices(entry: MapEntry, machine: Machine, free: int, count: int, wanted: int) -> Iterator[int]:
+def part_choices(entry: MapEntry, machine: MachineState, free: int, count: int, wanted: int) -> Iterator[int]:
     """Yield where a job could start on that many of the free parts.
 
     As many as it asks for of each of its nodes; the rest of a malleable job's on one node more. Nodes of its
@@ -97,14 +97,14 @@ def _nodes(parts: int, bits: int) -> tuple[int, ...]:
     return tuple(one << first for first in range(0, bits, parts))
 
 
-def whole_nodes(machine: Machine, parts: int) -> int:
+def whole_nodes(machine: MachineState, parts: int) -> int:
     """Return those of some parts whose nodes are among them with all of theirs."""
     if machine.parts == 1:
         return parts
     return sum(node for node in _nodes(machine.parts, len(machine.names)) if node & parts == node)
 
 
-def touched(machine: Machine, parts: int) -> int:
+def touched(machine: MachineState, parts: int) -> int:
     """Return all parts of the nodes of some parts."""
     if machine.parts == 1:
         return parts

@@ -8,7 +8,7 @@ from typing import Literal
 from ..cluster.checks import at_least
 from ..cluster.errors import OptionError
 from .dependencies import Dependencies
-from .shrink import ShrinkOrder
+from .shrink import ShrinkOrder, Steps
 
 #: Among whom algorithm 5 shares idle nodes at its end: jobs that run, or also those that start.
 Equipartition = Literal["all", "running"]
@@ -18,6 +18,14 @@ RejectIdle = Literal["useful", "any"]
 Urgency = Literal["shrink", "suspend", "kill"]
 
 MAX_ATTEMPTS = 5
+#: The shortest time between periodic steps: with a far shorter one a clock makes steps and no progress.
+LEAST_INTERVAL_S = 1.0
+
+
+def check_interval(interval_s: float) -> None:
+    """Raise OptionError where periodic steps would come too close together, or never."""
+    if not LEAST_INTERVAL_S <= interval_s < float("inf"):
+        raise OptionError(f"interval {interval_s:g} s is not a time from {LEAST_INTERVAL_S:g} s on")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,7 @@ class RuntimeSettings:
             simulation).
         transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
         shrink: who gives first for a waiting job, within the classes of algorithm 5.
+        steps: how a job's range is divided by the attempts (runtime/shrink.py).
         urgency: what may be done to running jobs for an urgent one.
         parts: equal parts, sockets or cores, in which nodes are given out; 1: whole nodes.
     """
@@ -50,13 +59,13 @@ class RuntimeSettings:
     start_at_minimum: bool = False
     transaction_s: float = 0.0
     shrink: ShrinkOrder = "priority"
+    steps: Steps = "ceiling"
     urgency: Urgency = "suspend"
     parts: int = 1
 
     def __post_init__(self) -> None:
         at_least(self.max_attempts, 1, "max_attempts")
         at_least(self.parts, 1, "parts")
-        if not 0 < self.interval_s < float("inf"):
-            raise OptionError(f"interval {self.interval_s:g} is not above 0 s")
+        check_interval(self.interval_s)
         if not 0 <= self.transaction_s < float("inf"):
             raise OptionError(f"transaction {self.transaction_s:g} is below 0 s")

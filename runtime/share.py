@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from .deadlines import least_count, rescue_count
-from .draft import Draft, waiting_first
-from .machine import Machine, Running
-from .shrink import step_size
+from .machine import MachineState, RunRecord
+from .shrink import Steps, step_size
 from .speedup import speed
+from .tentative import TentativeState, waiting_first
 
 #: A node moves between running jobs only for a gain this many times the loss: moving is not free.
 _CLEARLY = 1.05
 
 
-def equipartition(draft: Draft, *, with_starts: bool = True) -> None:
+def equipartition(draft: TentativeState, *, with_starts: bool = True) -> None:
     """Give idle nodes to running malleable jobs, one by one to the smallest share.
 
     ``with_starts``: also to malleable jobs that start; else they begin at what their Map gave (the thesis).
@@ -23,7 +23,7 @@ def equipartition(draft: Draft, *, with_starts: bool = True) -> None:
         _share_out(draft, partition, with_starts=with_starts)
 
 
-def _share_out(draft: Draft, partition: str, *, with_starts: bool) -> None:
+def _share_out(draft: TentativeState, partition: str, *, with_starts: bool) -> None:
     idle = draft.idle_in(partition).bit_count()
     if not idle:
         return
@@ -49,14 +49,14 @@ def _share_out(draft: Draft, partition: str, *, with_starts: bool) -> None:
             draft.resize(name, count)
 
 
-def full_transformation(machine: Machine) -> Machine:
+def full_transformation(machine: MachineState) -> MachineState:
     """Return the machine after a full transformation: idle nodes go to who makes most of them.
 
     Jobs that need not miss their deadline take idle nodes first. Then come holders of dependencies, at the
     expense of jobs without; else nodes go by speedup: idle ones to the job that gains most by one more, and
     from the job that loses least while another gains more.
     """
-    draft = Draft(machine)
+    draft = TentativeState(machine)
     for partition in machine.partitions:
         jobs = draft.elastic(partition)
         _rescue(draft, jobs)
@@ -68,7 +68,7 @@ def full_transformation(machine: Machine) -> Machine:
     return draft.committed()
 
 
-def _rescue(draft: Draft, jobs: list[Running]) -> None:
+def _rescue(draft: TentativeState, jobs: list[RunRecord]) -> None:
     """Let idle nodes go to jobs that keep their deadline with them, the earliest first."""
     late = [job for job in jobs if rescue_count(job, draft.now_s) > job.count]
     for job in sorted(late, key=lambda job: job.entry.deadline_s or 0.0):
@@ -77,7 +77,7 @@ def _rescue(draft: Draft, jobs: list[Running]) -> None:
             draft.resize(name, wanted)
 
 
-def _expand_first(draft: Draft, holder: Running, others: list[Running]) -> None:
+def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunRecord]) -> None:
     """Expand a holder to its maximum; jobs without dependencies shrink for it, at worst to their minimum."""
     name, most = holder.entry.job, holder.entry.max_nodes
     idle = draft.idle_in(draft.partition(name)).bit_count()
@@ -93,7 +93,9 @@ def _expand_first(draft: Draft, holder: Running, others: list[Running]) -> None:
         draft.grown_for[name] = draft.holds_for[name]
 
 
-def _by_speedup(draft: Draft, jobs: list[Running], partition: str, *, movable: list[Running]) -> None:
+def _by_speedup(
+    draft: TentativeState, jobs: list[RunRecord], partition: str, *, movable: list[RunRecord]
+) -> None:
     """Hand idle nodes to the largest gain; move nodes while a gain is clearly above a loss."""
     if not jobs:
         return
@@ -110,7 +112,7 @@ def _by_speedup(draft: Draft, jobs: list[Running], partition: str, *, movable: l
 class _Shares:
     """Node counts of running jobs while nodes are handed out among them."""
 
-    def __init__(self, draft: Draft, jobs: list[Running]) -> None:
+    def __init__(self, draft: TentativeState, jobs: list[RunRecord]) -> None:
         self._draft = draft
         self._jobs = {job.entry.job: job for job in jobs}
         self._count = {name: draft.count[name] for name in self._jobs}
@@ -135,7 +137,7 @@ class _Shares:
             self._count[best] += 1
         return bool(takers)
 
-    def move_one(self, movable: list[Running]) -> bool:
+    def move_one(self, movable: list[RunRecord]) -> bool:
         """Move a node from the smallest loss to the largest gain, where that is clearly larger."""
         now_s = self._draft.now_s
         names = [job.entry.job for job in movable if self._count[job.entry.job] > least_count(job, now_s)]
@@ -157,9 +159,9 @@ class _Shares:
                 self._draft.resize(name, self._count[name])
 
 
-def partial_transformation(machine: Machine, attempts: int) -> Machine:
+def partial_transformation(machine: MachineState, attempts: int, steps: Steps = "ceiling") -> MachineState:
     """Return the machine after a partial transformation: jobs above their equal share shrink by one step."""
-    draft = Draft(machine)
+    draft = TentativeState(machine)
     for partition in machine.partitions:
         jobs = draft.elastic(partition)
         if not jobs:
@@ -169,12 +171,12 @@ def partial_transformation(machine: Machine, attempts: int) -> Machine:
         for job in jobs:
             least = max(share, least_count(job, machine.now_s))
             if job.count > least:
-                step = step_size(job.count - job.entry.min_nodes, attempts)
+                step = step_size(job.count - job.entry.min_nodes, attempts, steps)
                 draft.resize(job.entry.job, max(least, job.count - step))
     return draft.committed()
 
 
-def settled(machine: Machine) -> Machine:
+def settled(machine: MachineState) -> MachineState:
     """Return the machine with every job accounted at the nodes it holds: its first periodic step has come."""
     running = {
         name: job if job.pace == job.count else job.on(job.nodes, machine.now_s)

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .backfill import Planned, plan, run_time_s, union_of
-from .decision import accepts
 from .dependencies import Dependencies, holders_of, update_dependencies
-from .draft import Draft
-from .machine import Machine, bits_of
+from .machine import MachineState, bits_of
 from .parts import in_parts, touched
+from .placement_constraints import has_constraints, usable
 from .records import MapEntry, OfferReservation
 from .settings import RuntimeSettings
 from .share import equipartition
 from .shrink import Shrinking
-from .standing import is_choosy, usable
+from .tentative import TentativeState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class Transformation:
         is_accepted: this party's decision, and why.
     """
 
-    machine: Machine
+    machine: MachineState
     started: tuple[str, ...]
     changed: tuple[str, ...]
     idle: int
@@ -41,7 +40,7 @@ class Transformation:
 
 
 def transform(
-    machine: Machine,
+    machine: MachineState,
     entries: Sequence[MapEntry],
     settings: RuntimeSettings,
     *,
@@ -60,7 +59,7 @@ def transform(
         rejected_with: see ``decision.accepts``.
     """
     fresh = [in_parts(entry, machine.parts) for entry in entries if not machine.knows(entry.job)]
-    draft = Draft(machine)
+    draft = TentativeState(machine)
     reserved = _serve(draft, fresh, settings, attempt)
     if atomic and not _starts_whole(draft, fresh):
         return _nothing(machine, fresh, settings.dependencies)
@@ -87,11 +86,11 @@ def transform(
 
 
 def _serve(
-    draft: Draft, entries: Sequence[MapEntry], settings: RuntimeSettings, attempt: int
+    draft: TentativeState, entries: Sequence[MapEntry], settings: RuntimeSettings, attempt: int
 ) -> list[Planned]:
     """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan again, expand holders, backfill."""
     wanted = _masks(draft.machine, entries)
-    shrinking = Shrinking(draft, attempt, settings.max_attempts, settings.shrink)
+    shrinking = Shrinking(draft, attempt, settings.max_attempts, settings.shrink, settings.steps)
     reserved = plan(draft, entries, wanted)
     update_dependencies(draft, reserved, settings.dependencies)
     if _shrink_for_reserved(draft, reserved, shrinking, wanted):
@@ -103,14 +102,14 @@ def _serve(
     return reserved
 
 
-def _masks(machine: Machine, entries: Sequence[MapEntry]) -> dict[str, int]:
+def _masks(machine: MachineState, entries: Sequence[MapEntry]) -> dict[str, int]:
     """Return the nodes that entries are mapped to, by job; names that are none here do not bind."""
     bits = bits_of(machine.names)
     return {entry.job: sum(bits.get(name, 0) for name in entry.nodes) for entry in entries if entry.nodes}
 
 
 def _shrink_for_reserved(
-    draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking, wanted: dict[str, int]
+    draft: TentativeState, reserved: Sequence[Planned], shrinking: Shrinking, wanted: dict[str, int]
 ) -> bool:
     """Lines 6-9: shrink running jobs where that lets a reserved job start now.
 
@@ -128,7 +127,7 @@ def _shrink_for_reserved(
             continue
         before = draft.saved()
         shrinking.take(entry.partition, need, entry.job)
-        if not draft.start(entry, count, wanted.get(entry.job, 0) if is_choosy(entry) else 0):
+        if not draft.start(entry, count, wanted.get(entry.job, 0) if has_constraints(entry) else 0):
             draft.restore(before)
             continue
         room[entry.partition] = shrinking.can_give(entry.partition)
@@ -136,7 +135,7 @@ def _shrink_for_reserved(
     return any_started
 
 
-def _expand_holders(draft: Draft, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
+def _expand_holders(draft: TentativeState, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
     """Lines 16-20: expand the jobs that a reserved job waits for, also at the expense of others."""
     any_grown = False
     claimed = set(draft.holds_for.values())
@@ -158,7 +157,7 @@ def _expand_holders(draft: Draft, reserved: Sequence[Planned], shrinking: Shrink
     return any_grown
 
 
-def _starts_whole(draft: Draft, entries: Sequence[MapEntry]) -> bool:
+def _starts_whole(draft: TentativeState, entries: Sequence[MapEntry]) -> bool:
     """Say whether every mapped entry starts, on as many nodes as it is mapped to."""
     return all(
         entry.job in draft.starts and draft.starts[entry.job][1].bit_count() == entry.node_cnt
@@ -167,9 +166,9 @@ def _starts_whole(draft: Draft, entries: Sequence[MapEntry]) -> bool:
     )
 
 
-def _nothing(machine: Machine, entries: Sequence[MapEntry], mode: Dependencies) -> Transformation:
+def _nothing(machine: MachineState, entries: Sequence[MapEntry], mode: Dependencies) -> Transformation:
     """Return the transformation that starts nothing of an atomic Map."""
-    draft = Draft(machine)
+    draft = TentativeState(machine)
     unmapped = [entry for entry in entries if not entry.node_cnt]
     update_dependencies(draft, [], mode)
     return Transformation(
@@ -184,7 +183,7 @@ def _nothing(machine: Machine, entries: Sequence[MapEntry], mode: Dependencies) 
 
 
 def _reservations(
-    draft: Draft, entries: Sequence[MapEntry], reserved: Sequence[Planned]
+    draft: TentativeState, entries: Sequence[MapEntry], reserved: Sequence[Planned]
 ) -> tuple[OfferReservation, ...]:
     """Return what the offer says of each forwarded job, in the order of the Map."""
     later = {planned.entry.job: planned for planned in reserved}
@@ -203,7 +202,7 @@ def _reservations(
     return tuple(found)
 
 
-def _now(draft: Draft, entry: MapEntry, named: int) -> OfferReservation:
+def _now(draft: TentativeState, entry: MapEntry, named: int) -> OfferReservation:
     """Return the reservation of a job that starts; one that shares a node starts without nodes of its own."""
     nodes = draft.starts[entry.job][1]
     count = nodes.bit_count()
@@ -215,3 +214,61 @@ def _now(draft: Draft, entry: MapEntry, named: int) -> OfferReservation:
         start_s=draft.now_s,
         end_s=draft.now_s + run_time_s(entry, count),
     )
+
+
+# Whether the runtime scheduler accepts a Map (5.2.2, decision logic).
+
+
+def accepts(
+    draft: TentativeState,
+    reserved: Sequence[Planned],
+    *,
+    forwarded: int,
+    attempt: int,
+    attempts: int,
+    rejected_with: int | None,
+    any_idle: bool = False,
+) -> tuple[bool, str]:
+    """Return the decision about a Map that the transformation would serve, and why.
+
+    Args:
+        draft: the transformation, before equipartition.
+        reserved: forwarded jobs that would not start.
+        forwarded: how many jobs the Map holds.
+        attempt: from 1 to ``attempts``; the last one accepts.
+        attempts: the limit.
+        rejected_with: how many jobs would have started when this party last rejected in the transaction.
+        any_idle: reject while nodes stay idle, whether or not a job could use them (the thesis).
+    """
+    starting = len(draft.starts)
+    if attempt >= attempts:
+        return True, "last attempt"
+    if rejected_with is not None and starting <= rejected_with:
+        return False, f"{starting} jobs would start, no more than before"
+    if starting == 1 and forwarded > 1 and 2 * attempt <= attempts:
+        return False, "only one of the jobs would start"
+    if any_idle and draft.idle:
+        return False, "nodes would stay idle"
+    if _idle_is_useful(draft, reserved):
+        return False, "nodes would stay idle that a job could use"
+    return True, f"{starting} jobs start"
+
+
+def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:
+    """Say whether idle nodes remain that a forwarded job or a growing one could use.
+
+    The thesis rejects whenever nodes stay idle (``any_idle``): that drags rigid loads to the last attempt.
+    """
+    for partition in draft.machine.partitions:
+        idle = draft.idle_in(partition).bit_count()
+        if not idle:
+            continue
+        if any(
+            p.entry.partition == partition
+            and p.entry.min_nodes <= usable(p.entry, draft.machine, draft.idle).bit_count()
+            for p in reserved
+        ):
+            return True
+        if any(draft.count[job.entry.job] < draft.reach(job.entry.job) for job in draft.elastic(partition)):
+            return True
+    return False

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import msgspec
 
 from .backfill import resume_count
-from .draft import Draft, waiting_first
-from .machine import Machine, Running, bits_of, report, started
+from .machine import MachineState, RunRecord, bits_of, report, started
 from .parts import in_parts
+from .placement_constraints import start_nodes
 from .records import JobReport, JobState, MapEntry
 from .settings import Urgency
-from .standing import start_nodes
+from .tentative import TentativeState, waiting_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Made:
     ``machine`` is as before when the job cannot start.
     """
 
-    machine: Machine
+    machine: MachineState
     is_started: bool
     shrunk: tuple[str, ...] = ()
     suspended: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Made:
     why: str = ""
 
 
-def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
+def start_urgent(machine: MachineState, entry: MapEntry, urgency: Urgency) -> Made:
     """Return the machine on which a job has started now.
 
     It takes idle nodes, then those of malleable jobs down to their minimum, then those of jobs that are
@@ -40,7 +40,7 @@ def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
     if machine.knows(entry.job):
         return Made(machine=machine, is_started=entry.job in machine.running, why="it has started already")
     entry = in_parts(entry, machine.parts)
-    draft = Draft(machine)
+    draft = TentativeState(machine)
     total = machine.partitions.get(entry.partition, 0).bit_count()
     count = entry.node_cnt or min(entry.node_count.max, total)
     if not entry.min_nodes <= count <= total:
@@ -74,7 +74,7 @@ def start_urgent(machine: Machine, entry: MapEntry, urgency: Urgency) -> Made:
     )
 
 
-def _shrink(draft: Draft, partition: str, count: int) -> list[str]:
+def _shrink(draft: TentativeState, partition: str, count: int) -> list[str]:
     shrunk = []
     for job in waiting_first(draft.elastic(partition)):
         missing = count - draft.idle_in(partition).bit_count()
@@ -85,7 +85,7 @@ def _shrink(draft: Draft, partition: str, count: int) -> list[str]:
     return shrunk
 
 
-def _victims(machine: Machine, entry: MapEntry, count: int, urgency: Urgency) -> list[Running]:
+def _victims(machine: MachineState, entry: MapEntry, count: int, urgency: Urgency) -> list[RunRecord]:
     """Return the jobs that must leave, lowest priority first, no more than needed."""
     idle = (machine.idle & machine.partitions[entry.partition]).bit_count()
     if urgency == "shrink":
@@ -99,7 +99,7 @@ def _victims(machine: Machine, entry: MapEntry, count: int, urgency: Urgency) ->
         and (urgency == "kill" or job.entry.max_switches is None)
         and (urgency == "kill" or job.entry.can_suspend)
     ]
-    victims: list[Running] = []
+    victims: list[RunRecord] = []
     for job in waiting_first(jobs):
         if idle >= count:
             break
@@ -114,8 +114,8 @@ def _victims(machine: Machine, entry: MapEntry, count: int, urgency: Urgency) ->
 
 
 def _removed(
-    machine: Machine, victims: list[Running], urgency: Urgency
-) -> tuple[Machine, tuple[JobReport, ...], tuple[str, ...]]:
+    machine: MachineState, victims: list[RunRecord], urgency: Urgency
+) -> tuple[MachineState, tuple[JobReport, ...], tuple[str, ...]]:
     """Return the machine without some jobs: suspended with their progress, or killed and queued again."""
     running, suspended, idle = dict(machine.running), dict(machine.suspended), machine.idle
     losses: list[JobReport] = []
@@ -135,7 +135,7 @@ def _removed(
     return after, tuple(losses), tuple(loss.job for loss in losses)
 
 
-def resumed(machine: Machine) -> tuple[Machine, tuple[str, ...]]:
+def resumed(machine: MachineState) -> tuple[MachineState, tuple[str, ...]]:
     """Return the machine with every suspended job running again that finds its nodes idle, in order."""
     running, suspended, idle = dict(machine.running), dict(machine.suspended), machine.idle
     names = []

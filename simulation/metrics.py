@@ -6,9 +6,12 @@ Standard deviations are of the population: a simulation's jobs are all there are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import fsum, sqrt
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .result import Column, Result
 
@@ -59,7 +62,7 @@ def metrics(result: Result) -> dict[str, float | None]:
         "bounded_slowdown": ("", np.maximum(1, response / np.maximum(result.run, BOUND_S))),
     }
     for name, (unit, column) in columns.items():
-        values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = _mean_and_std(column)
+        values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = mean_and_std(column)
         values[f"{name}_max{unit}"] = _number(float(column.max())) if len(column) else None
     area = result.run * result.size
     values["response_weighted_by_width_s"] = _ratio(_sum(result.size * response), _sum(result.size))
@@ -82,7 +85,13 @@ def _ratio(part: float | None, whole: float) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def _mean_and_std(column: Column) -> tuple[float | None, float | None]:
+def mean_of(values: Sequence[float]) -> float | None:
+    """Return the mean of values, None of no value."""
+    return fsum(values) / len(values) if values else None
+
+
+def mean_and_std(column: NDArray[Any]) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation of a column, None where it is empty."""
     if not len(column):
         return None, None
     mean = _sum(column) / len(column)

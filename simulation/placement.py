@@ -1,44 +1,100 @@
-"""Numbers for counted processors, which charts and Batsim's tools need."""
+"""Which processors, or cores of its nodes, each job held, for charts and Batsim's tools.
+
+Machines only count; a schedule that never uses more than there are can always be numbered afterwards.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
-from .requests import Workload
 from .stepping import NEVER
+
+if TYPE_CHECKING:
+    from .nodes.result import NodeResult
+    from .requests import Workload
 
 #: Runs of processors: first number and how many.
 Runs = tuple[tuple[int, int], ...]
 
 
+class Stay(NamedTuple):
+    """When a job runs, and how many cores it holds on which nodes, by number."""
+
+    start: float
+    end: float
+    cores: Iterable[tuple[int, int]]
+
+
 def place_lowest_first(workload: Workload, starts: Sequence[float]) -> dict[int, Runs]:
     """Return the processors of each started job: the lowest-numbered that are free when it starts.
 
-    A schedule that never uses more processors than there are can always be numbered so. Nothing in a
-    simulation depends on the numbers; jobs that start together take theirs in order of submission.
+    Jobs that start together take theirs in order of submission.
     """
-    free = FreeRuns(workload.requests.processors)
+    run, size = workload.run, workload.requests.size
+    stays = {
+        job: Stay(start, start + run[job], [(0, size[job])])
+        for job, start in enumerate(starts)
+        if start != NEVER
+    }
+    return lowest_first([workload.requests.processors], stays)
+
+
+def place_on_nodes(result: NodeResult) -> dict[int, Runs]:
+    """Return the cores of each job, numbered through all nodes in order: the lowest free of each node."""
+    # The machine's own clock: counted from the first submission, rounding may put an end after a start
+    # that it made room for.
+    stays = {
+        job: Stay(
+            one.start_s,
+            one.start_s + one.run_s,
+            zip(one.spot.nodes.tolist(), one.spot.held.cores.tolist(), strict=True),
+        )
+        for job, one in enumerate(result.played)
+    }
+    return lowest_first(result.columns.total.cores.tolist(), stays)
+
+
+def lowest_first(cores: Sequence[int], stays: Mapping[int, Stay]) -> dict[int, Runs]:
+    """Return the cores of each job in order of start: the lowest that are free on each of its nodes.
+
+    Args:
+        cores: of each node; they are numbered through all nodes in order.
+        stays: by job; jobs that start together take theirs in order of their numbers.
+    """
+    free = [_FreeRuns(last - count, count) for count, last in zip(cores, accumulate(cores), strict=True)]
     # Ends come before starts at one time.
-    events: list[tuple[float, int, int]] = []
-    for job, start in enumerate(starts):
-        if start != NEVER:
-            events += [(start, 1, job), (start + workload.run[job], 0, job)]
-    placed: dict[int, Runs] = {}
+    events = [(stay.start, 1, job) for job, stay in stays.items()]
+    events += [(stay.end, 0, job) for job, stay in stays.items()]
+    taken: dict[int, list[tuple[int, Runs]]] = {}
     for _, starting, job in sorted(events):
         if starting:
-            placed[job] = free.take(workload.requests.size[job])
+            taken[job] = [(node, free[node].take(count)) for node, count in stays[job].cores if count]
         else:
-            free.give(placed[job])
-    return placed
+            for node, runs in taken[job]:
+                free[node].give(runs)
+    return {job: _joined(sorted(run for _, runs in held for run in runs)) for job, held in taken.items()}
 
 
-class FreeRuns:
+def _joined(runs: Iterable[tuple[int, int]]) -> Runs:
+    """Return sorted runs with those that touch as one."""
+    joined: list[tuple[int, int]] = []
+    for first, count in runs:
+        if joined and sum(joined[-1]) == first:
+            joined[-1] = joined[-1][0], joined[-1][1] + count
+        else:
+            joined.append((first, count))
+    return tuple(joined)
+
+
+class _FreeRuns:
     """Free processors as sorted runs that never touch."""
 
-    def __init__(self, processors: int) -> None:
-        self._first = [0]
-        self._count = [processors]
+    def __init__(self, first: int, count: int) -> None:
+        self._first = [first]
+        self._count = [count]
 
     def take(self, wanted: int) -> Runs:
         """Return the lowest ``wanted`` free numbers; at least that many are free."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any
 
 import numpy as np
 
 from ..cluster.text import counted
+from ..formats.native.write import csv_field
 from ..formats.swf import Field, SwfLog, number_text
 from .metrics import metrics
 from .placement import place_lowest_first
@@ -107,23 +108,36 @@ def text_of(
     workload = result.workload
     order = "" if result.order == "fcfs" else f", {result.order} order"
     machine = counted(workload.requests.processors, "processor")
-    lines = [
-        f"{name}: {result.policy}{order}, {counted(len(workload), 'job')} on {machine}",
-        "",
-        f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",
-    ]
+    lines = [f"{name}: {result.policy}{order}, {counted(len(workload), 'job')} on {machine}"]
+    lines += metric_lines(values, columns, rows)
+    lines += count_lines(_stopped(result))
+    if result.refused is not None:
+        lines += count_lines({"refused_requests": len(result.refused)})
+    return "\n".join([*lines, speed_line(len(workload), result.seconds)]) + "\n"
+
+
+def metric_lines(
+    values: Mapping[str, Any], columns: Mapping[str, tuple[str, str]], rows: Mapping[str, tuple[str, str]]
+) -> list[str]:
+    """Return the lines of a table of metrics, arguments as in ``text_of``."""
+    lines = ["", f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}"]
     for label, (metric, unit) in columns.items():
         figures = (shown(values.get(f"{metric}_{part}{unit}")) for part in ("mean", "std", "max"))
         lines.append(f"{label + (' (s)' if unit else ''):<22}" + "".join(f"{text:>16}" for text in figures))
     lines.append("")
     for label, (metric, unit) in rows.items():
         lines.append(f"{label:<22}{shown(values[metric]):>16} {unit}".rstrip())
-    lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in _stopped(result).items()]
-    if result.refused is not None:
-        lines.append(f"{'refused requests':<22}{len(result.refused):>16}")
-    rate = len(workload) / result.seconds if result.seconds else 0
-    lines.append(f"{'simulated in':<22}{result.seconds:>16.3f} s ({rate:,.0f} jobs/s)")
-    return "\n".join(lines) + "\n"
+    return lines
+
+
+def count_lines(counts: Mapping[str, Any], width: int = 22) -> list[str]:
+    """Return a line for each figure, under its own name."""
+    return [f"{name.replace('_', ' '):<{width}}{shown(value):>16}" for name, value in counts.items()]
+
+
+def speed_line(jobs: int, seconds: float) -> str:
+    """Return the line that says how long a simulation took."""
+    return f"{'simulated in':<22}{seconds:>16.3f} s ({jobs / seconds if seconds else 0:,.0f} jobs/s)"
 
 
 def shown(value: float | None) -> str:
@@ -157,12 +171,34 @@ def job_columns(result: Result) -> dict[str, list[Any]]:
 
 def jobs_csv(result: Result) -> str:
     """Return the jobs as CSV (``job_columns``)."""
-    rows = zip(*job_columns(result).values(), strict=True)
-    return "\n".join([JOB_COLUMNS, *(",".join(map(_cell, row)) for row in rows)]) + "\n"
+    return csv_of(JOB_COLUMNS, zip(*job_columns(result).values(), strict=True))
+
+
+def csv_of(head: str, rows: Iterable[Sequence[Any]], *, quoted: int | None = None) -> str:
+    """Return rows as CSV: floats as short as they read back exactly, nothing for None.
+
+    Args:
+        head: the columns' names, joined by commas.
+        rows: a value for each column.
+        quoted: the place of a column whose texts are always in quotes.
+
+    Examples:
+        >>> csv_of("job,start_s,wait_s", [("a,b", 1234567.0, None), ("c", 0.1, 2.5)]).splitlines()
+        ['job,start_s,wait_s', '"a,b",1234567,', 'c,0.1,2.5']
+    """
+    lines = [head]
+    for row in rows:
+        cells = list(map(_cell, row))
+        if quoted is not None and row[quoted] is not None:
+            cells[quoted] = f'"{row[quoted]}"'
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else number_text(value) if isinstance(value, float) else str(value)
+    if value is None:
+        return ""
+    return number_text(value) if isinstance(value, float) else csv_field(str(value))
 
 
 def batsim_csv(result: Result) -> str:

@@ -5,27 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from ..api.run_keywords import SweepKeywords
 from ..cluster.errors import OptionError
+from ..cluster.keywords import of_type, shown, with_keywords
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
+from ..cluster.text import did_you_mean
 from ..cluster.workload import ClusterWorkload
+from ..formats.drawing import check_drawing
 from ..formats.native.workload import workload_to_json
 from ..formats.native.write import snapshot_to_json
 from ..formats.swf import SwfLog, swf_text
 from ..simulation.own import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
-from .plan import KINDS, Plan, Subject, make_plan, plan_over
-from .run import FAILED, run_row
+from .plan import FAILED, KINDS, Plan, Subject, make_plan, plan_over, run_row
+from .plot import check_panels, draw_sweep
 from .table import columns_of, write_table
 from .workers import run_locally
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMAT = "aucsched-sweep-table/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sweep(Tabular):
     """A finished sweep: a row for each run, in the grid's order.
 
@@ -61,12 +68,27 @@ class Sweep(Tabular):
         """
         write_table(Path(path), self.rows)
 
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the runs: quality first, time last.
+
+        Args:
+            path: file to write, ``.png``, ``.pdf`` or ``.svg``; None: none.
+
+        Raises:
+            OptionError: matplotlib is missing, the file's name has another end, or too much was swept.
+        """
+        target = None if path is None else Path(path)
+        check_drawing("plot", target, is_asked=True)
+        check_panels(self.plan)
+        return draw_sweep(self.plan, self.rows, target)
+
     def title(self) -> str:
         """Return the sweep in one line."""
         failed = sum(row["status"] == FAILED for row in self.rows)
         return f"{len(self.rows)} runs over {self.plan.subject.name}, {failed} of them failed"
 
 
+@with_keywords(SweepKeywords)
 def sweep(
     source: Snapshot | ClusterWorkload | SwfLog | str | Path,
     *,
@@ -75,7 +97,7 @@ def sweep(
     workers: int = 1,
     output: str | Path | None = None,
     progress: Callable[[int], None] | None = None,
-    **axes: Any,
+    **axes: Unpack[SweepKeywords],
 ) -> Sweep:
     r"""Run every combination of options over a snapshot, a log or a workload of nodes.
 
@@ -100,7 +122,9 @@ def sweep(
         >>> found.columns["policy"], found.columns["wait_mean_s"]
         (['fcfs', 'easy'], [4.5, 4.5])
     """
-    values = {name: _values(name, value) for name, value in axes.items()}
+    values = {name: _values(name, value) for name, value in axes.items() if value is not None}
+    repeat, seed = of_type("repeat", repeat, int), of_type("seed", seed, int | None)
+    workers = of_type("workers", workers, int)
     if isinstance(source, (str, Path)):
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
     else:
@@ -118,7 +142,9 @@ def sweep(
 
 def _values(name: str, given: Any) -> tuple[Value, ...]:
     if name not in AXES:
-        raise OptionError(f"{name}: a sweep has no such option")
+        raise OptionError(f"{name}: a sweep has no such option{did_you_mean(name, AXES)}")
+    if isinstance(given, str) and name != "policy":
+        return AXES[name].values(given)
     several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     return tuple(_value(name, one) for one in several)
 
@@ -141,7 +167,9 @@ def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:
         return Subject(name="snapshot", kind="snapshot", content=snapshot_to_json(source).encode())
     if isinstance(source, ClusterWorkload):
         return Subject(name=source.name, kind="workload", content=workload_to_json(source).encode())
-    return Subject(name="log", kind="trace", content=swf_text(source).encode())
+    if isinstance(source, SwfLog):
+        return Subject(name="log", kind="trace", content=swf_text(source).encode())
+    raise OptionError(f"source: {shown(source)} is neither a snapshot, a workload, a log nor a file")
 
 
 def _rows(plan: Plan, workers: int, progress: Callable[[int], None] | None) -> Iterable[Row]:

@@ -72,8 +72,7 @@ def sweep(
     from .drive import sweep as sweep_plan
     from .plan import make_plan
     from .plot import check_panels, draw_sweep
-    from .summary import summary
-    from .table import check_tables
+    from .table import check_tables, summary
 
     check_tables(outputs)
     check_drawing("--plot", plot)
@@ -95,7 +94,7 @@ def sweep(
         # Beside a table that goes to standard output nothing else does.
         write_text("-", summary(found.columns, axes))
     if html is not None:
-        from ..pages.sweeps import sweep_page
+        from ..pages.runs import sweep_page
 
         write_text(html, sweep_page(found.columns, axes, plan.subject.name))
     if plot is not None:
@@ -106,7 +105,7 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
     """Return what runs the runs: processes here, or a Dask cluster."""
     if dask is not None:
         from ..auction.dask_client import check_dask
-        from .dask_cluster import run_on_dask
+        from .workers import run_on_dask
 
         if workers is not None:
             raise OptionError("--workers: with --dask the cluster's own workers run them")
@@ -119,7 +118,7 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
 
 def _note_start(start: SweepStart) -> None:
     """Say what is done already, and by which other versions."""
-    from .run import versions
+    from .plan import versions
 
     if start.done:
         note(f"{start.done} of {start.runs} runs are done already")
@@ -131,7 +130,7 @@ def _note_start(start: SweepStart) -> None:
 
 
 def _note_failed(rows: list[Row]) -> None:
-    from .run import FAILED
+    from .plan import FAILED
 
     failed = [row for row in rows if row["status"] == FAILED]
     if failed:

@@ -12,10 +12,8 @@ from typing import Any
 from ..cluster.errors import InputError
 from ..formats.binary import is_stream, remove_leftovers
 from .axes import Row
-from .growing import grow
-from .journal import Journal
-from .plan import Plan, Run, Subject
-from .run import FAILED, versions
+from .journal import Journal, grow
+from .plan import FAILED, Plan, Run, Subject, versions
 from .table import write_table
 
 #: Runs an input's runs and yields their rows in any order.

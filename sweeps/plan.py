@@ -1,25 +1,26 @@
-"""The plan of a sweep: an input, a grid of options, and the runs in the grid's order."""
+"""The plan of a sweep: an input, a grid of options, the runs in the grid's order, and the row of each run."""
 
 from __future__ import annotations
 
 import hashlib
+import platform
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from .. import __version__
 from ..cluster.errors import InputError, OptionError
 from ..cluster.text import one_line
 from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
 from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value, shown
-from .kinds import Kind
-from .snapshot_runs import SNAPSHOT
-from .trace_runs import TRACE
-from .workload_runs import WORKLOAD
+from .kinds import SNAPSHOT, TRACE, WORKLOAD, Kind
 
 #: Kind by name.
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SNAPSHOT, TRACE, WORKLOAD)}
@@ -187,3 +188,40 @@ def _runs(
             options = kind.resolve(loaded, {**point, **turn, "repeat": place})
             runs.append(Run(number=len(runs), options=options))
     return tuple(runs)
+
+
+FAILED = "failed"
+
+
+def versions() -> Row:
+    """Return the columns that say what computed a row."""
+    try:
+        highspy = version("highspy")
+    except PackageNotFoundError:
+        highspy = ""
+    return {"aucsched": __version__, "highspy": highspy, "python": platform.python_version()}
+
+
+def run_row(kind: str, loaded: Any, run: Run) -> Row:
+    """Run one point of the grid and return its row: its options, its result, and versions.
+
+    An error of any kind becomes the row's ``error``; the columns of the result are then missing.
+    """
+    began, cpu = time.perf_counter(), time.process_time()
+    try:
+        result = KINDS[kind].run(loaded, run.options)
+    except Exception as error:  # noqa: BLE001 - whatever fails is a row, and the others go on
+        result = failure(f"{type(error).__name__}: {error}")
+    seconds = {"seconds.run": time.perf_counter() - began, "seconds.cpu": time.process_time() - cpu}
+    return {"run": run.number, **run.options, **result, **seconds, **versions()}
+
+
+def failure(message: str) -> Row:
+    """Return the columns of a run that failed."""
+    return {"status": FAILED, "error": one_line(message)}
+
+
+def lost_row(run: Run) -> Row:
+    """Return the row of a run whose process died."""
+    died = failure("its process died each time it was tried")
+    return {"run": run.number, **run.options, **died, **versions()}

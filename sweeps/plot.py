@@ -18,8 +18,7 @@ from ..cluster.errors import OptionError
 from ..formats.drawing import save_figure
 from ..simulation.charts.chart import new_figure, styled
 from .axes import Row, Value
-from .plan import Plan
-from .run import FAILED
+from .plan import FAILED, Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +117,7 @@ def check_panels(plan: Plan) -> None:
         raise OptionError(f"--plot: {lines} lines in a panel ({layout.lines[0]}) are more than {_MOST_LINES}")
 
 
-def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path) -> None:
+def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path | None) -> Figure:
     """Draw a sweep's rows; runs that failed are counted in the title, and not drawn.
 
     Raises:
@@ -144,6 +143,7 @@ def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path) -> None:
             _share_heights([axes for axes in of_one if axes.get_visible()])
         _head(figure, grid[0, 0], layout, failed=len(rows) - len(good), runs=len(rows))
         save_figure(figure, path)
+    return figure
 
 
 def _draw_column(

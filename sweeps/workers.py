@@ -1,26 +1,32 @@
-"""Runs in processes of their own on this machine: one process, one thread, one run at a time.
+"""Runs in processes: of their own on this machine, or those of a Dask cluster; one run at a time each.
 
-Processes are spawned: nothing of the parent's threads or state comes along. A process that dies takes only
-its run with it, which another process tries again. When the parent dies they end at once.
+Processes here are spawned: nothing of the parent's threads or state comes along. A process that dies takes
+only its run with it, which another process tries again. When the parent dies they end at once.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
+import warnings
+import zlib
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Thread
+from typing import Any
+from uuid import uuid4
 
+from ..auction.dask_client import connected
 from ..cluster.errors import AucschedError
 from .axes import Row
-from .plan import KINDS, Run, Subject
-from .run import lost_row, run_row
+from .plan import KINDS, Run, Subject, lost_row, run_row
 
 #: How often a run is tried when its process dies, and how often a process may fail to start.
 TRIES = 3
@@ -171,3 +177,56 @@ def _end_with_parent() -> None:
 def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+#: A worker may have several threads; runs in one process go one after another all the same.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
+    """Yield the rows of runs as they are done, in no order.
+
+    A run whose worker dies goes to another worker, as often as the scheduler's ``allowed-failures`` says.
+
+    Raises:
+        OptionError: no scheduler answers at the address.
+        AucschedError: the scheduler went away, or its workers cannot run aucsched.
+    """
+    if runs:
+        with connected(address) as client:
+            yield from _rows(client, subject, runs)
+
+
+def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
+    from distributed import KilledWorker, as_completed  # noqa: PLC0415 - the extra may be absent
+
+    turn = uuid4().hex
+    with warnings.catch_warnings():
+        # A large input is sent once, whatever Dask thinks of its size.
+        warnings.filterwarnings("ignore", "Sending large graph")
+        # A task, not scattered data: when the worker that holds it dies, the scheduler makes it again.
+        held = client.submit(bytes, zlib.compress(subject.content), key=f"aucsched-input-{turn}")
+        name = f"aucsched-{turn}"
+        source = (subject.kind, subject.digest, held)
+        futures = {client.submit(_row, *source, run, key=f"{name}-{run.number}"): run for run in runs}
+    for future in as_completed(futures, loop=client.loop):
+        run = futures.pop(future)
+        try:
+            row: Row = future.result()
+        except KilledWorker:
+            row = lost_row(run)
+        except Exception as error:
+            raise AucschedError(f"the Dask cluster failed: {type(error).__name__}: {error}") from error
+        future.release()
+        yield row
+
+
+def _row(kind: str, digest: str, packed: bytes, run: Run) -> Row:
+    """Do one run on a worker."""
+    with _ONE_AT_A_TIME:
+        return run_row(kind, _loaded(kind, digest, packed), run)
+
+
+@lru_cache(maxsize=1)
+def _loaded(kind: str, digest: str, packed: bytes) -> Any:  # noqa: ARG001 - the digest is the cheap part of the key
+    return KINDS[kind].load(zlib.decompress(packed))

@@ -1,4 +1,4 @@
-"""Networks as networkx graphs: built, checked, and measured link by link.
+"""Networks as networkx graphs, for pictures, and trees checked as graphs.
 
 A vertex is a node of the cluster (its name) or a switch. Only who looks at a graph loads networkx.
 """
@@ -11,19 +11,13 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
 from .fattree import fat_tree
 from .hilbert import grid
-
-#: Of more vertices than these no table of distances is made.
-MOST_MEASURED = 5_000
-MOST_VERTICES = 50_000
-
-HopArray = npt.NDArray[np.int16]
+from .hops import global_links_of
 
 
 def graph_of(network: Network) -> Any:
@@ -71,20 +65,14 @@ def dragonfly_graph(sizes: Sequence[int], members: Sequence[str]) -> Any:
 
 
 def router_graph(sizes: Sequence[int]) -> Any:
-    """Return a dragonfly's routers (Kim et al., ISCA 2008): all of a group linked, groups by global links.
-
-    Global ports count through a group: router r has ports r·h to r·h + h − 1. Port k·(g − 1) + o − 1 leads to
-    the o-th group after this one, to its port for the way back; ports beyond the last whole round stay free.
-    """
-    groups, routers, _, global_links = sizes
+    """Return a dragonfly's routers (Kim et al., ISCA 2008): all of a group linked, groups by global links."""
+    groups, routers, _, _ = sizes
     graph = nx.Graph()
     graph.add_nodes_from(product(range(groups), range(routers)))
     for group in range(groups):
         graph.add_edges_from(combinations([(group, router) for router in range(routers)], 2))
-    rounds = routers * global_links // (groups - 1) if groups > 1 else 0
-    for group, further, turn in product(range(groups), range(1, groups), range(rounds)):
-        port, back = turn * (groups - 1) + further - 1, turn * (groups - 1) + groups - further - 1
-        graph.add_edge((group, port // global_links), ((group + further) % groups, back // global_links))
+    for one, other in global_links_of(sizes).tolist():
+        graph.add_edge(divmod(one, routers), divmod(other, routers))
     return graph
 
 
@@ -130,47 +118,3 @@ def check_trees(graph: Any, nodes: Sequence[str], path: str) -> int:
     if not nx.is_branching(graph):
         raise InputError("two ways lead to a node or switch: it is no tree", path=path)
     return int(nx.number_weakly_connected_components(graph))
-
-
-def check_graph(graph: Any, nodes: Sequence[str], path: str) -> None:
-    """Raise InputError unless every node stands in one connected graph without loops at a vertex."""
-    for name in nodes:
-        if name not in graph:
-            raise InputError(f"node {name!r} has no link", path=path)
-    if loop := next(nx.selfloop_edges(graph), None):
-        raise InputError(f"{loop[0]!r} is linked to itself", path=path)
-    reached = nx.node_connected_component(graph, nodes[0])
-    if away := next((name for name in nodes if name not in reached), None):
-        raise InputError(f"no way leads from {nodes[0]!r} to {away!r}", path=path)
-    if stray := next((vertex for vertex in graph if vertex not in reached), None):
-        raise InputError(f"no way leads from {nodes[0]!r} to {stray!r}", path=path)
-
-
-def hop_table(graph: Any, vertices: Sequence[Any]) -> HopArray:
-    """Return the fewest links between vertices of a connected graph, shape (vertices, vertices).
-
-    Breadth first from all of them at once: a row of bits a vertex, who reaches it by now.
-
-    Raises:
-        InputError: they are more than MOST_MEASURED, or the graph's are more than MOST_VERTICES.
-    """
-    if len(vertices) > MOST_MEASURED or len(graph) > MOST_VERTICES:
-        message = f"{len(vertices)} of {len(graph)} vertices: distances are known of {MOST_MEASURED} at most"
-        raise InputError(message, path="topology")
-    place = {vertex: index for index, vertex in enumerate(graph)}
-    wanted = np.array([place[vertex] for vertex in vertices], np.int64)
-    hops = np.full((len(vertices), len(vertices)), -1, np.int16)
-    np.fill_diagonal(hops, 0)
-    if len(graph) == 1:
-        return hops
-    neighbours = np.array([place[other] for vertex in graph for other in graph[vertex]], np.int64)
-    starts = np.cumsum([0, *(len(graph[vertex]) for vertex in graph)])[:-1]
-    reached = np.zeros((len(graph), (len(vertices) + 7) // 8), np.uint8)
-    reached[wanted] = np.packbits(np.eye(len(vertices), dtype=np.uint8), axis=1)
-    steps = 0
-    while (hops < 0).any():
-        steps += 1
-        reached |= np.bitwise_or.reduceat(reached[neighbours], starts)
-        now = np.unpackbits(reached[wanted], axis=1, count=len(vertices)).astype(bool)
-        hops[now & (hops < 0)] = steps
-    return hops

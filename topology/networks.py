@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +16,11 @@ import numpy.typing as npt
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
+from ..cluster.switches import MOST_DEPTH
+from .distances import MOST_LINKS, HopArray, check_size
 from .fattree import MOST_LEVELS, fat_tree, fat_tree_size
 from .hilbert import grid, torus_places
-
-if TYPE_CHECKING:
-    from .graphs import HopArray
+from .hops import global_links_of, linked_table, numbered_links
 
 IntArray = npt.NDArray[np.int64]
 
@@ -88,6 +87,9 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
     if routers * global_links < groups - 1:
         message = f"{routers} routers with {global_links} global links reach {routers * global_links} groups"
         raise InputError(f"{message}, not the other {groups - 1}", path="topology.global_links")
+    if (ports := groups * routers * global_links) > 2 * MOST_LINKS:
+        message = f"{ports} ports of global links are more than {2 * MOST_LINKS}"
+        raise InputError(message, path="topology.global_links")
     _check_count("x".join(map(str, sizes[:3])), prod(sizes[:3]), members)
     place = np.arange(len(members))
     levels = [place // nodes, place // (nodes * routers)]
@@ -139,14 +141,16 @@ def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
     between two that are far from each other, and three halvings are a level.
 
     Raises:
-        InputError: a node has no link, the graph is not connected, or it is too large to measure.
+        InputError: no vertex is a node, a node has no link, the graph is not connected, or it is too large
+            to measure.
     """
-    from .graphs import check_graph, hop_table, linked_graph
-
+    if not members:
+        raise InputError("no vertex is a node", path="topology")
     links = tuple(sorted({(min(pair), max(pair)) for pair in links}))
-    graph = linked_graph(links)
-    check_graph(graph, members, "topology.links")
-    hops = hop_table(graph, members)
+    ends, names = numbered_links(links, members)
+    check_size(len(members), len(names), len(links))
+    _check_links(ends, names)
+    hops = linked_table(links, tuple(members))
     levels = _nested(hops)
     if levels is None:
         leaf = _halved(hops)
@@ -165,16 +169,84 @@ def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
     )
 
 
+def extent(network: Network) -> tuple[int, int]:
+    """Return how many vertices and links a network's graph has, which is not made for it."""
+    nodes = len(network.members)
+    if network.kind is NetworkKind.TORUS:
+        # Between two places along a dimension there is one link, both ways round.
+        return nodes, sum(nodes if length > 2 else nodes * (length - 1) // 2 for length in network.sizes)  # noqa: PLR2004
+    if network.kind is NetworkKind.DRAGONFLY:
+        groups, routers, _, _ = network.sizes
+        local = groups * (routers * (routers - 1) // 2)
+        return nodes + groups * routers, nodes + local + len(global_links_of(network.sizes))
+    if network.kind is NetworkKind.FAT_TREE:
+        levels, radix = network.sizes
+        # At each level below the top as many links lead up as nodes stand below.
+        return nodes + (2 * levels - 1) * nodes // radix, levels * nodes
+    return len(numbered_links(network.links, network.members)[1]), len(network.links)
+
+
+def _check_links(ends: IntArray, names: Sequence[str]) -> None:
+    """Raise InputError unless the vertices are one connected graph without loops at a vertex."""
+    path = "topology.links"
+    loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
+    if len(loops):
+        raise InputError(f"{names[ends[loops[0], 0]]!r} is linked to itself", path=path)
+    unlinked = np.flatnonzero(np.bincount(ends.ravel(), minlength=len(names)) == 0)
+    if len(unlinked):
+        raise InputError(f"node {names[unlinked[0]]!r} has no link", path=path)
+    near: list[list[int]] = [[] for _ in names]
+    for one, other in ends.tolist():
+        near[one].append(other)
+        near[other].append(one)
+    reached, waiting = {0}, [0]
+    while waiting:
+        fresh = set(near[waiting.pop()]) - reached
+        reached |= fresh
+        waiting += fresh
+    if len(reached) < len(names):
+        away = next(place for place in range(len(names)) if place not in reached)
+        raise InputError(f"no way leads from {names[0]!r} to {names[away]!r}", path=path)
+
+
 def _nested(hops: HopArray) -> list[IntArray] | None:
-    """Return each node's group within every distance there is, None where such groups overlap."""
-    levels: list[IntArray] = []
-    for distance in np.unique(hops[hops > 0]).tolist():
-        near = hops <= distance
-        first = near.argmax(axis=1)
-        if not (near == (first[:, None] == first[None, :])).all():
+    """Return each node's group within every distance there is, None where such groups overlap.
+
+    Prim's order of the nodes: each is the nearest to those before it. Distances nest exactly where each is
+    the greatest step between its ends in that order, and groups are cut at the steps beyond a distance.
+    """
+    order, step = _nearest_first(hops)
+    for place, node in enumerate(order[:-1].tolist()):
+        greatest = np.maximum.accumulate(step[place + 1 :])
+        if (hops[node, order[place + 1 :]] != greatest).any():
             return None
-        levels.append(first.astype(np.int64))
+    distances = np.unique(step[1:])
+    if len(distances) >= MOST_DEPTH:
+        return None
+    levels: list[IntArray] = []
+    for distance in distances.tolist():
+        cut = np.flatnonzero(np.append([True], step[1:] > distance))
+        least = np.minimum.reduceat(order, cut)
+        level = np.empty(len(order), np.int64)
+        level[order] = np.repeat(least, np.diff(np.append(cut, len(order))))
+        levels.append(level)
     return levels or [np.zeros(len(hops), np.int64)]
+
+
+def _nearest_first(hops: HopArray) -> tuple[IntArray, HopArray]:
+    """Return nodes in Prim's order from the first on, and each one's distance to those before it."""
+    order, step = np.zeros(len(hops), np.int64), np.zeros(len(hops), np.int32)
+    beyond = np.iinfo(np.int32).max
+    near = hops[0].copy()
+    near[0] = beyond
+    is_taken = np.zeros(len(hops), np.bool_)
+    is_taken[0] = True
+    for place in range(1, len(hops)):
+        node = int(near.argmin())
+        order[place], step[place] = node, near[node]
+        is_taken[node] = True
+        near = np.where(is_taken, beyond, np.minimum(near, hops[node]))
+    return order, step
 
 
 def _halved(hops: HopArray) -> IntArray:

@@ -43,6 +43,7 @@ class BidView:
     bid_class: BidClass
     nodes: tuple[str, ...]
     cores: int
+    cores_by_node: tuple[int, ...]
     gres: Mapping[str, int]
     level: int | None
     preference: float | None
@@ -97,6 +98,7 @@ class JobBids:
             bid_class=_CLASSES[int(table.bid_class[bid])],
             nodes=nodes,
             cores=int(cores.sum()),
+            cores_by_node=tuple(cores.tolist()),
             gres={kind: count for kind, count in gres.items() if count},
             level=None if cluster.topology.is_linear else int(table.level[bid]),
             preference=None if preference is None else float(preference[bid]),

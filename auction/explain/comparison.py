@@ -41,7 +41,7 @@ class Total:
     priority: Fraction | int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(Tabular):
     """A queue under three schedulers.
 

@@ -83,6 +83,7 @@ def _bid_document(bid: BidView) -> dict[str, Any]:
         "nodes": join(bid.nodes),
         "count": len(bid.nodes),
         "cores": bid.cores,
+        "cores_by_node": list(bid.cores_by_node),
         "gres": dict(bid.gres),
         "level": bid.level,
         "preference": bid.preference,

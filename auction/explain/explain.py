@@ -27,11 +27,12 @@ from .bids import BidView, JobBids
 from .changes import Change, Room, smallest_changes
 from .documents import explanation_document
 from .prices import Market, Quote, market_of
+from .words import dealt
 
 #: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
 MOST_GIVEN_UP = 0.5
 #: Such jobs wait whatever they ask for.
-_WHATEVER = (Reason.HELD, Reason.NOT_EXPRESSIBLE)
+_WHATEVER = (Reason.HELD, Reason.NOT_ELIGIBLE, Reason.NOT_EXPRESSIBLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class NodeGroup:
     held_by: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Tabular):
     """Why one job of a snapshot's queue starts or waits.
 
@@ -97,6 +98,7 @@ class Explanation(Tabular):
             "class": [bid.bid_class.value for bid in self.bids],
             "nodes": [",".join(bid.nodes) for bid in self.bids],
             "cores": [bid.cores for bid in self.bids],
+            "cores_by_node": [dealt(bid.cores_by_node) for bid in self.bids],
             "level": [bid.level for bid in self.bids],
             "preference": [bid.preference for bid in self.bids],
             "worth": [bid.worth for bid in self.bids],

@@ -16,7 +16,9 @@ from ...cluster.nodes import Node, Switch
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import counted
 from ...formats.native.topology import written_topology
-from ...topology.graphs import MOST_MEASURED, check_graph, check_trees, graph_of, tree_graph
+from ...topology.distances import MOST_MEASURED
+from ...topology.graphs import check_trees, graph_of, tree_graph
+from ...topology.networks import extent
 from ...topology.tree import Topology, topology_of
 
 if TYPE_CHECKING:
@@ -74,7 +76,13 @@ def network_report(
         nodes=tuple(Node(name=name, cores=1) for name in names), switches=switches, network=network
     )
     topology = topology_of(snapshot)
-    graph = None if snapshot.switches is None else graph_of_snapshot(snapshot)
+    trees, vertices, links = 1, len(names), 0
+    if network is not None:
+        vertices, links = extent(network)
+    elif switches is not None:
+        graph = tree_graph(switches)
+        trees = check_trees(graph, names, "topology")
+        vertices, links = len(graph), graph.number_of_edges()
     place = np.arange(len(names))
     measured = len(names) <= MOST_MEASURED
     hops = topology.hops(place[:-1], place[1:]) if measured and len(names) > 1 else None
@@ -82,9 +90,9 @@ def network_report(
         kind=network.kind.value if network else "linear" if switches is None else "tree",
         sizes=_sizes(network),
         nodes=len(names),
-        switches=0 if graph is None else len(graph) - len(names),
-        links=0 if graph is None else graph.number_of_edges(),
-        trees=check_trees(graph, names, "topology") if switches is not None and network is None else 1,
+        switches=vertices - len(names),
+        links=links,
+        trees=trees,
         levels=tuple(_levels(topology, measured=measured)),
         step_hops=None if hops is None else float(hops.mean()),
         snapshot=snapshot,
@@ -92,19 +100,8 @@ def network_report(
 
 
 def graph_of_snapshot(snapshot: Snapshot) -> Any:
-    """Return the checked graph of a snapshot's network or tree; roots of a forest stand apart.
-
-    Raises:
-        InputError: it is not connected, a vertex is linked to itself, or switches are no trees.
-    """
-    names = [node.name for node in snapshot.nodes]
-    if snapshot.network is None:
-        graph = tree_graph(snapshot.switches or ())
-        check_trees(graph, names, "topology")
-        return graph
-    graph = graph_of(snapshot.network)
-    check_graph(graph, names, "topology")
-    return graph
+    """Return the graph of a snapshot's network or tree; roots of a forest stand apart."""
+    return tree_graph(snapshot.switches or ()) if snapshot.network is None else graph_of(snapshot.network)
 
 
 def _sizes(network: Network | None) -> str:
@@ -119,32 +116,44 @@ def _sizes(network: Network | None) -> str:
 def _levels(topology: Topology, *, measured: bool) -> list[Level]:
     found: list[Level] = []
     sizes = topology.high - topology.low
+    within = _within(topology) if measured else None
     for level in range(topology.max_level + 1):
         here = np.flatnonzero(topology.level == level)
-        mean, most = _within(topology, here) if measured else (None, None)
+        links = None if within is None else within[:, here]
+        pairs = 0 if links is None else int(links[1].sum())
         found.append(
             Level(
                 level=level,
                 groups=len(here),
                 fewest=int(sizes[here].min()),
                 most=int(sizes[here].max()),
-                mean_hops=mean,
-                most_hops=most,
+                mean_hops=int(links[0].sum()) / pairs if links is not None and pairs else None,
+                most_hops=int(links[2].max()) if links is not None and pairs else None,
             )
         )
     return found
 
 
-def _within(topology: Topology, switches: IntArray) -> tuple[float | None, int | None]:
-    """Return mean and greatest links between two nodes below one of some switches; None: none has two."""
-    total, count, most = 0, 0, 0
-    for switch in switches.tolist():
-        nodes = topology.order[topology.low[switch] : topology.high[switch]]
-        for place, node in enumerate(nodes[:-1].tolist()):
-            others = nodes[place + 1 :]
-            hops = topology.hops(np.full(len(others), node), others)
-            total, count, most = total + int(hops.sum()), count + len(others), max(most, int(hops.max()))
-    return (total / count, most) if count else (None, None)
+def _within(topology: Topology) -> IntArray:
+    """Return the links between two nodes below each switch: sum, pairs, greatest; shape (3, switches).
+
+    Each pair is looked at once, at its lowest common switch; a switch then adds those of all below it.
+    """
+    switches = len(topology.level)
+    total, pairs, most = np.zeros((3, switches), np.int64)
+    for place, node in enumerate(topology.order[:-1].tolist()):
+        others = topology.order[place + 1 :]
+        one = np.full(len(others), node)
+        hops, common = topology.hops(one, others), topology.common_switch(one, others)
+        total += np.bincount(common, hops, switches).astype(np.int64)
+        pairs += np.bincount(common, minlength=switches)
+        np.maximum.at(most, common, hops)
+    for above, below in zip(topology.path.T[-2::-1], topology.path.T[:0:-1], strict=True):
+        edge = np.unique(np.stack([above, below], axis=1)[above != below], axis=0)
+        np.add.at(total, edge[:, 0], total[edge[:, 1]])
+        np.add.at(pairs, edge[:, 0], pairs[edge[:, 1]])
+        np.maximum.at(most, edge[:, 0], most[edge[:, 1]])
+    return np.stack([total, pairs, most])
 
 
 def network_document(report: NetworkReport) -> dict[str, Any]:

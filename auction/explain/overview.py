@@ -46,7 +46,7 @@ class JobPrice:
     quote: Quote | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Overview(Tabular):
     """Prices of a step's auction, in units of what is maximised.
 

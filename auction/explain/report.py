@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...bidgen.families.claims import Resource
+from ...cluster.holds import is_held, may_start
 from ...cluster.jobs import Job, JobType
 from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import Resources
@@ -23,7 +24,8 @@ FORMAT = "aucsched-check/1"
 
 #: What may be special about a job, and how to see it.
 _MEMBERS: Mapping[str, Callable[[Job], object]] = {
-    "held": lambda job: job.hold is not None or job.priority == 0,
+    "held": is_held,
+    "not eligible": lambda job: not may_start(job) and not is_held(job),
     "contiguous": lambda job: job.request.contiguous,
     "exclusive": lambda job: job.request.exclusive,
     "gres": lambda job: job.request.gres_per_node or job.request.gres_total,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 from ...cluster.jobs import Job, Span
@@ -27,8 +29,16 @@ def duration(seconds: float) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
+def moment(time: float, now: float | None) -> str:
+    """Return a time in UTC, and how far it is from now where that is known."""
+    text = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return text if now is None else f"{text} (in {duration(max(0.0, time - now))})"
+
+
 def number(value: Any) -> str:
-    """Return a priority: an integer as it is, a fraction as a decimal."""
+    """Return a priority: an integer as it is, a fraction or float as a decimal."""
+    if isinstance(value, float):
+        return f"{value:.15g}"
     return str(value.numerator) if value.denominator == 1 else f"{value.numerator / value.denominator:.15g}"
 
 
@@ -97,6 +107,12 @@ def _places(job: Job) -> Iterator[str]:
         yield f"partition {job.partition}"
     if job.time_limit_s is not None:
         yield f"for at most {duration(job.time_limit_s)}"
+
+
+def dealt(counts: Sequence[int]) -> str:
+    """Return the counts of nodes in their order, as Slurm writes them: ``4(x3),2``."""
+    runs = [(count, len(list(same))) for count, same in groupby(counts)]
+    return ",".join(f"{count}(x{times})" if times > 1 else f"{count}" for count, times in runs)
 
 
 def listed(names: Sequence[str]) -> str:

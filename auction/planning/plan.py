@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite
+from pathlib import Path
 from typing import Any
 
 from ...bidgen.columns import Columns, columns_of
 from ...bidgen.demand import Demand, DemandReader
 from ...cluster.errors import InputError
+from ...cluster.keywords import of_type
 from ...cluster.nodes import Resources
 from ...cluster.schedule import Reason, Refusal, amount_document, document_text
 from ...cluster.snapshot import Snapshot
-from ...cluster.tabular import Tabular
+from ...cluster.tabular import Tabular, chart
 from ...cluster.text import counted
+from ...formats.native.read import snapshot_of
 from ...topology.tree import topology_of
 from ..forecast import Forecast
 from ..options import StepOptions
@@ -49,7 +52,7 @@ class PlannedJob:
     nodes: Mapping[str, Resources]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Tabular):
     """The schedule of a snapshot: every pending job is in exactly one of the two lists.
 
@@ -115,23 +118,30 @@ class Plan(Tabular):
             f"{counted(len(self.planned), 'job')} planned, {now} of them now; {len(self.unplanned)} are not"
         )
 
+    def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
+        """Draw the nodes over the time to come; arguments, result and errors as in ``Schedule.plot``."""
+        draw = chart("plot", path, "simulation.charts.gantt", "draw_plan")
+        return draw(snapshot, self, None if path is None else Path(path))
+
     def to_json(self) -> str:
         """Return the plan file's text (format ``aucsched-plan/1``): the same plan gives the same bytes."""
         return document_text(self.to_dict())
 
 
 def make_plan(
-    snapshot: Snapshot, *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+    snapshot: Snapshot | str | Path, *, jobs: int | None = None, progress: Callable[[int], None] | None = None
 ) -> Plan:
     """Return the schedule of a snapshot.
 
     Args:
-        snapshot: the cluster, its running jobs and its queue.
+        snapshot: the cluster, its running jobs and its queue, or a snapshot file.
         jobs: how many of the first jobs in queue order to plan; None: all.
         progress: called with the number of jobs that are done.
 
     Raises:
-        InputError: the snapshot has no time to compare running jobs' ends or reservations with.
+        InputError: the file cannot be read, or the snapshot has no time to compare running jobs' ends or
+            reservations with.
+        OptionError: the snapshot is neither one nor a file, or ``jobs`` is no number.
 
     Examples:
         >>> import aucsched
@@ -143,6 +153,7 @@ def make_plan(
         >>> aucsched.plan(snapshot).columns["wait_s"]
         [0.0, 60.0]
     """
+    snapshot, jobs = snapshot_of(snapshot), of_type("jobs", jobs, int | None)
     check_time(snapshot)
     now = snapshot.time or 0.0
     planner = Planner(snapshot)

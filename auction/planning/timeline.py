@@ -104,10 +104,15 @@ class Timeline:
             self._free.gres[kind][rows, nodes] -= counts
         use = use_of_arrays(held.cores, held.gres)
         during = self._pools[rows]
-        for pools in during:
-            pools.take(job, use)
-        for pools in (*self._pools[:first], *self._pools[first + len(during) :]):
-            pools.spend(job, use)
+        # Asked once: most jobs take nothing of any pool, and moments are many.
+        taken = list(self._pools[first].asked(job, use))
+        going_on = self._pools[first].going_on(taken)
+        spent = self._pools[first].spent(job, use)
+        for later, pools in enumerate(during if taken else ()):
+            pools.add(going_on if later else taken)
+        if spent:
+            for pools in (*self._pools[:first], *self._pools[first + len(during) :]):
+                pools.add(spent)
 
     def _stops(self, first: int, duration_s: float) -> IntArray:
         """Return, for each moment from one on, the first at which a job that starts there is gone."""
@@ -133,6 +138,7 @@ class Timeline:
             self.times = np.insert(self.times, place, time)
             self._free = _mapped(self._free, lambda rows: np.insert(rows, place, rows[place - 1], axis=0))
             self._pools.insert(place, self._pools[place - 1].copy())
+            self._pools[place].begin_step()
         return place
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...cluster.schedule import Reason
 from ...cluster.text import counted
 from ...formats.hostlist import join
 from ..explain.bids import BidView, Lack
 from ..explain.changes import Change
 from ..explain.explain import Explanation, NodeGroup
 from ..explain.prices import Quote
-from ..explain.words import asked, duration, figure, listed, number, percent, shortened
+from ..explain.words import asked, dealt, figure, listed, moment, number, percent, shortened
 from ..forecast import ShadowStart
 from ..model import MODELS_BY_NAME
 from .tables import Column, Wrapped, table_of
@@ -57,7 +58,7 @@ def _facts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
         yield from _changes(found.changes)
         yield from _starts(found, now)
     if found.job.expected_start_time is not None:
-        yield "Slurm's plan", f"starts {_moment(found.job.expected_start_time, now)}"
+        yield "Slurm's plan", f"starts {moment(found.job.expected_start_time, now)}"
 
 
 def _outcome(found: Explanation) -> tuple[str, str]:
@@ -88,7 +89,7 @@ def _price(found: Explanation, quote: Quote) -> tuple[str, str]:
 
 
 def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
-    """Yield the smallest changes that would start the job beside the jobs that start."""
+    """Yield the smallest changes that would let the job start too."""
     if changes is None:
         return
     label = "would start"
@@ -97,21 +98,24 @@ def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
             label,
             (
                 "by no change of one or two parts of its request that keeps half of what it asks for: too "
-                "little is free beside the jobs that start"
+                "little is left free by the jobs that start"
             ),
         )
     for change in changes[:_CHANGES]:
-        where = f"on {shortened(change.nodes)}, free beside the jobs that start"
+        where = f"on {shortened(change.nodes)}, left free by the jobs that start"
         if change.words:
             part = f" ({percent(change.given_up)} given up)" if change.given_up else ""
             yield label, f"with {' and '.join(change.words)}{part}, {where}"
         else:
-            yield label, f"as it is, {where}: it came into no award by the window, the caps or the time limit"
+            yield label, f"as it is, {where}: the window, the caps or the time limit kept it out"
         label = ""
 
 
 def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
     """Yield when the job could start at the latest, if running jobs end as estimated."""
+    if found.refusal is not None and found.refusal.reason is Reason.INELIGIBLE:
+        yield "at the latest", "never: see why it waits"
+        return
     yield "at the latest", f"{_start(found.alone, now)} if nothing else starts before it"
     if found.after_award != found.alone:
         yield "", f"{_start(found.after_award, now)} after the jobs that start now, each for its time limit"
@@ -121,14 +125,9 @@ def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
 
 def _start(start: ShadowStart | None, now: float | None) -> str:
     if start is None:
-        return "at no estimated end of what runs,"
-    when = "now" if start.at_once else _moment(start.time, now)
+        return "not to be foreseen: no estimated end of a running job frees enough,"
+    when = "now" if start.at_once else moment(start.time, now)
     return f"{when} on {shortened(start.nodes)}"
-
-
-def _moment(time: float, now: float | None) -> str:
-    text = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return text if now is None else f"{text} (in {duration(max(0.0, time - now))})"
 
 
 _BID_COLUMNS = (
@@ -152,11 +151,15 @@ _GROUP_COLUMNS = (
 
 def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
     shown = [*bids[:_BIDS], *(bid for bid in bids[_BIDS:] if bid.won)]
+    places = Counter((bid.bid_class, bid.nodes, bid.cores) for bid in shown)
     rows: list[tuple[str, ...]] = [
         (
             bid.bid_class.value,
             str(len(bid.nodes)),
-            str(bid.cores),
+            # Bids on the same nodes differ in the cores that they take on each.
+            str(bid.cores)
+            if places[bid.bid_class, bid.nodes, bid.cores] == 1
+            else f"{bid.cores} as {dealt(bid.cores_by_node)}",
             _gres(bid.gres),
             "" if bid.level is None else str(bid.level),
             "" if bid.preference is None else f"{bid.preference:.4g}",

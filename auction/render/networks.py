@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...cluster.errors import OptionError
-from ...cluster.network import NetworkKind
+from ...cluster.network import Network, NetworkKind
 from ...cluster.nodes import Switch
 from ...formats.drawing import save_figure
-from ...topology.graphs import hop_table
+from ...topology.distances import hop_table
 from ...topology.hilbert import grid
+from ...topology.hops import numbered_links
 from ...topology.tree import topology_of
 from ..explain.networks import NetworkReport, graph_of_snapshot
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STYLE = {"font.size": 8, "svg.hashsalt": "aucsched"}
-_MOST_DRAWN = 4_096
+_MOST_DRAWN, _MOST_LINKS = 4_096, 200_000
 _SIDE_IN, _DPI = 7.0, 200
 _LINK, _WAY, _SWITCH = "#c9ccd1", "#20242a", "#8a8f98"
 #: Leaf groups next to each other in the order take these in turn.
@@ -38,7 +39,7 @@ def draw_network(report: NetworkReport, path: Path) -> None:
     """Draw a network; the file is written whole or not at all.
 
     Raises:
-        OptionError: it has more than 4 096 nodes.
+        OptionError: it has more than 4 096 nodes, or more than 200 000 links.
         InputError: the file cannot be written.
     """
     from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
@@ -46,6 +47,8 @@ def draw_network(report: NetworkReport, path: Path) -> None:
 
     if report.nodes > _MOST_DRAWN:
         raise OptionError(f"--plot: {report.nodes} nodes are above the {_MOST_DRAWN} that a picture holds")
+    if report.links > _MOST_LINKS:
+        raise OptionError(f"--plot: {report.links} links are above the {_MOST_LINKS} that a picture holds")
     with rc_context(_STYLE):
         figure = Figure(figsize=(_SIDE_IN, _SIDE_IN), dpi=_DPI)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.92))
@@ -111,7 +114,7 @@ def _places(report: NetworkReport, graph: Any) -> Places:
     if network is not None and network.kind is NetworkKind.DRAGONFLY:
         return _ring(network.sizes, network.members)
     if network is not None and network.kind is NetworkKind.GRAPH:
-        return _spread(graph)
+        return _spread(network)
     if graph is None:
         wide = ceil(sqrt(len(names)))
         return {name: (float(place % wide), -float(place // wide)) for place, name in enumerate(names)}
@@ -186,10 +189,11 @@ def _by_level(switches: tuple[Switch, ...]) -> list[list[Switch]]:
     return levels
 
 
-def _spread(graph: Any) -> Places:
+def _spread(network: Network) -> Places:
     """Spread a graph in the plane by its distances (classical scaling)."""
-    vertices = list(graph)
-    square: npt.NDArray[np.float64] = hop_table(graph, vertices).astype(np.float64) ** 2
+    ends, vertices = numbered_links(network.links, network.members)
+    table = hop_table(ends, len(vertices), np.arange(len(vertices)))
+    square: npt.NDArray[np.float64] = table.astype(np.float64) ** 2
     centred = square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean()
     values, vectors = np.linalg.eigh(-centred / 2)
     flat = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))

@@ -17,9 +17,7 @@ from ..explain.words import figure, number, shortened
 
 #: More groups and jobs than these are counted, not listed.
 _ROWS = 30
-_NOT_SHORT = (
-    "Where no shortage is given, the job waits though its price is not too high: whole bids do not fit so."
-)
+_NOT_SHORT = "A job without a shortage waits although its price is low enough: none of its whole bids fits."
 _UNITS = {"priority": "priority", "priority_cores": "priority × cores", "worth": "worth in a balanced mix"}
 
 
@@ -32,7 +30,7 @@ def render_overview(found: Overview, console: Console) -> None:
     for job, groups in found.rooms.items():
         if not any(any(group.prices.values()) for group in groups):
             continue
-        title = f"And besides, where job {job} has a reservation, for jobs that would outlast its start"
+        title = f"Added where job {job} has a reservation, for jobs that would run past its start"
         console.print(Text(), _titled(title), _price_table(groups), sep="\n")
     waiting = [(one.job, one.quote) for one in found.jobs if not one.starts and one.quote is not None]
     if waiting:

@@ -15,10 +15,22 @@ from typing import TYPE_CHECKING, Any
 from ...bidgen.columns import FloatArray
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import counted
 from ...formats.drawing import literal, save_figure
-from .boxes import NAME, Boxes, boxes_of, corners, gpus, place_of_number
-from .changed import changed_part
-from .layout import LABEL_SIZE, LARGEST_LABEL_PT, LETTER, Layout, layout_of
+from .layout import (
+    LABEL_SIZE,
+    LARGEST_LABEL_PT,
+    LETTER,
+    NAME,
+    Boxes,
+    Layout,
+    boxes_of,
+    changed_part,
+    corners,
+    gpus,
+    layout_of,
+    place_of_number,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +58,7 @@ _LEAST_PT = 2.6
 _NARROW_PT = 1.5
 
 
-def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path) -> None:
+def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path | None) -> Figure:
     """Draw the machine with a schedule's awards; the file is written whole or not at all.
 
     Of a large machine only the leaf switches are drawn where something is free or starts.
@@ -71,6 +83,7 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path) -> None:
         _write_title(figure, whole, schedule, len(whole.nodes) - len(snapshot.nodes))
         _draw_legend(figure, entries)
         save_figure(figure, path)
+    return figure
 
 
 def _colors(awards: Sequence[Award]) -> dict[str, str]:
@@ -190,7 +203,7 @@ def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_ou
         f"jobs on {len(nodes)} of {len(snapshot.nodes)} nodes; {taken} of {free} free cores are taken"
     )
     if left_out:
-        text += f"\nnot drawn: {_counted(left_out, 'node')} of switches where nothing is free or starts"
+        text += f"\nnot drawn: {counted(left_out, 'node')} of switches where nothing is free or starts"
     width, height = figure.get_size_inches()
     figure.text(
         _MARGIN_IN / width, 1 - _MARGIN_IN / height, text, ha="left", va="top", fontsize=8, color=_INK
@@ -227,15 +240,11 @@ def _legend_entries(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, 
 
 def _described(award: Award) -> str:
     held = sum(gpus(use.gres) for use in award.nodes.values())
-    parts = [_counted(len(award.nodes), "node"), _counted(_cores(award), "core")]
-    parts += [_counted(held, "GPU")] if held else []
+    parts = [counted(len(award.nodes), "node"), counted(_cores(award), "core")]
+    parts += [counted(held, "GPU")] if held else []
     # What begins with _ matplotlib leaves out of a legend.
     name = literal(award.job)
     return f"{' ' * name.startswith('_')}{name}: {', '.join(parts)}"
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _draw_legend(figure: Figure, entries: Sequence[_Entry]) -> None:

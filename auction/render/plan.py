@@ -12,6 +12,7 @@ from rich.text import Text
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import counted
+from ..explain.arrays import waiting_rows
 from ..explain.words import duration, listed, number, shortened
 from ..planning.plan import Plan
 from .tables import Column, table_of
@@ -30,9 +31,10 @@ def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) ->
     outside = [one for one in plan.unplanned if one.reason is Reason.WINDOW]
     inside = [one for one in plan.unplanned if one.reason is not Reason.WINDOW]
     if inside:
-        rows = [(one.job, one.reason.value, one.detail) for one in inside[:top]]
-        if len(rows) < len(inside):
-            rows.append(("…", "", f"{len(inside) - len(rows)} more"))
+        waiting = waiting_rows(inside)
+        rows = [(row.name, row.reason.value, row.detail) for row in waiting[:top]]
+        if len(rows) < len(waiting):
+            rows.append(("…", "", f"{sum(len(row.jobs) for row in waiting[len(rows) :])} more"))
         table = table_of(f"{counted(len(inside), 'job')} cannot be planned", _NEVER, rows, console)
         yield table
         yield Text()
@@ -40,11 +42,11 @@ def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) ->
     starts = "starts" if now == 1 else "start"
     yield Text(f"{counted(len(plan.planned), 'job')} planned, {now} {starts} now. {_last(plan)}".rstrip())
     if outside:
-        yield Text(f"{counted(len(outside), 'job')} left out by --jobs.")
+        yield Text(f"--jobs leaves out {counted(len(outside), 'job')}.")
     if plan.overdue:
-        yield Text(f"Past their end, taken to end in a second: {listed(plan.overdue)}.")
+        yield Text(f"Running past their end, planned to end in a second: {listed(plan.overdue)}.")
     if plan.endless:
-        yield Text(f"Running without an end, taken to run for ever: {listed(plan.endless)}.")
+        yield Text(f"Running without a time limit, planned never to end: {listed(plan.endless)}.")
 
 
 _PLANNED = (

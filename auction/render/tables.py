@@ -1,17 +1,43 @@
-"""Tables for people: columns leave where the terminal is narrow, and no text breaks within a name."""
+"""Text for people: content of files is printed literally; columns leave where the terminal is narrow.
+
+No text breaks within a name.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from ...cluster.text import escaped
+
+#: Width of text that goes to a file or a pipe (characters).
+PLAIN_WIDTH = 150
+
+
+class LiteralConsole(Console):
+    """A console on which ``[/x]`` and ``:bell:`` are letters and escape sequences are seen, not obeyed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return a text with its hidden characters as escapes, before anything is made as wide as it."""
+        return super().render_str(escaped(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Yield what is printed."""
+        if isinstance(renderable, Text) and (shown := escaped(renderable.plain)) != renderable.plain:
+            renderable = Text(shown, style=renderable.style, end=renderable.end)
+        return super().render(renderable, options)
+
 
 #: What stands together on a line: a word, or a part of a hostlist up to its comma.
 _PIECE = re.compile(r"[^\s,]*,\s?|[^\s,]+\s?|\s")

@@ -9,14 +9,16 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ...cluster.jobs import Job
-from ...cluster.schedule import Award, Reason, Refusal, Schedule
+from ...cluster.schedule import Award, Reason, Schedule, Status
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import counted
 from ...formats.hostlist import join
 from ..baseline import Baseline
+from ..explain.arrays import WaitingRow, waiting_rows
+from ..explain.words import number
 from .tables import Column, Wrapped, table_of
 
-#: More jobs than this outside the window are counted, not listed.
+#: More rows than this of jobs outside the window are counted, not listed.
 _WINDOW_ROWS = 10
 
 _STARTS = (
@@ -41,7 +43,7 @@ _WAITS = (
 def render(
     snapshot: Snapshot, schedule: Schedule, baseline: Baseline, console: Console, *, top: int | None = None
 ) -> None:
-    """Print a schedule beside what first-fit by priority would have started, of each list ``top``."""
+    """Print a schedule, and what first-fit by priority would start; of each list ``top`` rows."""
     jobs = {job.id: job for job in snapshot.jobs}
     console.print(
         Group(
@@ -74,7 +76,7 @@ def _start_row(award: Award, job: Job, baseline: Baseline) -> tuple[str, ...]:
     level = "" if award.bid.level is None else str(award.bid.level)
     return (
         award.job,
-        _number(job.priority),
+        number(job.priority),
         str(sum(use.cores for use in award.nodes.values())),
         _gres(award),
         str(len(award.nodes)),
@@ -97,41 +99,59 @@ def _waits(
 ) -> RenderableType:
     if not schedule.pending:
         return Text("No job waits.\n")
-    listed, beyond = _listed(schedule.pending)
+    waiting = waiting_rows(
+        schedule.pending, lambda one: (jobs[one.job].priority, one.job in baseline.started)
+    )
+    listed = _listed(waiting)
     count = len(schedule.pending)
-    rows = [_wait_row(refusal, jobs[refusal.job], baseline) for refusal in listed[:top]]
-    if top is not None and count > top:
-        rows.append(("…", "", "", f"{count - len(rows)} more"))
-    elif beyond:
+    rows = [_wait_row(row, jobs[row.jobs[0]], baseline) for row in listed[:top]]
+    if top is not None and len(waiting) > top:
+        rows.append(("…", "", "", f"{count - _jobs_of(listed[:top])} more"))
+    elif beyond := count - _jobs_of(listed):
         more = f"{counted(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
         rows.append(("…", "", Reason.WINDOW.value, more))
     reasons = Counter(refusal.reason.value for refusal in schedule.pending)
-    of_each = ", ".join(f"{number} {reason}" for reason, number in reasons.most_common())
+    of_each = ", ".join(f"{times} {reason}" for reason, times in reasons.most_common())
     title = f"{counted(count, 'job')} {'waits' if count == 1 else 'wait'}: {of_each}"
     return Group(Wrapped(title), table_of("", _WAITS, rows, console), Text())
 
 
-def _wait_row(refusal: Refusal, job: Job, baseline: Baseline) -> tuple[str, ...]:
-    why = refusal.detail + ("; first-fit would start it" if refusal.job in baseline.started else "")
-    return refusal.job, _number(job.priority), refusal.reason.value, why
+def _wait_row(row: WaitingRow, job: Job, baseline: Baseline) -> tuple[str, ...]:
+    why = row.detail + ("; first-fit would start it" if job.id in baseline.started else "")
+    return row.name, number(job.priority), row.reason.value, why
 
 
-def _listed(pending: tuple[Refusal, ...]) -> tuple[list[Refusal], int]:
-    """Return the rows to show and how many jobs outside the window are only counted."""
-    outside = [refusal for refusal in pending if refusal.reason is Reason.WINDOW]
-    hidden = {refusal.job for refusal in outside[_WINDOW_ROWS:]}
-    return [refusal for refusal in pending if refusal.job not in hidden], len(hidden)
+def _listed(waiting: list[WaitingRow]) -> list[WaitingRow]:
+    """Return the rows to show: of jobs outside the window the first ones only."""
+    outside = [row for row in waiting if row.reason is Reason.WINDOW]
+    hidden = {row.jobs[0] for row in outside[_WINDOW_ROWS:]}
+    return [row for row in waiting if row.jobs[0] not in hidden]
+
+
+def _jobs_of(rows: list[WaitingRow]) -> int:
+    return sum(len(row.jobs) for row in rows)
 
 
 def _solve_line(schedule: Schedule) -> Text:
     objective, sizes = schedule.objective, schedule.sizes
-    gap = "gap unknown" if objective.gap is None else f"gap {objective.gap:.2%}"
-    tries = ", ".join(f"{one.size} {one.status} {one.seconds:.1f} s" for one in schedule.attempts)
+    tries = ", ".join(f"{one.size} in {one.seconds:.1f} s" for one in schedule.attempts)
     return Text(
-        f"{schedule.model}: {schedule.status.value}, priority {_number(objective.priority)}, {gap}; "
+        f"{schedule.model}: priority {number(objective.priority)}, {_proved(schedule)}; "
         f"{counted(sizes.bids, 'bid')} on {counted(sizes.nodesets, 'nodeset')}; "
         f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
     )
+
+
+def _proved(schedule: Schedule) -> str:
+    """Return what is proved of an award over its bids, and whether a limit came before the rest was."""
+    gap = schedule.objective.gap
+    if schedule.status is Status.OPTIMAL:
+        return "proved"
+    if schedule.status is Status.NO_SOLUTION:
+        return "discarded at a limit"
+    if gap is None:
+        return "nothing proved at the limit"
+    return "its priority proved" if gap == 0 else f"at most {gap:.2%} below the best at the limit"
 
 
 def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline) -> Text:
@@ -139,15 +159,6 @@ def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseli
     cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
     return Text(
         f"The auction starts {counted(len(schedule.started), 'job')} ({counted(cores, 'core')}), "
-        f"priority {_number(ours)}; "
-        f"first-fit by priority would start {len(baseline.started)}, priority {_number(baseline.priority)}."
+        f"priority {number(ours)}; "
+        f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
     )
-
-
-def _number(value: float | object) -> str:
-    return f"{float(str(value)):.15g}" if isinstance(value, float) else _fraction(value)
-
-
-def _fraction(value: object) -> str:
-    numerator, denominator = value.numerator, value.denominator  # type: ignore[attr-defined]
-    return str(numerator) if denominator == 1 else f"{numerator / denominator:.15g}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
+from ...cluster.limits import Lasting
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from .claims import Cell, Claim, Family, Placing, Resource, Taken
@@ -40,10 +41,10 @@ class LicensePool:
         del job, now
         return ()
 
-    def comes_back(self, cell: Cell) -> bool:
-        """Return that jobs give licences back."""
+    def lasting(self, cell: Cell) -> Lasting:
+        """Return that a job takes them while it runs."""
         del cell
-        return True
+        return Lasting.RUN
 
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield the counts that a job asks for."""

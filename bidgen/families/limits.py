@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.limits import Limit, Owned, of_gres
+from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..capacity import IntArray
@@ -61,7 +61,7 @@ class LimitPool:
         whole = dict(self.takes(job, use, job.time_limit_s))
         unused = dict(self.takes(job, use, seconds))
         for cell, amount in whole.items():
-            if self._known[cell.resource.name][1] == "core_seconds":
+            if self.lasting(cell) is Lasting.BUDGET:
                 yield cell, amount - unused.get(cell, 0)
 
     def held(self, job: RunningJob, now: float | None) -> Iterator[tuple[Cell, int]]:
@@ -70,9 +70,9 @@ class LimitPool:
         seconds = max((job.end_time or 0.0) - (now or 0.0), 0.0) if known else None
         return self.takes(job, use_of_nodes(job.nodes.values()), seconds)
 
-    def comes_back(self, cell: Cell) -> bool:
-        """Return whether jobs give back what they held when they end."""
-        return self._known[cell.resource.name][1] != "core_seconds"
+    def lasting(self, cell: Cell) -> Lasting:
+        """Return how long an amount counts; gres count while a job runs."""
+        return AMOUNTS.get(self._known[cell.resource.name][1], Lasting.RUN)
 
     def capacity(self, cell: Cell) -> int:
         """Return the limit."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ...cluster.jobs import Job, RunningJob
+from ...cluster.limits import Lasting
 from ...cluster.nodes import Resources
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
@@ -85,8 +86,8 @@ class Pool(Protocol):
         """Yield what a job holds that runs in a snapshot, beyond what ``capacity`` leaves out already."""
         ...
 
-    def comes_back(self, cell: Cell) -> bool:
-        """Return whether running jobs give back what they held of a cell when they end."""
+    def lasting(self, cell: Cell) -> Lasting:
+        """Return how long what a job takes of a cell counts: while it runs, for good, or in one step."""
         ...
 
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
@@ -162,6 +163,8 @@ class Pools:
         for job in running:
             for pool in pools:
                 for cell, amount in pool.held(job, now):
+                    if pool.lasting(cell) is Lasting.STEP:
+                        continue
                     taken[cell] += amount
                     holders.setdefault(cell, []).append(job.id)
         return cls(pools, taken, holders)
@@ -224,37 +227,66 @@ class Pools:
         """Let a job end that runs in the snapshot, at its estimated end."""
         for pool in self._pools:
             for cell, amount in pool.held(running, now):
-                self._taken[cell] -= amount if pool.comes_back(cell) else 0
+                if pool.lasting(cell) is Lasting.RUN:
+                    self._taken[cell] -= amount
 
     def joined(self, others: Iterable[Pools]) -> Pools:
-        """Return an account of the most that is taken of each cell in any of this and others."""
+        """Return an account of the most that is taken of each cell in any of this and later steps.
+
+        What counts in one step only is this one's.
+        """
         taken = dict(self._taken)
         for other in others:
             for cell, amount in other._taken.items():  # noqa: SLF001 - of the same class
-                taken[cell] = max(taken.get(cell, 0), amount)
+                if self._lasting(cell) is not Lasting.STEP:
+                    taken[cell] = max(taken.get(cell, 0), amount)
         return Pools(self._pools, taken, self._running)
 
     def cells(self, job: Job, use: Use) -> list[Cell]:
         """Return the cells of which a job takes something."""
         return [cell for cell, _ in self.asked(job, use)]
 
-    def take(self, job: Job, use: Use) -> None:
-        """Let a job start."""
-        for cell, amount in self.asked(job, use):
-            self._taken[cell] = self._taken.get(cell, 0) + amount
+    def begin_step(self) -> bool:
+        """Forget what was taken for the step before only; return whether there was any."""
+        if not self.counts_step:
+            return False
+        kept = {cell: n for cell, n in self._taken.items() if self._lasting(cell) is not Lasting.STEP}
+        self._taken = kept
+        return True
 
-    def spend(self, job: Job, use: Use) -> None:
-        """Take what a job would not give back when it ends at its time limit."""
-        for pool in self._pools:
-            for cell, amount in pool.spent(job, use, 0.0):
-                self._taken[cell] = self._taken.get(cell, 0) + amount
+    @property
+    def counts_step(self) -> bool:
+        """Whether something is taken for this step only: the next one may start more."""
+        return any(self._lasting(cell) is Lasting.STEP for cell in self._taken)
+
+    def _lasting(self, cell: Cell) -> Lasting:
+        return self.of(cell.resource.family).lasting(cell)
+
+    def going_on(self, cells: Iterable[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
+        """Return the amounts that count as long as a job runs, not only in the step in which it starts."""
+        return [(cell, amount) for cell, amount in cells if self._lasting(cell) is not Lasting.STEP]
+
+    def take(self, job: Job, use: Use, *, starts: bool = True) -> None:
+        """Let a job start, or (where it does not start in this step) go on."""
+        taken = self.asked(job, use)
+        self.add(taken if starts else self.going_on(taken))
+
+    def spent(self, job: Job, use: Use) -> list[tuple[Cell, int]]:
+        """Return what a job would not give back when it ends at its time limit."""
+        return [entry for pool in self._pools for entry in pool.spent(job, use, 0.0)]
+
+    def add(self, cells: Iterable[tuple[Cell, int]]) -> None:
+        """Take so much of each cell."""
+        for cell, amount in cells:
+            self._taken[cell] = self._taken.get(cell, 0) + amount
 
     def give(self, job: Job, use: Use, early_s: float | None = 0.0) -> None:
         """Let a job end, so many seconds before its time limit (None: it has none)."""
         for pool in self._pools:
             spent = dict(pool.spent(job, use, early_s))
             for cell, amount in pool.takes(job, use, job.time_limit_s):
-                self._taken[cell] -= amount - spent.get(cell, 0)
+                if pool.lasting(cell) is not Lasting.STEP:
+                    self._taken[cell] -= amount - spent.get(cell, 0)
 
     def alike(self, job: Job) -> Hashable:
         """Return what jobs have in common that take the same of every pool where they hold the same."""

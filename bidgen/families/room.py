@@ -70,7 +70,7 @@ class Room(Family):
     def words(self, resource: Resource) -> str:
         """Return what a bid lacks, whatever the resource."""
         del resource
-        return "room beside the reservation"
+        return "room next to the reservation"
 
 
 def _given_back(family: OnNodes, own: Capacity, guard: Guard, number: int) -> Iterator[Taken]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
+from ...cluster.limits import Lasting
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..capacity import Capacity, IntArray
@@ -49,10 +50,10 @@ class SharePool:
         del job, now
         return ()
 
-    def comes_back(self, cell: Cell) -> bool:
-        """Return that jobs give nodes back."""
+    def lasting(self, cell: Cell) -> Lasting:
+        """Return that a job takes them while it runs."""
         del cell
-        return True
+        return Lasting.RUN
 
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
         """Yield the nodes that a job takes of its shape's share."""

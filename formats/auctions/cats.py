@@ -15,7 +15,9 @@ from ...cluster.bids import AuctionFile, FileBid
 from ...cluster.errors import InputError
 from ..reading import numbered_lines, text_of
 
-_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
+#: Goods with dummies, at most: each is a capacity, whether a bid names it or not.
+_MOST_GOODS = 1_000_000
+_LONGEST_COUNT = 9
 _PRICE = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2})?", re.ASCII)
 _COUNTS = ("goods", "bids", "dummy")
 
@@ -29,6 +31,7 @@ def parse_cats(content: bytes) -> AuctionFile:
     counts: dict[str, int] = {}
     bids: list[FileBid] = []
     numbers: dict[int, int] = {}
+    names: dict[str, str] = {}
     for line, text in numbered_lines(text_of(content)):
         if text.startswith("%"):
             continue
@@ -37,10 +40,12 @@ def parse_cats(content: bytes) -> AuctionFile:
             if len(words) != 2 or words[0] in counts:  # noqa: PLR2004 - the word and its count
                 raise InputError(f"{text.strip()!r} is not one count of {words[0]}", path=path)
             counts[words[0]] = _count(words[1], path)
+            if words[0] != "bids":
+                names = _names(counts, path)
             continue
         if len(counts) < 2 or "goods" not in counts or "bids" not in counts:  # noqa: PLR2004 - dummy may lack
             raise InputError("a bid stands before the counts of goods and bids", path=path)
-        number, bid = _bid(words, counts["goods"] + counts.get("dummy", 0), path)
+        number, bid = _bid(words, names, path)
         if numbers.setdefault(number, line) != line:
             raise InputError(f"bid {number} stands on line {numbers[number]} already", path=path)
         bids.append(bid)
@@ -49,36 +54,52 @@ def parse_cats(content: bytes) -> AuctionFile:
         raise InputError(f"no CATS file: the count of {missing[0]} is missing")
     if len(bids) != counts["bids"]:
         raise InputError(f"{len(bids)} bids instead of {counts['bids']}", path="bids")
-    goods = counts["goods"] + counts.get("dummy", 0)
     return AuctionFile(
         bids=tuple(bids),
         numbers=tuple(numbers),
-        capacities={str(good): 1 for good in range(goods)},
+        capacities=dict.fromkeys(names, 1),
         groups=(None,) * len(bids),
     )
 
 
-def _bid(words: list[str], goods: int, path: str) -> tuple[int, FileBid]:
+def _names(counts: dict[str, int], path: str) -> dict[str, str]:
+    """Return the names of all goods and dummies; each text is kept once, however many bids hold it."""
+    goods = counts.get("goods", 0) + counts.get("dummy", 0)
+    if goods > _MOST_GOODS:
+        raise InputError(f"{goods} goods are more than {_MOST_GOODS}", path=path)
+    return {name: name for name in map(str, range(goods))}
+
+
+def _bid(words: list[str], names: dict[str, str], path: str) -> tuple[int, FileBid]:
     if words[-1] != "#" or len(words) < 3:  # noqa: PLR2004 - number, price, #
         raise InputError("a bid is its number, its price, its goods and #", path=path)
     number = _count(words[0], path)
     if not _PRICE.fullmatch(words[1]):
         raise InputError(f"{words[1][:60]!r} is not a price", path=path)
     price = Fraction(Decimal(words[1]))
-    if price < 0:
+    if price.numerator < 0:
         raise InputError(f"the price {words[1]} is below 0", path=path)
-    items: dict[str, int | Fraction] = {}
-    for word in words[2:-1]:
-        good = _count(word, path)
-        if good >= goods:
-            raise InputError(f"{good} is not one of the {goods} goods", path=path)
-        if str(good) in items:
-            raise InputError(f"the good {good} stands twice", path=path)
-        items[str(good)] = 1
+    goods = words[2:-1]
+    try:
+        items: dict[str, int | Fraction] = {names[good]: 1 for good in goods}
+    except KeyError:
+        # A good with zeros before it, or none.
+        goods = [_good(word, names, path) for word in goods]
+        items = dict.fromkeys(goods, 1)
+    if len(items) < len(goods):
+        twice = next(good for place, good in enumerate(goods) if good in goods[:place])
+        raise InputError(f"the good {twice} stands twice", path=path)
     return number, (None, price, items)
 
 
+def _good(word: str, names: dict[str, str], path: str) -> str:
+    name = str(_count(word, path))
+    if name not in names:
+        raise InputError(f"{name} is not one of the {len(names)} goods", path=path)
+    return names[name]
+
+
 def _count(word: str, path: str) -> int:
-    if not _COUNT.fullmatch(word):
+    if len(word) > _LONGEST_COUNT or not (word.isascii() and word.isdigit()):
         raise InputError(f"{word[:60]!r} is not a count", path=path)
     return int(word)

@@ -10,7 +10,7 @@ from ...cluster.errors import InputError
 from ...cluster.failures import Outage
 from ..hostlist import expand
 from ..jsontext import decode
-from ..reading import read_document, unpacked
+from ..reading import read_document
 from .from_wire import each
 
 FORMAT = "aucsched-failures/1"
@@ -37,7 +37,7 @@ def load_failures(path: str | Path) -> tuple[Outage, ...]:
     Raises:
         InputError: the file cannot be read or is no valid file of failures; names file, path and value.
     """
-    return read_document(path, lambda content: parse_failures(unpacked(content)))
+    return read_document(path, parse_failures)
 
 
 def parse_failures(text: bytes) -> tuple[Outage, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, OptionError
 from ...cluster.jobs import RunningJob
+from ...cluster.keywords import shown
 from ...cluster.limits import JOB_MEMBERS
 from ...cluster.nodes import Reservation, Resources
 from ...cluster.snapshot import Snapshot, held_resources
@@ -41,6 +42,20 @@ def load_snapshot(path: str | Path) -> Snapshot:
         8
     """
     return read_document(path, parse_snapshot)
+
+
+def snapshot_of(given: Snapshot | str | Path) -> Snapshot:
+    """Return a snapshot, read where a file is named.
+
+    Raises:
+        InputError: the file cannot be read.
+        OptionError: it is neither.
+    """
+    if isinstance(given, Snapshot):
+        return given
+    if not isinstance(given, (str, Path)):
+        raise OptionError(f"snapshot: {shown(given)} is neither a Snapshot nor a file's name")
+    return load_snapshot(given)
 
 
 @one_file()

@@ -51,6 +51,7 @@ class PendingWire(_Wire):
         "window",
         "not_expressible",
         "held",
+        "not_eligible",
         "reservation",
         "set_aside",
         "limit",

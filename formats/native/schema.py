@@ -107,6 +107,7 @@ _WORKLOAD_SECONDS: Mapping[str, Json] = {
     "deadline_s": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
     "budget_core_h": {"exclusiveMinimum": 0, "maximum": LARGEST_COUNT},
     "credits_per_core_h": {"minimum": 0, "maximum": LARGEST_COUNT},
+    "started_s": {"minimum": 0, "maximum": LARGEST_COUNT},
 }
 
 

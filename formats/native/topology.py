@@ -9,8 +9,9 @@ from typing import Any
 from ...cluster.errors import InputError
 from ...cluster.network import SIZES, Network, NetworkKind
 from ...cluster.nodes import Switch
+from ...topology.distances import MOST_LINKS
 from ...topology.networks import dragonfly, fat_tree_network, linked, torus
-from ..hostlist import charge, expand, join
+from ..hostlist import expand, join
 from . import wire
 from .from_wire import each
 
@@ -89,7 +90,8 @@ def _links(entries: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     for place, (one, other) in enumerate(entries):
         path = f"topology.links[{place}]"
         ends, far = expand(one, path), expand(other, path)
-        charge(len(ends) * len(far), path)
+        if len(links) + len(ends) * len(far) > MOST_LINKS:
+            raise InputError(f"it has more than {MOST_LINKS} links", path=path)
         links.extend((end, to) for end in ends for to in far)
     return links
 

@@ -112,6 +112,7 @@ def _job(entry: workload_wire.JobWire) -> ArrivingJob:
         deadline_s=entry.deadline_s,
         budget_core_h=entry.budget_core_h,
         credits_per_core_h=entry.credits_per_core_h,
+        started_s=entry.started_s,
         name=entry.name,
     )
 
@@ -156,6 +157,7 @@ def _written(arriving: ArrivingJob) -> workload_wire.JobWire:
         deadline_s=arriving.deadline_s,
         budget_core_h=arriving.budget_core_h,
         credits_per_core_h=_short(arriving.credits_per_core_h),
+        started_s=None if arriving.started_s is None else _short(arriving.started_s),
         name=arriving.name,
     )
 

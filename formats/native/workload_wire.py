@@ -19,6 +19,7 @@ class JobWire(wire.JobWire, kw_only=True):
     deadline_s: float | None = None
     budget_core_h: float | None = None
     credits_per_core_h: float = 1.0
+    started_s: float | None = None
     name: str = ""
 
 

@@ -22,7 +22,7 @@ from .limits import Found, Limits, Stating
 from .neighbourhoods import Search
 from .packing import Packing
 from .prices import Prices
-from .proving import is_best
+from .proving import best_among
 from .relaxation import Relaxed
 from .repacking import Repacking, greedy_by
 from .swapping import Swapping
@@ -52,6 +52,8 @@ _FOR_WHOLE = 0.6
 #: Bids that HiGHS is given whole: before and after the first step, where a clock counts and where steps are
 #: counted, as in the passes of a simulation; at steps that are powers of two from the first such on.
 _WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
+#: Bids that branch and bound alone is given after the first step, where steps are counted.
+_BRANCHED = 1000
 #: Gaps below which HiGHS is given more bids than at once, and any program whole.
 _NEAR, _NEARLY_PROVED = 0.01, 1e-4
 #: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
@@ -108,7 +110,7 @@ class _Contest:
         self._worth = Worth.scaled(weights, preference)
         self._bounding = Bounding(packing, self._worth, self._searching)
         self._longest_s, self._moved_s = 0.0, 0.0
-        self._small = _WHOLE_COUNTED if limits.deadline is None else _WHOLE_AT_ONCE
+        self._small = _WHOLE_COUNTED if limits.counts_steps else _WHOLE_AT_ONCE
         # Dives pay where bids hold parts of rows, or jobs have many to choose from; else small auctions do.
         self._dives = packing.has_parts or len(packing) >= _CHOICE * len(packing.first)
         self._search_s = self._searching.left_s()
@@ -116,7 +118,7 @@ class _Contest:
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
         self._is_liked_best = not preference.any()
-        if limits.deadline is not None:
+        if not limits.counts_steps:
             # However short the time, no award is below these; under a work limit moves come soon enough.
             for order in _plain_orders(packing, self._worth.value):
                 self._offer(greedy_by(packing, order))
@@ -196,7 +198,7 @@ class _Contest:
             self._move()
         elif self._may_auction(number) and self._is_for_auctions(number) and self._has_time:
             self._auctioned(self._improve)
-        elif self._dives and (self._may_auction(number) or self._searching.deadline is not None):
+        elif self._dives and (self._may_auction(number) or not self._searching.counts_steps):
             self._dive()
         else:
             self._move()
@@ -205,14 +207,14 @@ class _Contest:
         return not self._dives or number % (_AUCTION_EVERY * _AUCTION_OF_TURNS) == 0
 
     def _may_auction(self, number: int) -> bool:
-        if self._searching.deadline is None:
+        if self._searching.counts_steps:
             return number >= _ONLY_MOVES
         return self._searching.left_s() < (1 - _ONLY_MOVES_SHARE) * self._search_s
 
     def _improve(self, left_s: float) -> None:
         """Hold small auctions: one, or where a clock counts for as long as the moves between them last."""
         self._search.improve(left_s)
-        if self._searching.deadline is not None:
+        if not self._searching.counts_steps:
             end = left_s - _STEP_S * (_AUCTION_EVERY - 1)
             while (left := self._searching.left_s()) > max(end, self._longest_s):
                 self._search.improve(left)
@@ -222,8 +224,8 @@ class _Contest:
         diving, searching = self._diving, self._searching
         diving.adopt(self.award, self.best)
         end = searching.left_s() - _STEP_S * (_AUCTION_EVERY - 1)
-        if searching.deadline is None:
-            diving.run(_DIVES, lambda: False)
+        if searching.counts_steps:
+            diving.run(_DIVES, searching.is_over)
         else:
             diving.run(_ENDLESS, lambda: searching.left_s() <= max(end, 0.0))
         self._offer(diving.award)
@@ -232,8 +234,8 @@ class _Contest:
         """Make the moves of one step."""
         repacking = self._repacking
         repacking.adopt(self.award, self.best)
-        if self._limits.deadline is None:
-            repacking.run(_MOVES, lambda: False)
+        if self._limits.counts_steps:
+            repacking.run(_MOVES, self._limits.is_over)
         else:
             share = _FOR_MOVES_BESIDE_DIVES if self._dives else _FOR_MOVES
             share = share if self._swapping is None else _FOR_MOVES_BESIDE_SWAPS
@@ -243,7 +245,7 @@ class _Contest:
     @property
     def _may_swap(self) -> bool:
         """Return whether swaps take turns with moves: where a clock counts, and every row is hard."""
-        if self._limits.deadline is None or self._dives:
+        if self._limits.counts_steps or self._dives:
             return False
         loop, sets = compiled_swaps() if self._repacking.is_compiled else None, self._repacking.sets
         if self._swapping is None and loop is not None and sets is not None:
@@ -273,12 +275,12 @@ class _Contest:
     @property
     def _has_time(self) -> bool:
         """Return whether the longest small auction so far would end in time."""
-        return self._searching.deadline is None or self._searching.left_s() > self._longest_s
+        return self._searching.counts_steps or self._searching.left_s() > self._longest_s
 
     def _auctioned(self, step: Callable[[float], None]) -> None:
         began = self._searching.left_s()
         self._search.adopt(self.award, self.best, self._others())
-        step(began)
+        step(min(began, self._searching.ends_in_s()))
         self._offer(self._search.award)
         self._longest_s = max(self._longest_s, began - self._searching.left_s())
 
@@ -293,6 +295,8 @@ class _Contest:
             self._solve_whole(_FIRST_WHOLE)
         if not self._proved:
             self._guided(self._bounding.step(number, self.award))
+        if number == 0 and self._limits.counts_steps and len(self._packing) > self._small:
+            self._prove_by_branches()
         if number >= _FIRST_WHOLE and number & (number - 1) == 0:
             self._solve_whole(number // 2)
 
@@ -300,7 +304,7 @@ class _Contest:
         """Let better prices lead the search, and a relaxed solution small auctions besides."""
         if isinstance(found, Relaxed):
             self._search.guide(found.gain, found.share)
-            if self._limits.deadline is not None:
+            if not self._limits.counts_steps:
                 # Where steps are counted, the moves of a seed stay those of earlier releases.
                 self._repacking.narrow(self._bounding.alive)
                 if self._swapping is not None:
@@ -315,14 +319,14 @@ class _Contest:
 
     def _prove(self) -> None:
         """Give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""
-        if self._limits.deadline is not None and self._limits.solves:
+        if not self._limits.counts_steps and self._limits.solves:
             self._bounding.tighten(self.award)
         self._solve_whole(_FIRST_WHOLE)
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
         if value > self.best:
-            if self._limits.deadline is None:
+            if self._limits.counts_steps:
                 self._earlier.append(self.award)
             self.award, self.best = award, value
 
@@ -334,20 +338,38 @@ class _Contest:
         is_settled = self._proved and self._is_liked_best
         if len(alive) > most or is_settled or not self._limits.solves:
             return
+        found, is_best = self.award, False
         # Where a clock counts the model is stated whatever is proved.
-        if self._limits.deadline is None and self._is_best(alive):
-            self._bounding.take(self.best[0])
-            self._is_liked_best = True
+        if self._limits.counts_steps:
+            found, is_best = self._branched(alive)
+        if is_best and found is self.award:
+            self._settle(found)
             return
         share = 1.0 if self._searching.is_over() else _FOR_WHOLE
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)
         # Bids that were left out are in no better award: what is proved without them is proved.
         self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
         self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
+        if is_best and not (self._proved and self._is_liked_best):
+            self._settle(found)
 
-    def _is_best(self, bids: IntArray) -> bool:
-        """Return whether branch and bound proves the award among some bids."""
-        return is_best(self._packing, self._worth, self.award, bids, self._bounding.price)
+    def _branched(self, bids: IntArray) -> tuple[IntArray, bool]:
+        """Return the best award among some bids by branch and bound, and whether that is proved."""
+        return best_among(self._packing, self._worth, self.award, bids, self._bounding.price)
+
+    def _prove_by_branches(self) -> None:
+        """Let branch and bound alone look for a proof, over bids that are too many for HiGHS at once."""
+        alive = np.union1d(np.flatnonzero(self._bounding.alive), self.award)
+        if len(alive) <= _BRANCHED and self._limits.solves and not (self._proved and self._is_liked_best):
+            found, is_best = self._branched(alive)
+            if is_best:
+                self._settle(found)
+
+    def _settle(self, award: IntArray) -> None:
+        """Take an award that is proved the best."""
+        self._offer(award)
+        self._bounding.take(self.best[0])
+        self._is_liked_best = True
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, the award at hand as its start, and take what it finds."""
@@ -355,7 +377,7 @@ class _Contest:
         self._is_stated = True
         program = self._state(bids)
         settings = SolveSettings(
-            time_limit_s=max(0.0, share * limits.left_s()),
+            time_limit_s=max(0.0, min(share * limits.left_s(), limits.ends_in_s())),
             seed=limits.seed,
             clock=limits.clock,
             most_checks=checks,
@@ -376,7 +398,7 @@ class _Contest:
 
     def _finish(self) -> None:
         """With the rest of the time, give HiGHS the bids that a better award could hold, or the likeliest."""
-        if self._limits.deadline is None or self._limits.is_over() or not len(self._packing):
+        if self._limits.counts_steps or self._limits.is_over() or not len(self._packing):
             return
         if not self._limits.ends and not self._proved:
             return

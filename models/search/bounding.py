@@ -65,7 +65,7 @@ class Bounding:
         """Return the first prices, beside a known award; ``is_small``: ``tighten`` is to come."""
         target = float(self._worth.value[award].sum())
         prices = self._prices(target, _ROUNDS, None)
-        if self._limits.deadline is None or is_small:
+        if self._limits.counts_steps or is_small:
             return prices
         return self._prices(max(target, _AIM * prices.bound), _TIMED_ROUNDS, None)
 
@@ -83,7 +83,7 @@ class Bounding:
             target = float(self._worth.value[award].sum())
             found = self._prices(target, _MORE_ROUNDS, self.price).price
         if not self._has_relaxed:
-            if after == 0 if self._limits.deadline is None else self._may_relax(entries):
+            if after == 0 if self._limits.counts_steps else self._may_relax(entries):
                 self._has_relaxed = True
                 found = self._relaxed(self._relax(entries), award) or found
         elif self._may_tighten(after, entries):
@@ -117,7 +117,7 @@ class Bounding:
 
     def _may_tighten(self, after: int, entries: int) -> bool:
         """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""
-        if self._limits.deadline is None:
+        if self._limits.counts_steps:
             return after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0
         return self._cliques_s < _FOR_BOUND * (self._began_s - self._limits.left_s())
 
@@ -127,15 +127,15 @@ class Bounding:
         if entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
             return None
         # Where no clock counts none is asked.
-        clock = perf_counter if self._limits.deadline is None else self._limits.clock
+        clock = perf_counter if self._limits.counts_steps else self._limits.clock
         self._relaxation = Relaxation(self._packing, self._worth.value, clock)
-        return self._relaxation.solve(_FOR_RELAXATION * left)
+        return self._relaxation.solve(min(_FOR_RELAXATION * left, self._limits.ends_in_s()))
 
     def _tighten(self) -> Relaxed | None:
         if self._relaxation is None or self._relaxation.is_done:
             return None
         began = self._limits.left_s()
-        relaxed = self._relaxation.tighten(_FOR_CLIQUES * began)
+        relaxed = self._relaxation.tighten(min(_FOR_CLIQUES * began, self._limits.ends_in_s()))
         self._cliques_s += began - self._limits.left_s()
         return relaxed
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import getmembers, isfunction
+from pathlib import Path
 from threading import Lock, Timer
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -42,6 +43,8 @@ from .swaps import Swaps, make_swaps
 SWITCH = "AUCSCHED_NUMBA"
 #: Seconds after which a user is told that something is being compiled: reading the cache takes less.
 _TOLD_AFTER_S = 2.0
+#: A time limit from which on the loops are loaded within it: reading numba and its files takes half of this.
+_LOADED_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
 _lock = Lock()
@@ -49,7 +52,7 @@ _lock = Lock()
 Loop = Callable[[Shape, State, Floats, Floats, int], None]
 Dives = Callable[[Bids, Dive, Floats, int], None]
 Swap = Callable[[Shape, Swaps, Floats, int], None]
-Proofs = Callable[[Jobs, Branch, int, float, float, int], int]
+Proofs = Callable[[Jobs, Branch, int, float, float, int], bool]
 _Columns = TypeVar("_Columns", Shape, State, Bids, Dive, Swaps, Jobs, Branch)
 
 
@@ -87,6 +90,35 @@ def compiled_swaps() -> Swap | None:
 def compiled_proofs() -> Proofs | None:
     """Return the compiled branch and bound; as ``compiled_loop``, with which it is loaded."""
     return _loops().proofs
+
+
+def load_within(seconds: float | None) -> None:
+    """Load the compiled loops where that ends well within a time limit; without one (None) always.
+
+    Loading counts towards the limit. Else the search runs in plain Python until somebody has loaded them.
+    Compiling takes longer than any step.
+    """
+    if seconds is None or (seconds >= _LOADED_WITHIN_S and _is_kept()):
+        _loops()
+
+
+def _is_kept() -> bool:
+    """Return whether numba's files of every loop are newer than its source."""
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "numba"
+    for module, name in (
+        (moves, "make_moves"),
+        (dives, "make_dives"),
+        (swaps, "make_swaps"),
+        (proofs, "prove"),
+    ):
+        source = Path(str(module.__file__))
+        folders = [Path(own)] if own else [source.parent / "__pycache__", users]
+        wanted = f"{source.stem}.{name}-*.nbi"
+        kept = [one.stat().st_mtime for folder in folders for one in folder.rglob(wanted)]
+        if max(kept, default=0.0) < source.stat().st_mtime:
+            return False
+    return True
 
 
 def is_loaded() -> bool:
@@ -152,7 +184,7 @@ def _without(error: Exception) -> _Loaded:
 @contextmanager
 def _said() -> Iterator[None]:
     """Tell what is waited for where it takes long."""
-    told = "aucsched: compiling the search, once on this machine; no time limit counts this"
+    told = "aucsched: compiling the search, once on this machine"
     timer = Timer(_TOLD_AFTER_S, _log.warning, [told])
     timer.daemon = True
     timer.start()
@@ -248,11 +280,10 @@ def _smallest_proof() -> tuple[Jobs, Branch, int, float, float, int]:
         row=one - 1,
         amount=one,
         weight=one,
-        liked=real[:1],
-        gain=real[:1],
+        **dict.fromkeys(("liked", "gain", "joy"), real[:1]),
     )
-    columns = {name: np.zeros(2, np.int64) for name in ("next", "taken", "weight")}
-    branch = Branch(left=one.copy(), **columns, liked=real.copy(), bound=real.copy())
+    columns = {name: np.zeros(2, np.int64) for name in ("next", "taken", "award", "weight")}
+    branch = Branch(left=one.copy(), **columns, liked=real.copy(), bound=real.copy(), joy=real.copy())
     return jobs, branch, 1, 1.0, 0.5, 1
 
 

@@ -19,7 +19,8 @@ class Limits:
 
     Attributes:
         deadline: when to stop, by ``clock`` (seconds); None when only ``steps`` count.
-        steps: steps to make at most; None when only the clock counts.
+        steps: steps to make at most; None when only the clock counts. Where there are both, steps count, and
+            what is done depends on the clock only once the deadline has come.
         seed: of every random choice.
         solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
         ends: whether the model is stated at the end though nothing is proved: not where more search follows.
@@ -32,24 +33,33 @@ class Limits:
     solves: bool = True
     ends: bool = True
 
+    @property
+    def counts_steps(self) -> bool:
+        """Whether steps are counted, not seconds."""
+        return self.deadline is None or self.steps is not None
+
     def left_s(self) -> float:
-        """Return the seconds that are left."""
+        """Return the seconds that may be shared out: endless where steps are counted."""
+        return NO_LIMIT_S if self.counts_steps else self.ends_in_s()
+
+    def ends_in_s(self) -> float:
+        """Return the seconds until the deadline."""
         return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
 
     def shortened(self, share: float) -> Limits:
         """Return the same limits without the last share of the time that is left now."""
-        if self.deadline is None:
+        if self.deadline is None or self.counts_steps:
             return self
         return replace(self, deadline=self.deadline - share * max(0.0, self.left_s()))
 
     def over(self, share: float) -> Callable[[], bool]:
         """Return what tells whether a share of the time that is left now is used up."""
         left = self.left_s()
-        return lambda: self.deadline is not None and self.left_s() <= (1 - share) * left
+        return lambda: self.is_over() or self.left_s() <= (1 - share) * left
 
     def is_over(self) -> bool:
         """Return whether the time is up."""
-        return self.deadline is not None and self.left_s() <= 0
+        return self.deadline is not None and self.ends_in_s() <= 0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

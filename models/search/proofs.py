@@ -3,7 +3,7 @@
 Jobs come one after another, those first that pay most at the prices; each wins with one of its bids that
 still fit, or with none. A branch is left where not even the best bids that still fit of all jobs to come, or
 what the prices still bound (the Lagrangian of prices.py, job by job), make an award that counts more than the
-one at hand, or as much and is liked more. Where every branch is left that award is proved.
+best one so far, or as much and is liked more. Where every branch is left that award is proved.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in plain
 Python, bit for bit alike.
@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from .moves import Floats, Integers
 
-#: How a proof ends: after as many looks at bids as it may take; the award is proved; there is a better one.
-OPEN, PROVED, BETTERED = range(3)
 #: Sums of preferences that differ by less are equal.
 _EQUAL = 1e-9
 
@@ -27,7 +25,9 @@ class Jobs(NamedTuple):
     Attributes:
         begins: bids of job ``k`` are ``begins[k]:begins[k + 1]``, shape (jobs + 1,).
         indptr, row, amount: what each bid takes of which row, shape (bids + 1,), (entries,).
-        weight, liked, gain: of each bid; what it counts beyond what it pays, in weights, shape (bids,).
+        weight, liked: of each bid, shape (bids,).
+        gain: what each counts beyond what it pays, in weights; ``joy``: how much it is liked beyond what it
+            pays at the prices of preferences, shape (bids,).
     """
 
     begins: Integers
@@ -37,6 +37,7 @@ class Jobs(NamedTuple):
     weight: Integers
     liked: Floats
     gain: Floats
+    joy: Floats
 
 
 class Branch(NamedTuple):
@@ -46,15 +47,19 @@ class Branch(NamedTuple):
         left: what is free of each row, shape (rows,).
         next: the bid to be tried next of each job, shape (jobs + 1,).
         taken: the bid with which each wins, −1 for none, shape (jobs + 1,).
-        weight, liked, bound: of the jobs before each; what rows cost and these gain, shape (jobs + 1,).
+        award: the same of the best award that was found, shape (jobs + 1,); its last is 1 once there is one.
+        weight, liked: of the jobs before each; ``bound``, ``joy``: what rows cost and these gain, by either
+            prices, shape (jobs + 1,).
     """
 
     left: Integers
     next: Integers
     taken: Integers
+    award: Integers
     weight: Integers
     liked: Floats
     bound: Floats
+    joy: Floats
 
 
 def fits(bid: int, jobs: Jobs, branch: Branch) -> bool:
@@ -78,40 +83,45 @@ def enter(job: int, bid: int, jobs: Jobs, branch: Branch) -> None:
     branch.weight[job + 1] = branch.weight[job]
     branch.liked[job + 1] = branch.liked[job]
     branch.bound[job + 1] = branch.bound[job]
+    branch.joy[job + 1] = branch.joy[job]
     if bid >= 0:
         branch.weight[job + 1] += jobs.weight[bid]
         branch.liked[job + 1] += jobs.liked[bid]
         branch.bound[job + 1] += jobs.gain[bid]
+        branch.joy[job + 1] += jobs.joy[bid]
     take(bid, jobs, branch, 1)
 
 
 def is_left(job: int, jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float) -> bool:
     """Return whether nothing better can come once the jobs before one are settled; ``slack``: of floats."""
-    weight, liked, bound = branch.weight[job], branch.liked[job], branch.bound[job] + slack
+    weight, liked = branch.weight[job], branch.liked[job]
+    bound, joy = branch.bound[job] + slack, branch.joy[job]
     for later in range(job, len(jobs.begins) - 1):
-        most_weight, most_liked, most_gain = 0, 0.0, 0.0
+        most_weight, most_liked, most_gain, most_joy = 0, 0.0, 0.0, 0.0
         for bid in range(jobs.begins[later], jobs.begins[later + 1]):
             if fits(bid, jobs, branch):
                 most_weight = max(most_weight, jobs.weight[bid])
                 most_liked = max(most_liked, jobs.liked[bid])
                 most_gain = max(most_gain, jobs.gain[bid])
+                most_joy = max(most_joy, jobs.joy[bid])
         weight += most_weight
         liked += most_liked
         bound += most_gain
+        joy += most_joy
     if weight < best or bound < best:
         return True
     if weight > best and bound >= best + 1:
         return False
-    return liked <= best_liked + _EQUAL
+    return min(liked, joy) <= best_liked + _EQUAL
 
 
-def prove(jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> int:
-    """Return how the proof of an award ends.
+def prove(jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
+    """Return whether every branch could be left: then no award beats ``branch.award``, or the one at hand.
 
     Args:
         jobs: the bids.
-        branch: the first: ``left`` and ``bound[0]`` are set.
-        best: what the award counts.
+        branch: the first: ``left``, ``bound[0]`` and ``joy[0]`` are set.
+        best: what the award at hand counts.
         best_liked: how much it is liked.
         slack: what the bounds by prices may have lost in floats.
         looks: at bids, at most about so many.
@@ -124,7 +134,7 @@ def prove(jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float
         bid, end = branch.next[job], jobs.begins[job + 1]
         looked += 1
         if looked > looks:
-            return OPEN
+            return False
         if bid > end:
             job -= 1
             continue
@@ -135,8 +145,12 @@ def prove(jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float
         looked += jobs.begins[count] - end
         if is_left(job + 1, jobs, branch, best, best_liked, slack):
             continue
+        if job == count - 1:
+            best, best_liked = branch.weight[count], branch.liked[count]
+            branch.award[count] = 1
+            for settled in range(count):
+                branch.award[settled] = branch.taken[settled]
+            continue
         job += 1
-        if job == count:
-            return BETTERED
         branch.next[job], branch.taken[job] = jobs.begins[job], -1
-    return PROVED
+    return True

@@ -184,8 +184,9 @@ def _options(
         # A carry off by 10⁻⁶ is worth 0.07 of the digit below it: presolve missed awards of equal sums.
         extra["mip_feasibility_tolerance"] = 1e-9
     counted = _counted(settings)
+    left_s = deadline - settings.clock()
     return SolverOptions(
-        time_limit_s=deadline - settings.clock() if counted is None else STUCK_S * (1 + counted),
+        time_limit_s=left_s if counted is None else min(left_s, STUCK_S * (1 + counted)),
         absolute_gap=gap,
         seed=settings.seed,
         most_checks=settings.most_checks,

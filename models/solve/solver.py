@@ -8,6 +8,7 @@ options and warm starts, and turns the bound's sign round when maximising.
 from __future__ import annotations
 
 import itertools
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,6 @@ from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
-import highspy
 import numpy as np
 from pulp import (
     LpAffineExpression,
@@ -38,6 +38,16 @@ from pulp.mps_lp import MPSVariable
 
 from ...cluster.errors import SolverError
 from .program import FloatArray, IntArray, IntegerProgram
+
+try:
+    import highspy
+except ImportError as _error:
+    if "ortools" not in sys.modules:
+        raise
+    raise SolverError(
+        "HiGHS cannot be loaded after OR-Tools in one process: both bring a library libhighs; "
+        "run aucsched in a process of its own, e.g. subprocess or multiprocessing with spawn"
+    ) from _error
 from .scaling import is_too_large, reduced
 
 __all__ = [

@@ -10,8 +10,8 @@ import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
-from typing import Any
+from math import inf, isfinite
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,14 @@ from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.schedule import Status
 from ..search.anytime import solve_anytime
-from ..search.compiled import compiled_loop
+from ..search.compiled import load_within
 from ..search.limits import Found, Limits, Stating
 from ..search.packing import Packing
 from ..search.quick import solve_quick
 from ..search.reductions import reduced
 from ..search.repacking import FEW_BIDS
 from ..solve.exact import integer_weights, largest_sum
-from ..solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic
+from ..solve.lexicographic import SolveSettings, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .given import Bid, BidArrays, Lot, Number, exact, read_lot
 from .side_by_side import search_side_by_side
@@ -82,7 +82,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     time_limit_s: float | None = None,
     work_limit: int | None = None,
     seed: int = 0,
-    strategy: str = "anytime",
+    strategy: Literal["anytime", "exact", "greedy"] = "anytime",
     workers: int = 1,
 ) -> Winners:
     """Return which bids win: the greatest sum of values that the capacities and the groups allow.
@@ -151,15 +151,11 @@ def winners_of(  # noqa: PLR0913 - as winners
     began = clock() if began is None else began
     now = np.empty(len(lot.place), np.int64)
     now[lot.place] = np.arange(len(lot.place))
-    is_timed = work_limit is None or time_limit_s is not None
-    limit_s = TIME_LIMIT_S if time_limit_s is None else time_limit_s
-    loading = clock()
+    limit_s = time_limit_of(time_limit_s, work_limit)
     if len(lot.packing) >= FEW_BIDS:
-        compiled_loop()
-    # No time limit counts that.
-    limit_s += clock() - loading
+        load_within(limit_s if isfinite(limit_s) else None)
     limits = Limits(
-        deadline=began + limit_s if is_timed else None, steps=work_limit, seed=seed or 0, clock=clock
+        deadline=began + limit_s if isfinite(limit_s) else None, steps=work_limit, seed=seed or 0, clock=clock
     )
     decided = determine(
         lot.packing,
@@ -181,6 +177,13 @@ def winners_of(  # noqa: PLR0913 - as winners
         prices=_prices(lot, decided.price),
         seconds=clock() - began,
     )
+
+
+def time_limit_of(time_limit_s: float | None, work_limit: int | None) -> float:
+    """Return the seconds that a determination may take; infinite where only work is counted."""
+    if time_limit_s is None:
+        return TIME_LIMIT_S if work_limit is None else inf
+    return time_limit_s
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -283,7 +286,7 @@ def _solve_exact(
     """Give HiGHS all bids at once."""
     everything = np.arange(len(packing))
     settings = SolveSettings(
-        time_limit_s=NO_LIMIT_S if limits.deadline is None else max(0.0, limits.left_s()),
+        time_limit_s=max(0.0, limits.ends_in_s()),
         seed=limits.seed,
         clock=limits.clock,
         most_nodes=limits.steps,

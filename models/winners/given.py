@@ -141,6 +141,8 @@ def exact(value: Any, path: str) -> int | Fraction:
         InputError: it is no such number.
     """
     if type(value) is int:
+        if 0 <= value < LARGEST_CAPACITY:
+            return value
         found: int | Fraction = value
     else:
         found = _fraction(value, path)

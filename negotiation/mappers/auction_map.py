@@ -21,7 +21,7 @@ from ...cluster.jobs import JobKind
 from ...runtime.backfill import run_time_s
 from ...runtime.machine import lowest
 from ...runtime.records import MapEntry, NodeCount
-from .mapping import WORK_LIMIT, Engine, Offered, Request, Slot
+from .mapping import WORK_LIMIT, Engine, MapRequest, Offered, Slot
 from .offer_state import ground_of
 
 #: A job is critical once its run time times this reaches the time that all known work takes on all nodes.
@@ -33,7 +33,7 @@ _BIDS = 24
 _LARGEST = 2**50
 
 
-def auction_map(request: Request) -> list[Slot]:
+def auction_map(request: MapRequest) -> list[Slot]:
     """Return the Map that the auction awards: winners first, then the others as they should be served."""
     slots = [Slot(entry, span, start_s=request.offered.later.get(entry.job)) for entry, span in request.queue]
     critical = _critical(request.offered, slots)
@@ -67,7 +67,7 @@ def _shortest_s(entry: MapEntry) -> float:
     return run_time_s(entry, entry.max_nodes if entry.type is JobKind.MALLEABLE else entry.min_nodes)
 
 
-def _award(request: Request, order: Sequence[Slot], critical: Mapping[str, float]) -> None:
+def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, float]) -> None:
     """Let the slots bid, and write the nodes into the winners."""
     offered = request.offered
     free = offered.idle
@@ -110,7 +110,7 @@ def step_options(engine: Engine, queued: int) -> StepOptions:
     return StepOptions(
         strategy=engine.strategy,
         work_limit=WORK_LIMIT if has_no_limit and engine.strategy != "greedy" else engine.work_limit,
-        time_limit_s=1.0 if engine.time_limit_s is None else engine.time_limit_s,
+        time_limit_s=engine.time_limit_s,
         objective="priority_cores",
         window=max(1, queued),
         max_bids_per_job=_BIDS,
@@ -119,7 +119,7 @@ def step_options(engine: Engine, queued: int) -> StepOptions:
     )
 
 
-def _has_waited(request: Request, job: str) -> bool:
+def _has_waited(request: MapRequest, job: str) -> bool:
     now = request.offered.now_s
     return now - request.came_s.get(job, now) >= request.patience_s
 

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from ..messages import Code
-from .mapping import Request, Slot
+from .mapping import MapRequest, Slot
 
 #: Of what a third must be mapped: of the forwarded jobs, or of the whole queue (as the thesis also says).
 ThirdOf = Literal["forwarded", "queue"]
@@ -16,7 +16,7 @@ ThirdOf = Literal["forwarded", "queue"]
 DecisionName = Literal["paper", "objective"]
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LastAttempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a transaction remembers of its attempts.
 
     Attributes:
@@ -31,11 +31,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     mapped: int = 0
     relaxes: bool = True
 
-    def after(self, code: Code, slots: Sequence[Slot]) -> Memory:
+    def after(self, code: Code, slots: Sequence[Slot]) -> LastAttempt:
         """Return what is remembered after an attempt."""
         mapped = sum(1 for slot in slots if slot.nodes)
         stops = self.code is Code.ACCEPT and mapped > self.mapped
-        return Memory(
+        return LastAttempt(
             code=code, objective=objective(slots), mapped=mapped, relaxes=self.relaxes and not stops
         )
 
@@ -45,7 +45,9 @@ def objective(slots: Sequence[Slot]) -> int:
     return sum(slot.entry.priority for slot in slots if slot.nodes)
 
 
-def paper_decision(request: Request, slots: Sequence[Slot], memory: Memory, third_of: ThirdOf) -> Code:
+def paper_decision(
+    request: MapRequest, slots: Sequence[Slot], memory: LastAttempt, third_of: ThirdOf
+) -> Code:
     """Return the thesis's decision.
 
     (a) Reject while the front job is not mapped, or fewer than a third of the jobs are; waived past half
@@ -60,7 +62,7 @@ def paper_decision(request: Request, slots: Sequence[Slot], memory: Memory, thir
     return Code.REJECT if _asks_for_more(request, slots, third_of) else Code.ACCEPT
 
 
-def _asks_for_more(request: Request, slots: Sequence[Slot], third_of: ThirdOf) -> bool:
+def _asks_for_more(request: MapRequest, slots: Sequence[Slot], third_of: ThirdOf) -> bool:
     """Rule (a)."""
     if 2 * request.offered.attempt > request.offered.attempts or not request.queue:
         return False
@@ -70,9 +72,9 @@ def _asks_for_more(request: Request, slots: Sequence[Slot], third_of: ThirdOf) -
 
 
 def objective_decision(
-    request: Request,
+    request: MapRequest,
     slots: Sequence[Slot],
-    memory: Memory,  # noqa: ARG001 - a decision's signature
+    memory: LastAttempt,  # noqa: ARG001 - a decision's signature
     third_of: ThirdOf,  # noqa: ARG001
 ) -> Code:
     """Return accept once no further attempt could map more.
@@ -98,7 +100,7 @@ def objective_decision(
 
 
 #: What ``--decision`` names.
-DECISIONS: dict[DecisionName, Callable[[Request, Sequence[Slot], Memory, ThirdOf], Code]] = {
+DECISIONS: dict[DecisionName, Callable[[MapRequest, Sequence[Slot], LastAttempt, ThirdOf], Code]] = {
     "paper": paper_decision,
     "objective": objective_decision,
 }

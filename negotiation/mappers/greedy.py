@@ -5,20 +5,27 @@ Algorithm 1 as printed appends a mapped job twice and never resets ``mapped``; h
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from ...runtime.shrink import step_size
-from .mapping import Request, Slot, take
+from .mapping import MapRequest, Slot, take
+
+#: The step by which a mapped job shrinks, from the nodes that it has above its least.
+Step = Callable[[int], int]
 
 
-def greedy_map(request: Request) -> list[Slot]:
+def greedy_map(request: MapRequest) -> list[Slot]:
     """Return the Map of algorithms 1-3."""
     free = {name: request.offered.idle_in(name) for name in request.offered.place.partitions}
     slots, skipped = _in_queue_order(request, free)
-    if _best_fit(slots, free, request.offered.attempts):
+    step = partial(step_size, attempts=request.offered.attempts, steps=request.steps)
+    if _best_fit(slots, free, step):
         slots = _rescanned(request, slots, skipped, free)
     return slots
 
 
-def _in_queue_order(request: Request, free: dict[str, int]) -> tuple[list[Slot], list[Slot]]:
+def _in_queue_order(request: MapRequest, free: dict[str, int]) -> tuple[list[Slot], list[Slot]]:
     """Algorithm 1: map what the offer promises and what fits; forward the others up to the depth."""
     offered, slots, skipped = request.offered, [], []
     unmapped = 0
@@ -50,31 +57,31 @@ def _map(slot: Slot, free: dict[str, int]) -> bool:
     return True
 
 
-def _best_fit(slots: list[Slot], free: dict[str, int], attempts: int) -> bool:
+def _best_fit(slots: list[Slot], free: dict[str, int], step: Step) -> bool:
     """Algorithm 2: try to map each reserved job by shrinking mapped ones; say whether any was."""
     room: dict[str, int] = {}
     for slot in slots:
         if slot.nodes:
-            room[slot.entry.partition] = room.get(slot.entry.partition, 0) + _can_give(slot, attempts)
+            room[slot.entry.partition] = room.get(slot.entry.partition, 0) + _can_give(slot, step)
     any_mapped = False
     for slot in slots:
         partition = slot.entry.partition
         there = free.get(partition, 0).bit_count()
         if slot.nodes or there + room.get(partition, 0) < slot.range.min:
             continue
-        room[partition] -= try_schedule(slot, slots, free, attempts)
-        room[partition] += _can_give(slot, attempts)
+        room[partition] -= try_schedule(slot, slots, free, step)
+        room[partition] += _can_give(slot, step)
         any_mapped = True
     return any_mapped
 
 
-def _can_give(slot: Slot, attempts: int) -> int:
+def _can_give(slot: Slot, step: Step) -> int:
     """Return what a mapped job gives at once: one step, within its range."""
     span = slot.count - slot.range.min
-    return min(span, step_size(span, attempts)) if span > 0 else 0
+    return min(span, step(span)) if span > 0 else 0
 
 
-def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], attempts: int) -> int:
+def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], step: Step) -> int:
     """Algorithm 3: shrink mapped jobs in increasing priority, each by a step, until a job's least count fits.
 
     Returns:
@@ -88,20 +95,22 @@ def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], attempts: 
             break
         if not other.nodes or other.entry.partition != partition:
             continue
-        before = _can_give(other, attempts)
+        before = _can_give(other, step)
         give = before
         kept = other.nodes
         for _ in range(give):
             kept &= ~(1 << (kept.bit_length() - 1))
         free[partition] |= other.nodes & ~kept
         other.nodes = kept
-        lost += before - _can_give(other, attempts)
+        lost += before - _can_give(other, step)
     slot.nodes = take(free, partition, min(slot.range.max, slot.range.min))
     slot.start_s = None
     return lost
 
 
-def _rescanned(request: Request, slots: list[Slot], skipped: list[Slot], free: dict[str, int]) -> list[Slot]:
+def _rescanned(
+    request: MapRequest, slots: list[Slot], skipped: list[Slot], free: dict[str, int]
+) -> list[Slot]:
     """Let jobs beyond the depth use nodes that best fit has left, in their places of the queue."""
     added = [slot for slot in skipped if _map(slot, free)]
     if not added:

@@ -11,6 +11,7 @@ import msgspec
 from ...cluster.nodes import Switch
 from ...runtime.machine import lowest
 from ...runtime.records import JobReport, MapEntry, NodeCount
+from ...runtime.shrink import Steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,13 +148,14 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class MapRequest:
     """What a mapper answers: queued jobs in queue order with their ranges.
 
     Attributes:
         queue: jobs, highest priority first, with the range that each stands at.
         offered: the offer.
         depth: how many unmapped jobs may be forwarded.
+        steps: how a mapped job's range is divided by the attempts (mapper "greedy").
         switches: the nodes' tree, None where they stand in a row.
         came_s: when each job came.
         patience_s: how long a job waits before nodes are kept for it (mapper "auction").
@@ -163,6 +165,7 @@ class Request:
     queue: Sequence[tuple[MapEntry, NodeCount]]
     offered: Offered
     depth: int
+    steps: Steps = "ceiling"
     switches: tuple[Switch, ...] | None = None
     came_s: Mapping[str, float] = field(default_factory=dict)
     patience_s: float = 0.0
@@ -172,7 +175,7 @@ class Request:
 class Mapper(Protocol):
     """Maps queued jobs to an offer."""
 
-    def __call__(self, request: Request) -> list[Slot]:
+    def __call__(self, request: MapRequest) -> list[Slot]:
         """Return the Map: mapped jobs and at most ``depth`` others, in the order in which they are served."""
         ...
 

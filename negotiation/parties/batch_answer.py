@@ -6,19 +6,22 @@ from typing import TypedDict
 
 import msgspec
 
+from ...cluster.jobs import JobKind
 from ...runtime.deadlines import is_pressing, needed_count
 from ...runtime.records import MapEntry, NodeCount
+from ...runtime.shrink import step_size
 from ..events import Send
 from ..mappers.auction_map import auction_map
 from ..mappers.decision import DECISIONS
 from ..mappers.greedy import greedy_map
-from ..mappers.mapping import Mapper, Offered, Request
-from ..mappers.ranges import CHOOSES_SIZE, relaxed_range
+from ..mappers.mapping import Mapper, MapRequest, Offered
 from ..messages import Code, ResourceOffer, ResponseResourceOffer
-from ..protocol import Phase
+from ..protocol import SessionPhase
 from .batch_changes import with_session
-from .batch_state import BatchState, MapperName, Session
+from .batch_state import BatchSettings, BatchState, MapperName, Session
 
+#: Kinds with a size that may be chosen at their start.
+CHOOSES_SIZE = frozenset({JobKind.MOLDABLE, JobKind.MALLEABLE})
 #: What ``--mapper`` names.
 MAPPERS: dict[MapperName, Mapper] = {"greedy": greedy_map, "auction": auction_map}
 
@@ -94,7 +97,7 @@ def _size_for(entry: MapEntry, session: Session) -> int:
 
     A runtime scheduler that has not said what it holds could have them all.
     """
-    if session.phase is Phase.STARTING:
+    if session.phase is SessionPhase.STARTING:
         return entry.max_nodes
     nodes = session.place.partitions.get(entry.partition, 0)
     if not entry.eligible or not nodes:
@@ -113,17 +116,27 @@ def _within(entry: MapEntry, size: int) -> MapEntry:
 
 def first_entries(state: BatchState, peer: str) -> tuple[MapEntry, ...]:
     """Return the jobs of a request: the first of the queue, unmapped."""
-    entries = candidates(state, peer)[: max(1, state.settings.depth)]
-    attempts = state.settings.max_attempts
-    return tuple(_replace(entry, node_count=_range(entry, attempts, {}, state.now_s)) for entry in entries)
+    settings = state.settings
+    entries = candidates(state, peer)[: max(1, settings.depth)]
+    return tuple(_replace(entry, node_count=_range(entry, settings, 0, state.now_s)) for entry in entries)
 
 
-def _range(entry: MapEntry, attempts: int, relaxed: dict[str, int], now_s: float) -> NodeCount:
+def _range(entry: MapEntry, settings: BatchSettings, times: int, now_s: float) -> NodeCount:
     """Return the range that a job stands at: no counts on which it would miss its deadline."""
     if entry.type not in CHOOSES_SIZE:
         return entry.node_count
-    span = relaxed_range(entry, attempts, relaxed.get(entry.job, 0))
+    span = relaxed_range(entry, settings, times)
     return NodeCount(min=max(span.min, needed_count(entry, now_s)), max=span.max)
+
+
+def relaxed_range(entry: MapEntry, settings: BatchSettings, times: int) -> NodeCount:
+    """Return a job's range after that many relaxations (Nagendra 2016, 5.2.1, algorithm 1, and 6.3).
+
+    A transaction begins with [max_nodes − step, max_nodes]. The step is at least 1, as algorithm 1 has it. A
+    step that is rounded up reaches ``min_nodes`` after ``max_attempts − 1`` relaxations.
+    """
+    step = max(1, step_size(entry.max_nodes - entry.min_nodes, settings.max_attempts, settings.steps))
+    return NodeCount(min=max(entry.min_nodes, entry.max_nodes - step * (1 + times)), max=entry.max_nodes)
 
 
 def _as_offered(
@@ -160,10 +173,13 @@ def answered(
     if session.memory.relaxes:
         for job in later:
             relaxed[job] = relaxed.get(job, 0) + 1
-    request = Request(
-        queue=[(entry, _range(entry, settings.max_attempts, relaxed, message.time_s)) for entry in entries],
+    request = MapRequest(
+        queue=[
+            (entry, _range(entry, settings, relaxed.get(entry.job, 0), message.time_s)) for entry in entries
+        ],
         offered=_as_offered(state, message, session, peer, later),
         depth=settings.depth,
+        steps=settings.steps,
         switches=settings.switches,
         came_s=state.came_s,
         patience_s=settings.patience_s,
@@ -183,11 +199,11 @@ def answered(
     )
     session = _replace(
         session,
-        phase=Phase.NEGOTIATING,
+        phase=SessionPhase.NEGOTIATING,
         transaction=message.transaction,
         attempt=message.attempt,
         relaxed=relaxed,
-        forwarded=frozenset(slot.entry.job for slot in slots),
+        forwarded=tuple(slot.entry.job for slot in slots),
         memory=session.memory.after(code, slots),
     )
     return with_session(state, peer, session), (Send(peer, answer),)

@@ -8,9 +8,9 @@ import msgspec
 
 from ...runtime.performance import Measured, informed, learned
 from ...runtime.records import JobReport, JobState, MapEntry
-from ..mappers.decision import Memory
+from ..mappers.decision import LastAttempt
 from ..mappers.mapping import Dispatched
-from ..protocol import Phase, ProtocolError
+from ..protocol import ProtocolError, SessionPhase
 from .batch_state import BatchState, Session
 
 _replace = msgspec.structs.replace
@@ -21,9 +21,9 @@ def with_session(state: BatchState, peer: str, session: Session) -> BatchState:
     return _replace(state, sessions={**state.sessions, peer: session})
 
 
-def voided(session: Session, phase: Phase) -> Session:
+def voided(session: Session, phase: SessionPhase) -> Session:
     """Return a session without a transaction."""
-    return _replace(session, phase=phase, relaxed={}, forwarded=frozenset(), memory=Memory())
+    return _replace(session, phase=phase, relaxed={}, forwarded=(), memory=LastAttempt())
 
 
 def with_queue(state: BatchState, queue: dict[str, MapEntry]) -> BatchState:

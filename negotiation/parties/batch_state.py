@@ -12,11 +12,12 @@ from ...cluster.errors import OptionError
 from ...cluster.nodes import Switch
 from ...runtime.performance import Known
 from ...runtime.records import JobReport, JobState, MapEntry
-from ...runtime.settings import MAX_ATTEMPTS
+from ...runtime.settings import MAX_ATTEMPTS, check_interval
+from ...runtime.shrink import Steps
 from ..mappers.auction_map import step_options
-from ..mappers.decision import DecisionName, Memory, ThirdOf
+from ..mappers.decision import DecisionName, LastAttempt, ThirdOf
 from ..mappers.mapping import Dispatched, Engine, Place
-from ..protocol import Phase
+from ..protocol import SessionPhase
 
 #: Names of MAPPERS.
 MapperName = Literal["greedy", "auction"]
@@ -33,6 +34,7 @@ class BatchSettings:
             Map would say that nothing waits.
         third_of: of what a third must be mapped (decision "paper").
         max_attempts, interval_s: proposed to the runtime scheduler.
+        steps: how a job's range is divided by the attempts (runtime/shrink.py).
         atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
         patience_s: mapper "auction": how long a job waits before nodes are kept for it.
@@ -46,6 +48,7 @@ class BatchSettings:
     third_of: ThirdOf = "forwarded"
     max_attempts: int = MAX_ATTEMPTS
     interval_s: float = 60.0
+    steps: Steps = "ceiling"
     atomic: bool = False
     ends_when_done: bool = False
     patience_s: float = 5400.0
@@ -57,6 +60,7 @@ class BatchSettings:
         if not 0 <= self.patience_s < float("inf"):
             raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
         at_least(self.max_attempts, 1, "max_attempts")
+        check_interval(self.interval_s)
         step_options(self.engine, 1)
 
 
@@ -73,26 +77,26 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         relaxed: how often each job's range was opened in this transaction, by job.
-        forwarded: jobs of the last Map; no other runtime scheduler is given them meanwhile.
+        forwarded: jobs of the last Map, in its order; no other runtime scheduler is given them meanwhile.
         memory: what the transaction remembers of its attempts.
         believed: how many jobs the runtime scheduler believes to wait here: with none it makes no offer.
         hears_s: when it stops its clock to hear of a job that comes, None: it knows of none.
     """
 
-    phase: Phase = Phase.CLOSED
+    phase: SessionPhase = SessionPhase.CLOSED
     place: Place = Place()
     transaction: int = 0
     attempt: int = 0
     relaxed: dict[str, int] = {}
-    forwarded: frozenset[str] = frozenset()
-    memory: Memory = Memory()
+    forwarded: tuple[str, ...] = ()
+    memory: LastAttempt = LastAttempt()
     believed: int = 0
     hears_s: float | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether the parties talk to each other."""
-        return self.phase in {Phase.WAITING, Phase.NEGOTIATING}
+        return self.phase in {SessionPhase.WAITING, SessionPhase.NEGOTIATING}
 
 
 class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

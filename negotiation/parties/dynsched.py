@@ -17,7 +17,7 @@ from ...runtime.evolving.changes import held_less, parts_of, without
 from ...runtime.evolving.evolve import evolve
 from ...runtime.evolving.fairness import Accounts, Fairness
 from ...runtime.evolving.iteration import Depths
-from ...runtime.evolving.requests import Ask, Requests
+from ...runtime.evolving.requests import GrowthRequest, RequestBatch
 from ..events import Event, Send, Wake
 from ..messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
 from ..protocol import ProtocolError
@@ -107,7 +107,7 @@ def _iterated(state: DynamicState) -> DynamicState:
     running = {job.id for job in state.snapshot.running}
     waiting = [one for one in state.pending if one.message.job in running]
     # From idle nodes only: nobody here could make another application leave what it holds.
-    requests = Requests(asks=tuple(_ask(one.message) for one in waiting))
+    requests = RequestBatch(asks=tuple(_ask(one.message) for one in waiting))
     found = evolve(
         state.snapshot, requests, fairness=state.fairness, accounts=state.accounts, depths=state.depths
     )
@@ -133,8 +133,8 @@ def _iterated(state: DynamicState) -> DynamicState:
     return replace(state, pending=tuple(left), answers=answers)
 
 
-def _ask(message: DynRequest) -> Ask:
-    return Ask(
+def _ask(message: DynRequest) -> GrowthRequest:
+    return GrowthRequest(
         job=message.job,
         cores=message.cores,
         nodes=message.nodes,

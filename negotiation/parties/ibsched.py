@@ -28,7 +28,7 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from ..protocol import Phase, ProtocolError
+from ..protocol import ProtocolError, SessionPhase
 from .batch_answer import answered, candidates, first_entries, has_room, outlook, queued_for
 from .batch_changes import (
     arrived,
@@ -109,7 +109,7 @@ def _submitted(state: BatchState, event: Submit) -> Step:
 
 def _connected(state: BatchState, peer: str) -> Step:
     state = arrived(_disconnected(state, peer))
-    state = with_session(state, peer, Session(phase=Phase.STARTING))
+    state = with_session(state, peer, Session(phase=SessionPhase.STARTING))
     settings = state.settings
     start = NegotiationStart(
         version=PROTOCOL_VERSION,
@@ -129,18 +129,20 @@ def _disconnected(state: BatchState, peer: str) -> BatchState:
 
 def _leaving(state: BatchState, peer: str, text: str) -> Step:
     session = _session(state, peer)
-    return with_session(state, peer, voided(session, Phase.ENDING)), (Send(peer, NegotiationEnd(text)),)
+    return with_session(state, peer, voided(session, SessionPhase.ENDING)), (
+        Send(peer, NegotiationEnd(text)),
+    )
 
 
 # What the runtime scheduler says.
 
 
 def _started(state: BatchState, message: NegotiationStartResponse, peer: str) -> Step:
-    session = _session(state, peer, Phase.STARTING)
+    session = _session(state, peer, SessionPhase.STARTING)
     if message.code is Code.REJECT or message.version != PROTOCOL_VERSION:
         text = message.text or f"version {message.version} is not {PROTOCOL_VERSION}"
         raise ProtocolError(f"the runtime scheduler refuses: {text}")
-    session = _replace(session, phase=Phase.WAITING, place=Place.of(message.partitions))
+    session = _replace(session, phase=SessionPhase.WAITING, place=Place.of(message.partitions))
     return _replace(with_session(state, peer, session), now_s=message.time_s), ()
 
 
@@ -161,7 +163,11 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
         state = queued_again(state, lost)
     state, sends = _pursue(arrived(state))
     session = state.sessions[peer]
-    waits = session.phase is Phase.WAITING and session.hears_s is not None and session.hears_s <= state.now_s
+    waits = (
+        session.phase is SessionPhase.WAITING
+        and session.hears_s is not None
+        and session.hears_s <= state.now_s
+    )
     if waits and all(send.peer != peer for send in sends):
         # It waits to hear of a job that has gone elsewhere, or that started there before this party came.
         sends = (*sends, Send(peer, RequestResourceOffer(jobs=(), **outlook(state, peer))))
@@ -169,16 +175,16 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
 
 
 def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
-    if _session(state, peer).phase is Phase.ENDING:
+    if _session(state, peer).phase is SessionPhase.ENDING:
         return state, ()  # it crossed the end
     session = _in_order(_open_session(state, peer), message)
     state = arrived(_replace(state, now_s=max(state.now_s, message.time_s)))
     if message.negotiation == 0:
-        closed = voided(session, Phase.WAITING)
+        closed = voided(session, SessionPhase.WAITING)
         return _pursue(with_session(state, peer, closed))
     if any(to == peer for to, _ in _unsent(state).values()):
         # The urgent jobs void the transaction; the runtime scheduler offers again when they run.
-        return _pursue(with_session(state, peer, voided(session, Phase.WAITING)))
+        return _pursue(with_session(state, peer, voided(session, SessionPhase.WAITING)))
     state = with_session(state, peer, session)
     entries = candidates(state, peer)
     if not entries:
@@ -189,7 +195,7 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
             text="nothing waits",
             **outlook(state, peer),
         )
-        state = with_session(state, peer, voided(session, Phase.WAITING))
+        state = with_session(state, peer, voided(session, SessionPhase.WAITING))
         if not (state.settings.ends_when_done and state.is_finished):
             return state, (Send(peer, empty),)
         state, end = _leaving(state, peer, "all jobs are done")
@@ -226,7 +232,7 @@ def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -
 def _ended(state: BatchState, message: NegotiationEnd | NegotiationEndResponse, peer: str) -> Step:
     session = _session(state, peer)
     if isinstance(message, NegotiationEndResponse):
-        if session.phase is not Phase.ENDING:
+        if session.phase is not SessionPhase.ENDING:
             raise ProtocolError("nobody has ended the negotiation")
         return with_session(state, peer, Session()), ()
     return _disconnected(state, peer), (Send(peer, NegotiationEndResponse()),)
@@ -240,7 +246,7 @@ def _pursue(state: BatchState) -> Step:
     peers = [peer for peer, session in state.sessions.items() if session.is_open]
     if not peers:
         return state, ()
-    waiting = [peer for peer in peers if state.sessions[peer].phase is Phase.WAITING]
+    waiting = [peer for peer in peers if state.sessions[peer].phase is SessionPhase.WAITING]
     asks = [peer for peer in waiting if not state.sessions[peer].believed and queued_for(state, peer)]
     sends: list[Send] = []
     for job, (peer, entry) in _unsent(state).items():
@@ -273,7 +279,7 @@ def _unsent(state: BatchState) -> dict[str, tuple[str, MapEntry]]:
     A job that nobody has room for goes to the first, which refuses it, once nobody is left that could.
     """
     open_peers = [peer for peer, session in state.sessions.items() if session.is_open]
-    is_meeting = any(session.phase is Phase.STARTING for session in state.sessions.values())
+    is_meeting = any(session.phase is SessionPhase.STARTING for session in state.sessions.values())
     unsent: dict[str, tuple[str, MapEntry]] = {}
     for job, (to, entry) in state.urgent.items():
         if to is None:
@@ -283,16 +289,16 @@ def _unsent(state: BatchState) -> dict[str, tuple[str, MapEntry]]:
     return unsent
 
 
-def _session(state: BatchState, peer: str, phase: Phase | None = None) -> Session:
+def _session(state: BatchState, peer: str, phase: SessionPhase | None = None) -> Session:
     session = state.sessions.get(peer, Session())
-    if session.phase is Phase.CLOSED or (phase is not None and session.phase is not phase):
+    if session.phase is SessionPhase.CLOSED or (phase is not None and session.phase is not phase):
         raise ProtocolError(f"the negotiation is {session.phase}")
     return session
 
 
 def _open_session(state: BatchState, peer: str) -> Session:
     session = _session(state, peer)
-    if session.phase is Phase.STARTING:
+    if session.phase is SessionPhase.STARTING:
         raise ProtocolError("the negotiation has not started")
     return session
 
@@ -303,10 +309,10 @@ def _in_order(session: Session, message: ResourceOffer) -> Session:
     Raises:
         ProtocolError: neither the next attempt of the transaction nor the first of a later one.
     """
-    is_next = message.transaction == session.transaction and session.phase is Phase.NEGOTIATING
+    is_next = message.transaction == session.transaction and session.phase is SessionPhase.NEGOTIATING
     if is_next and (message.attempt == session.attempt + 1 or message.negotiation == 0):
         return session
     if message.transaction > session.transaction and message.attempt == 1 and message.negotiation == 1:
-        return _replace(voided(session, Phase.WAITING), transaction=message.transaction)
+        return _replace(voided(session, SessionPhase.WAITING), transaction=message.transaction)
     number, before = f"{message.transaction}.{message.attempt}", f"{session.transaction}.{session.attempt}"
     raise ProtocolError(f"offer {number} does not follow {before}")

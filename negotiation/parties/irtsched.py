@@ -11,7 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from ...cluster.errors import OptionError
-from ...runtime.machine import Machine, advanced, reports
+from ...runtime.machine import MachineState, advanced, reports
 from ...runtime.parts import whole_nodes
 from ...runtime.records import JobReport
 from ...runtime.settings import RuntimeSettings
@@ -36,12 +36,64 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from ..protocol import Phase, ProtocolError
-from .runtime_state import RuntimeState
-
-__all__ = ["RuntimeState", "step"]
+from ..protocol import ProtocolError, SessionPhase
 
 _replace = msgspec.structs.replace
+
+
+class RuntimeState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything the runtime scheduler knows.
+
+    Attributes:
+        machine: nodes and jobs, as committed.
+        base: the state that the open transaction's transformations start from, None without one.
+        transaction, attempt: of the last offer.
+        rejected_with: how many jobs would have started when this party last rejected in the transaction.
+        voided: the last transaction that an urgent job aborted; a Map may still come for it.
+        queued, next_arrival_s, next_urgent_s: as the batch scheduler sent last.
+        awaits_more: the batch scheduler has said that another message follows.
+        next_step_s: when the next periodic step comes; ``offers_next``: whether it is one with an offer.
+    """
+
+    settings: RuntimeSettings
+    machine: MachineState
+    phase: SessionPhase = SessionPhase.CLOSED
+    base: MachineState | None = None
+    transaction: int = 0
+    attempt: int = 0
+    rejected_with: int | None = None
+    voided: int = 0
+    queued: int = 0
+    next_arrival_s: float | None = None
+    next_urgent_s: float | None = None
+    awaits_more: bool = False
+    next_step_s: float = 0.0
+    offers_next: bool = False
+
+    def awaits_message(self) -> bool:
+        """Whether the batch scheduler is going to send something before the clock may go on."""
+        if (
+            self.phase in {SessionPhase.CLOSED, SessionPhase.ENDING, SessionPhase.NEGOTIATING}
+            or self.awaits_more
+        ):
+            return True
+        now = self.machine.now_s
+        if self.next_urgent_s is not None and self.next_urgent_s <= now:
+            return True
+        return not self.queued and self.next_arrival_s is not None and self.next_arrival_s <= now
+
+    def next_wake_s(self) -> float | None:
+        """Return the next time at which something happens here; None: only a message can change anything."""
+        if self.awaits_message():
+            return None
+        times = [self.machine.next_end_s(), self.next_urgent_s]
+        if self.machine.running or self.machine.suspended or self.queued:
+            times.append(self.next_step_s)
+        if not self.queued:
+            times.append(self.next_arrival_s)
+        due = [time for time in times if time is not None]
+        # A step that fell due while a transaction was open is made now.
+        return max(self.machine.now_s, min(due)) if due else None
 
 
 Step = tuple[RuntimeState, tuple[Send, ...]]
@@ -64,9 +116,9 @@ def _happened(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState
         case Wake():
             return _woken(state, event.time_s)
         case Disconnect():
-            return _replace(_void(state), phase=Phase.CLOSED), []
+            return _replace(_void(state), phase=SessionPhase.CLOSED), []
         case Leave():
-            return _replace(_void(state), phase=Phase.ENDING), [NegotiationEnd(event.text)]
+            return _replace(_void(state), phase=SessionPhase.ENDING), [NegotiationEnd(event.text)]
         case _:
             return None
 
@@ -83,9 +135,9 @@ def _received(state: RuntimeState, message: Event | Message) -> tuple[RuntimeSta
         case UrgentJob():
             return _urgent(_with_outlook(_open(state), message), message)
         case NegotiationEnd():
-            return _replace(_void(_open(state)), phase=Phase.CLOSED), [NegotiationEndResponse()]
-        case NegotiationEndResponse() if state.phase is Phase.ENDING:
-            return _replace(state, phase=Phase.CLOSED), []
+            return _replace(_void(_open(state)), phase=SessionPhase.CLOSED), [NegotiationEndResponse()]
+        case NegotiationEndResponse() if state.phase is SessionPhase.ENDING:
+            return _replace(state, phase=SessionPhase.CLOSED), []
         case _:
             raise ProtocolError(f"{type(message).__name__} may not come to a runtime scheduler now")
 
@@ -102,7 +154,7 @@ def _woken(state: RuntimeState, now_s: float) -> tuple[RuntimeState, Messages]:
     is_due = now_s >= state.next_step_s
     # An open transaction goes on from the state as it is now.
     state = _replace(state, machine=machine, base=None if state.base is None else machine)
-    if state.phase not in {Phase.WAITING, Phase.NEGOTIATING}:
+    if state.phase not in {SessionPhase.WAITING, SessionPhase.NEGOTIATING}:
         return state, []
     changed = [*ended, *back]
     messages: Messages = []
@@ -121,7 +173,8 @@ def _stepped(state: RuntimeState, *, is_periodic: bool) -> tuple[RuntimeState, M
         return _offer_idle(state)
     if state.queued and state.offers_next:
         state = _replace(state, offers_next=False)
-        shrunk = partial_transformation(state.machine, state.settings.max_attempts)
+        settings = state.settings
+        shrunk = partial_transformation(state.machine, settings.max_attempts, settings.steps)
         return _offer_idle(state, shrunk)
     return _transformed(_replace(state, offers_next=True))
 
@@ -138,7 +191,7 @@ def _transformed(state: RuntimeState) -> tuple[RuntimeState, Messages]:
     return state, [StatusReport(time_s=machine.now_s, reports=reports(machine, changed))]
 
 
-def _offer_idle(state: RuntimeState, base: Machine | None = None) -> tuple[RuntimeState, Messages]:
+def _offer_idle(state: RuntimeState, base: MachineState | None = None) -> tuple[RuntimeState, Messages]:
     """Open a transaction with what is idle; with nothing idle there is nothing to talk about."""
     base = base or state.machine
     if not base.idle:
@@ -149,7 +202,7 @@ def _offer_idle(state: RuntimeState, base: Machine | None = None) -> tuple[Runti
         transaction=state.transaction + 1,
         attempt=1,
         rejected_with=None,
-        phase=Phase.NEGOTIATING,
+        phase=SessionPhase.NEGOTIATING,
     )
     return state, [_offer(state, idle=base.idle)]
 
@@ -183,12 +236,12 @@ def _started(state: RuntimeState, message: NegotiationStart) -> tuple[RuntimeSta
             code=Code.REJECT,
             text=f"version {message.version} is not {PROTOCOL_VERSION}",
         )
-        return _replace(_void(state), phase=Phase.CLOSED), [refusal]
+        return _replace(_void(state), phase=SessionPhase.CLOSED), [refusal]
     try:
         settings = _adopted(state.settings, message)
     except OptionError as error:
         raise ProtocolError(str(error)) from error
-    state = _replace(_void(state), phase=Phase.WAITING, settings=settings)
+    state = _replace(_void(state), phase=SessionPhase.WAITING, settings=settings)
     agreed = NegotiationStartResponse(
         time_s=machine.now_s, version=PROTOCOL_VERSION, code=Code.ACCEPT, partitions=partitions
     )
@@ -206,7 +259,7 @@ def _adopted(settings: RuntimeSettings, message: NegotiationStart) -> RuntimeSet
 
 def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[RuntimeState, Messages]:
     """Offer what the jobs of a request could have: the first attempt's transformation for them."""
-    if state.phase is Phase.NEGOTIATING or state.awaits_more:
+    if state.phase is SessionPhase.NEGOTIATING or state.awaits_more:
         # It crossed an offer, whose answer will map these jobs; or an urgent job comes first.
         return state, []
     state = _replace(
@@ -215,7 +268,7 @@ def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[Runt
         transaction=state.transaction + 1,
         attempt=1,
         rejected_with=None,
-        phase=Phase.NEGOTIATING,
+        phase=SessionPhase.NEGOTIATING,
     )
     done = transform(state.machine, message.jobs, state.settings, attempt=1)
     return state, [_offer(state, idle=done.idle, done=done)]
@@ -223,7 +276,7 @@ def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[Runt
 
 def _answered(state: RuntimeState, message: ResponseResourceOffer) -> tuple[RuntimeState, Messages]:
     """Algorithm 4: repeat the transformation of an accepted offer and decide, else make the next one."""
-    if state.phase is not Phase.NEGOTIATING or message.transaction != state.transaction:
+    if state.phase is not SessionPhase.NEGOTIATING or message.transaction != state.transaction:
         if message.transaction <= state.voided:
             return state, []
         raise ProtocolError(f"there is no open transaction {message.transaction}")
@@ -246,7 +299,7 @@ def _answered(state: RuntimeState, message: ResponseResourceOffer) -> tuple[Runt
 
 
 def _transformation(
-    state: RuntimeState, base: Machine, message: ResponseResourceOffer, attempt: int
+    state: RuntimeState, base: MachineState, message: ResponseResourceOffer, attempt: int
 ) -> Transformation:
     return transform(
         base,
@@ -286,7 +339,7 @@ def _committed(
 
 def _urgent(state: RuntimeState, message: UrgentJob) -> tuple[RuntimeState, Messages]:
     """Start an urgent job at once; an open transaction is void and its attempt does not count."""
-    is_aborted = state.phase is Phase.NEGOTIATING
+    is_aborted = state.phase is SessionPhase.NEGOTIATING
     if is_aborted:
         state = _replace(_void(state), voided=state.transaction)
     made = start_urgent(state.machine, message.job, state.settings.urgency)
@@ -318,7 +371,7 @@ def _urgent(state: RuntimeState, message: UrgentJob) -> tuple[RuntimeState, Mess
 
 
 def _open(state: RuntimeState) -> RuntimeState:
-    if state.phase not in {Phase.WAITING, Phase.NEGOTIATING}:
+    if state.phase not in {SessionPhase.WAITING, SessionPhase.NEGOTIATING}:
         raise ProtocolError(f"the negotiation is {state.phase}")
     return state
 
@@ -336,4 +389,4 @@ def _with_outlook(state: RuntimeState, message: FromBatchBase) -> RuntimeState:
 
 def _void(state: RuntimeState) -> RuntimeState:
     """Return the state without a transaction; the machine never carried its transformations."""
-    return _replace(state, base=None, rejected_with=None, phase=Phase.WAITING)
+    return _replace(state, base=None, rejected_with=None, phase=SessionPhase.WAITING)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...cluster.errors import AucschedError
-from ...runtime.machine import Machine
+from ...runtime.machine import MachineState
 from ..events import Connect, Event, Send, Wake
 from ..messages import Message
 from . import ibsched, irtsched
@@ -43,7 +43,7 @@ class Pair:
         batch: BatchState,
         runtimes: dict[str, RuntimeState],
         observe: Observer | None = None,
-        watch: Callable[[str, Machine], None] | None = None,
+        watch: Callable[[str, MachineState], None] | None = None,
     ) -> None:
         self.batch = batch
         self.runtimes = dict(runtimes)

@@ -10,6 +10,7 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
+from ...runtime.settings import LEAST_INTERVAL_S
 from ...runtime.speedup import curve
 from ..messages import (
     DynRelease,
@@ -29,7 +30,7 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from .inbound import decoded, one_line
+from .framing import decoded, one_line
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
@@ -65,8 +66,9 @@ def check_message(message: Message) -> None:  # noqa: C901, PLR0912 - one case a
     match message:
         case NegotiationStart():
             _within(message.max_attempts, 1, "max_attempts")
-            if not (isfinite(message.interval_s) and message.interval_s > 0):
-                raise InputError(f"{message.interval_s:g} is not above 0", path="interval_s")
+            if not (isfinite(message.interval_s) and message.interval_s >= LEAST_INTERVAL_S):
+                least = f"{LEAST_INTERVAL_S:g}"
+                raise InputError(f"{message.interval_s:g} is not a time from {least} s on", path="interval_s")
         case RequestResourceOffer():
             _entries(message.jobs, "jobs")
         case ResponseResourceOffer():

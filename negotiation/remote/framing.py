@@ -1,10 +1,17 @@
-"""Frames: how many bytes follow (four bytes, the most significant first), then that many bytes of JSON."""
+"""Frames: how many bytes follow (four bytes, the most significant first), then that many bytes of JSON.
+
+What comes from outside is decoded or refused, and never more than one line of it is shown.
+"""
 
 from __future__ import annotations
 
 from struct import Struct
+from typing import TypeVar
 
-from ...cluster.errors import AucschedError
+import msgspec
+
+from ...cluster.errors import AucschedError, InputError
+from ...formats.jsontext import decode
 
 _LENGTH = Struct(">I")
 #: The largest payload that a length can state.
@@ -13,6 +20,10 @@ LARGEST_BYTES = 2**32 - 1
 MESSAGE_BYTES = 16 * 2**20
 #: Largest payload from somebody who has yet to say who he is.
 UNAUTHENTICATED_BYTES = 64 * 2**10
+
+
+class PeerLostError(AucschedError):
+    """The other party is gone, stalled, or said what no party may say; the negotiation is void."""
 
 
 class FramingError(AucschedError):
@@ -72,3 +83,42 @@ def _check(length: int, limit: int) -> None:
         raise FramingError("a frame is empty")
     if length > limit:
         raise FramingError(f"a frame of {length} bytes is above the limit of {limit}")
+
+
+T = TypeVar("T")
+
+#: The longest text from outside that is shown or sent back, in characters.
+_SHOWN = 240
+
+
+def one_line(text: str) -> str:
+    """Return a text that names from outside may stand in: short, its control characters written out."""
+    # Cut before as well: a message may be megabytes long.
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1])
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
+
+
+def glanced(text: bytes, as_type: type[T]) -> T:
+    """Return what came, if it looks right: a text that is not is refused without the work of explaining it.
+
+    Raises:
+        InputError: it cannot be decoded. Members that stand twice are not looked for: ``decoded`` does that.
+    """
+    try:
+        return msgspec.json.decode(text, type=as_type)
+    except Exception as error:
+        raise InputError(one_line(str(error) or type(error).__name__)) from error
+
+
+def decoded(text: bytes, as_type: type[T]) -> T:
+    """Return what came, decoded.
+
+    Raises:
+        InputError: it cannot be decoded, whatever the reason: no bytes of a peer may end the process.
+    """
+    try:
+        return decode(text, as_type)
+    except InputError as error:
+        raise InputError(one_line(error.message), path=one_line(error.path)) from error
+    except Exception as error:
+        raise InputError(one_line(f"not JSON: {error or type(error).__name__}")) from error

@@ -26,7 +26,7 @@ import msgspec
 
 from ...cluster.errors import AucschedError, InputError
 from ..messages import PROTOCOL_VERSION
-from .inbound import decoded, glanced, one_line
+from .framing import decoded, glanced, one_line
 
 PartyName = Literal["ibsched", "irtsched", "dynsched", "application"]
 _NONCE_BYTES = 32
@@ -41,7 +41,7 @@ class RefusedByOtherError(RefusedError):
     """The other end has refused: there is nothing left to tell it."""
 
 
-class Refusal(
+class Rejection(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="REFUSAL"
 ):
     """The sender closes the connection, and says why."""
@@ -235,7 +235,7 @@ def refusal_in(text: bytes) -> str | None:
     if _REFUSAL not in text:
         return None
     try:
-        glanced(text, Refusal)
-        return one_line(decoded(text, Refusal).text)
+        glanced(text, Rejection)
+        return one_line(decoded(text, Rejection).text)
     except InputError:
         return None

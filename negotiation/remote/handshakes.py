@@ -20,10 +20,9 @@ from itertools import count
 from math import inf
 from time import monotonic, sleep
 
-from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, framed
+from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, PeerLostError, framed
 from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
 from .socket import LINGER_S, reason, refusal_frame
-from .transport import PeerLostError
 
 #: Connections of each stage at once: all of them fit below the usual limit of 1024 descriptors.
 MOST_OPEN = 256

@@ -1,26 +1,26 @@
 """A party's journal: every event and message that changed its state, on the disk before anybody hears of it.
 
 State follows from the journal alone, because transitions are pure. The first line says whose journal it is;
-each other line is an event or a message, and a digest of what the transition sent: a program whose
-transitions differ is refused instead of continuing a state that was never there. Now and then the journal
+each other line is an event or a message, and a digest of what the transition sent (digests.py): a program
+with other transitions is refused instead of continuing a state that was never there. Now and then the journal
 begins again with a checkpoint, the state that all before it led to, so that it stays short and is soon read.
+A checkpoint is read back before it replaces what led to it (readback.py).
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ...cluster.errors import InputError
 from ...cluster.version import __version__
-from ...formats.checked_lines import CheckedLines
+from ...formats.checked_lines import CheckedLines, texts_in
 from ...formats.jsontext import decode
 from ..events import Event, Send
 from ..messages import Message
-from .codec import encode_message
+from .digests import digest_of
 
 FORMAT = "aucsched-negotiation-journal/1"
 
@@ -36,7 +36,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         version: of the program that made it.
         entries: how many there were.
         state: the party's, as its codec writes it.
-        memory: what was noted beside it (``party.Memory``).
+        memory: what was noted beside it (``party.WatchNotes``).
         last_event, last_message: what happened last.
     """
 
@@ -61,7 +61,7 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     checkpoint: Checkpoint | None = None
 
 
-class Journal:
+class PartyJournal:
     """An open journal.
 
     ``checkpoint`` is what it begins with, None where it has all entries; ``held`` the entries behind it
@@ -101,13 +101,17 @@ class Journal:
         """Whether it should begin again with a checkpoint."""
         return 0 < self._every <= self._entries and self._lines.size >= 2 * self._begun_with
 
-    def begin_again(self, checkpoint: Checkpoint) -> None:
-        """Hold a checkpoint instead of what led to it; a file that cannot be replaced goes on as it is."""
+    def begin_again(self, checkpoint: Checkpoint, is_sound: Callable[[Path], bool] = lambda _: True) -> None:
+        """Hold a checkpoint instead of what led to it.
+
+        ``is_sound`` is asked of the new file. One that is not, or cannot replace the old one, is dropped: the
+        old one is continued.
+        """
         head = _Head(format=FORMAT, identity=self._identity)
         texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]
         if self.notes:
             texts.append(msgspec.json.encode(_Line(notes=self.notes)))
-        if self._lines.begin_again(texts):
+        if self._lines.begin_again(texts, is_sound):
             self._begun_with = self._lines.size
         self.postpone()
 
@@ -182,11 +186,15 @@ class Journal:
             raise self.error(f"line {number}: {error}") from error
 
 
-def digest_of(sends: Sequence[Send]) -> str:
-    """Return a digest of what a transition sends, empty when it sends nothing."""
-    if not sends:
-        return ""
-    checksum = 0
-    for send in sends:
-        checksum = zlib.crc32(encode_message(send.message), checksum)
-    return f"{checksum:08x}"
+def checkpoint_in(path: Path) -> Checkpoint:
+    """Return the checkpoint that a journal begins with; the journal may be open elsewhere.
+
+    Raises:
+        InputError: it has none, or one that cannot be decoded.
+        OSError: the file cannot be read.
+    """
+    texts = texts_in(path)
+    checkpoint = decode(texts[1], _Line).checkpoint if len(texts) > 1 else None
+    if checkpoint is None:
+        raise InputError("it begins with no checkpoint", file=str(path))
+    return checkpoint

@@ -14,12 +14,10 @@ from time import monotonic, sleep
 from typing import Protocol
 
 from ...cluster.errors import AucschedError, OptionError
-from .framing import MESSAGE_BYTES
+from .framing import MESSAGE_BYTES, PeerLostError
 from .handshake import Hello, Identity
 from .handshakes import Greeted, Handshakes
-from .remarks import Remarks
 from .socket import SocketTransport
-from .transport import PeerLostError
 
 _UNIX = "unix:"
 _LARGEST_PORT = 2**16 - 1
@@ -36,7 +34,7 @@ class NobodyError(AucschedError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class PartyAddress:
     """Where a party listens: a unix socket's path, or a host and a port."""
 
     path: str = ""
@@ -59,7 +57,7 @@ class Address:
             return False
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> PartyAddress:
     """Return the address in ``unix:PATH``, ``HOST:PORT`` or ``[IPv6]:PORT``; a text with ``/`` is a path.
 
     Raises:
@@ -69,16 +67,16 @@ def address_of(text: str) -> Address:
         path = text.removeprefix(_UNIX)
         if not path:
             raise OptionError(f"{text!r} names no socket file")
-        return Address(path=path)
+        return PartyAddress(path=path)
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > _LARGEST_PORT:
         raise OptionError(f"{text!r} is no address: unix:PATH, HOST:PORT or [IPv6]:PORT")
-    return Address(host=host, port=int(port))
+    return PartyAddress(host=host, port=int(port))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class LinkLimits:
     """How long and how much a party bears.
 
     Attributes:
@@ -90,6 +88,39 @@ class Limits:
     timeout_s: float = 60.0
     wait_s: float = 60.0
     message_bytes: int = MESSAGE_BYTES
+
+
+#: RateLimitedLog printed in each period of that many seconds; the others are counted.
+_MOST, _PERIOD_S = 20, 10.0
+
+
+class RateLimitedLog:
+    """Tells remarks that unauthenticated peers cause, but no more of them than a log can hold.
+
+    Args:
+        tell: prints one.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._until_s, self._left, self._omitted = 0.0, 0, 0
+
+    def add(self, text: str) -> None:
+        """Tell a remark, or count it."""
+        if monotonic() >= self._until_s:
+            self.flush()
+            self._until_s, self._left = monotonic() + _PERIOD_S, _MOST
+        if self._left:
+            self._left -= 1
+            self._tell(text)
+        else:
+            self._omitted += 1
+
+    def flush(self) -> None:
+        """Tell how many remarks were only counted."""
+        omitted, self._omitted = self._omitted, 0
+        if omitted:
+            self._tell(f"{omitted} more remarks of that kind")
 
 
 class Link(Protocol):
@@ -134,12 +165,12 @@ class Listener:
     gives_up = False
 
     def __init__(
-        self, address: Address, identity: Identity, limits: Limits, tell: Callable[[str], None]
+        self, address: PartyAddress, identity: Identity, limits: LinkLimits, tell: Callable[[str], None]
     ) -> None:
         if identity.secret is None and not address.is_local:
             raise OptionError(f"other machines can reach {address}: a shared secret is needed")
         self._identity, self._limits, self._tell = identity, limits, tell
-        self._remarks = Remarks(tell)
+        self._remarks = RateLimitedLog(tell)
         self._socket = _listening(address)
         self.address = _bound(self._socket, address)
 
@@ -184,7 +215,7 @@ class Connector:
 
     gives_up = True
 
-    def __init__(self, address: Address, identity: Identity, limits: Limits) -> None:
+    def __init__(self, address: PartyAddress, identity: Identity, limits: LinkLimits) -> None:
         self.address = address
         self._identity, self._limits = identity, limits
 
@@ -217,7 +248,7 @@ class Connector:
         """Nothing is open between connections."""
 
 
-def _transport(connection: socket.socket, limits: Limits) -> SocketTransport:
+def _transport(connection: socket.socket, limits: LinkLimits) -> SocketTransport:
     _without_delay(connection)
     return SocketTransport(
         connection, timeout_s=min(limits.timeout_s, _HANDSHAKE_S), limit=limits.message_bytes
@@ -231,7 +262,7 @@ def _without_delay(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def _connection(address: Address, timeout_s: float) -> socket.socket:
+def _connection(address: PartyAddress, timeout_s: float) -> socket.socket:
     if not address.path:
         return socket.create_connection((address.host, address.port), timeout=timeout_s)
     connection = socket.socket(socket.AF_UNIX)
@@ -244,7 +275,7 @@ def _connection(address: Address, timeout_s: float) -> socket.socket:
     return connection
 
 
-def _listening(address: Address) -> socket.socket:
+def _listening(address: PartyAddress) -> socket.socket:
     family = socket.AF_UNIX if address.path else socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening = socket.socket(family)
     try:
@@ -274,7 +305,7 @@ def _bind_private(listening: socket.socket, path: str) -> None:
         os.umask(mask)
 
 
-def _remove_dead(address: Address) -> None:
+def _remove_dead(address: PartyAddress) -> None:
     """Remove the socket file that a killed process left; refuse one where somebody listens."""
     if not os.path.lexists(address.path):
         return
@@ -291,7 +322,7 @@ def _remove_dead(address: Address) -> None:
     raise OptionError(f"cannot listen on {address}: somebody listens there")
 
 
-def _bound(listening: socket.socket, address: Address) -> Address:
+def _bound(listening: socket.socket, address: PartyAddress) -> PartyAddress:
     if address.path:
         return address
-    return Address(host=address.host, port=listening.getsockname()[1])
+    return PartyAddress(host=address.host, port=listening.getsockname()[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -13,8 +14,10 @@ from ...formats.jsontext import decode
 from ..events import Event, Send
 from ..messages import Message, NegotiationEnd, NegotiationEndResponse
 from ..protocol import ProtocolError
-from .inbound import one_line
-from .journal import Checkpoint, Happening, Journal, digest_of
+from .digests import has_digest
+from .framing import one_line
+from .journal import Checkpoint, Happening, PartyJournal
+from .readback import CheckpointReader
 
 State = TypeVar("State")
 
@@ -27,7 +30,7 @@ class JournalError(AucschedError):
 Watch = Callable[[State, Happening, State, Sequence[Send]], None]
 
 
-class Memory(Protocol):
+class WatchNotes(Protocol):
     """What a watcher has noted of the transitions so far, which a checkpoint keeps in their place."""
 
     def saved(self) -> bytes:
@@ -72,6 +75,8 @@ class Party(Generic[State]):
         watch: is called at every transition.
         memory: what ``watch`` notes, where that has to outlive a checkpoint.
         codec: how a state is written; by default as msgspec does.
+        tell: hears of a checkpoint that a fresh process could not read back; the journal is then continued
+            as it is. None: checkpoints are read back in this process only.
 
     Raises:
         InputError: the journal does not lead where it says.
@@ -81,15 +86,17 @@ class Party(Generic[State]):
         self,
         state: State,
         step: Callable[[State, Happening, str], tuple[State, tuple[Send, ...]]],
-        journal: Journal | None = None,
+        journal: PartyJournal | None = None,
         watch: Watch[State] | None = None,
         *,
-        memory: Memory | None = None,
+        memory: WatchNotes | None = None,
         codec: Codec[State] | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         self.state = state
         self._step, self._journal, self._watch = step, journal, watch
         self._memory, self._codec = memory, codec or StructCodec(type(state))
+        self._tell, self._reader = tell, CheckpointReader(self._codec, type(memory) if memory else None)
         self._last: Happening | None = None
         #: How often it has passed from one state to the next.
         self.transitions = 0
@@ -147,10 +154,11 @@ class Party(Generic[State]):
 
     def close(self) -> None:
         """Bring to the disk what is still to be noted."""
+        self._reader.close()
         if self._journal is not None:
             self._journal.flush()
 
-    def _begin_again(self, journal: Journal) -> None:
+    def _begin_again(self, journal: PartyJournal) -> None:
         """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
         text = self._codec.write(self.state)
         if not self._is_read_back(text):
@@ -165,8 +173,16 @@ class Party(Generic[State]):
                 memory=msgspec.Raw(self._memory.saved() if self._memory is not None else b"null"),
                 last_event=last if isinstance(last, Event) else None,
                 last_message=None if isinstance(last, Event) else last,
-            )
+            ),
+            self._is_sound,
         )
+
+    def _is_sound(self, path: Path) -> bool:
+        """Whether a fresh process reads back the checkpoint in a file."""
+        fault = self._reader.fault_in(path) if self._tell is not None else ""
+        if fault and self._tell is not None:
+            self._tell(f"{path}: the checkpoint is dropped: {fault}; the journal is continued as it is")
+        return not fault
 
     def _is_read_back(self, text: bytes) -> bool:
         try:
@@ -174,7 +190,7 @@ class Party(Generic[State]):
         except InputError:  # a time without end, say, which JSON cannot hold
             return False
 
-    def _restore(self, checkpoint: Checkpoint, journal: Journal) -> None:
+    def _restore(self, checkpoint: Checkpoint, journal: PartyJournal) -> None:
         try:
             self.state = self._codec.read(bytes(checkpoint.state))
             if self._memory is not None:
@@ -194,7 +210,7 @@ class Party(Generic[State]):
             raise journal.error(
                 f"entry {number} cannot have happened then: {one_line(str(error))}"
             ) from error
-        if digest_of(sends) != digest:
+        if not has_digest(sends, digest):
             raise journal.error(f"entry {number} leads elsewhere: another version has written it")
         self._passed(happening, after, sends)
 

@@ -16,13 +16,12 @@ from ..messages import Message
 from ..parties.batch_state import BatchState, Session
 from ..parties.irtsched import RuntimeState
 from ..parties.pair import PATIENCE, StuckError
-from ..protocol import Phase, ProtocolError
+from ..protocol import ProtocolError, SessionPhase
+from .framing import PeerLostError, one_line
 from .handshake import Hello
-from .inbound import one_line
 from .link import Link, NobodyError
 from .party import Party
 from .socket import SocketTransport
-from .transport import PeerLostError
 
 #: Connections in a row that come to nothing before a party that connects gives up.
 _FRUITLESS = 20
@@ -55,9 +54,9 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
 
     def talk(transport: SocketTransport) -> None:
         _send(transport, party.take(Connect()))
-        while (phase := _session(party).phase) is not Phase.CLOSED:
+        while (phase := _session(party).phase) is not SessionPhase.CLOSED:
             state = party.state
-            is_idle = phase is Phase.WAITING and not (state.dispatched or state.urgent)
+            is_idle = phase is SessionPhase.WAITING and not (state.dispatched or state.urgent)
             if is_idle and state.queue and state.next_arrival_s() is None:
                 _hear_or_leave(party, transport, len(state.queue))
             else:
@@ -94,7 +93,7 @@ def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet
 
     def talk(transport: SocketTransport) -> None:
         idle = 0
-        while not (party.has_ended and party.state.phase is Phase.CLOSED):
+        while not (party.has_ended and party.state.phase is SessionPhase.CLOSED):
             state = party.state
             time = state.next_wake_s()
             if time is None and (state.awaits_message() or not state.queued):

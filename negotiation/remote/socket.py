@@ -12,10 +12,16 @@ import msgspec
 from ...cluster.errors import AucschedError, InputError
 from ..messages import Message
 from .codec import decode_message, encode_message
-from .framing import MESSAGE_BYTES, UNAUTHENTICATED_BYTES, Frames, FramingError, framed
-from .handshake import Handshake, Hello, Identity, Refusal, RefusedByOtherError, RefusedError, refusal_in
-from .inbound import one_line
-from .transport import PeerLostError
+from .framing import (
+    MESSAGE_BYTES,
+    UNAUTHENTICATED_BYTES,
+    Frames,
+    FramingError,
+    PeerLostError,
+    framed,
+    one_line,
+)
+from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError, Rejection, refusal_in
 
 _CHUNK = 2**16
 #: How long a party that was refused is given to read why, in seconds.
@@ -27,7 +33,7 @@ class TooLongError(AucschedError):
 
 
 class SocketTransport:
-    """One end of a connected socket (see ``Transport``).
+    """One end of a connected socket.
 
     Args:
         connection: it; owned from now on.
@@ -190,7 +196,7 @@ class SocketTransport:
 
 def refusal_frame(text: str) -> bytes:
     """Return the frame that says why this party refuses."""
-    return framed(msgspec.json.encode(Refusal(text=one_line(text))), UNAUTHENTICATED_BYTES)
+    return framed(msgspec.json.encode(Rejection(text=one_line(text))), UNAUTHENTICATED_BYTES)
 
 
 def reason(error: OSError) -> str:

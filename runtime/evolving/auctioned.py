@@ -21,8 +21,8 @@ from .budgets import Budgets
 from .changes import held_more
 from .fairness import Accounts, DelayPolicy, Fairness
 from .iteration import delays_of, planned
-from .requests import Requests
-from .snapshots import DynamicRequest, NodeGrant, QueuedJob, SnapshotBoard, job_of, nearest_names
+from .requests import RequestBatch
+from .snapshots import DynamicRequest, NodeGrant, QueuedDemand, SnapshotBoard, job_of, nearest_names
 
 #: A request bids on that many times the nodes that it asks for, or could stand on, the nearest first.
 _ROOM = 4
@@ -42,7 +42,7 @@ class AwardedBoard(SnapshotBoard):
     """A board that grants what an auction awarded, and nothing else."""
 
     def __init__(self, snapshot: Snapshot, awarded: Mapping[str, Nodes]) -> None:
-        super().__init__(snapshot, Requests())
+        super().__init__(snapshot, RequestBatch())
         self._awarded = awarded
 
     def grants(self, request: DynamicRequest) -> Iterator[tuple[NodeGrant, SnapshotBoard]]:
@@ -56,7 +56,7 @@ class AwardedBoard(SnapshotBoard):
 def budgets_of(
     board: SnapshotBoard,
     requests: Sequence[DynamicRequest],
-    queue: Sequence[QueuedJob],
+    queue: Sequence[QueuedDemand],
     fairness: Fairness,
     accounts: Accounts,
     depth: int,

@@ -20,9 +20,9 @@ from ...cluster.snapshot import Snapshot
 from .auctioned import AwardedBoard, award, budgets_of
 from .changes import held_less, parts_of, with_started
 from .fairness import Accounts, Fairness, counts
-from .iteration import Answer, Depths, serve, started
-from .requests import Release, Requests
-from .snapshots import DynamicRequest, NodeGrant, QueuedJob, SnapshotBoard
+from .iteration import Depths, RequestOutcome, serve, started
+from .requests import Release, RequestBatch
+from .snapshots import DynamicRequest, NodeGrant, QueuedDemand, SnapshotBoard
 
 FORMAT = "aucsched-evolution/1"
 
@@ -39,7 +39,7 @@ class Evolution:
     """
 
     snapshot: Snapshot
-    answers: tuple[Answer[DynamicRequest, NodeGrant], ...]
+    answers: tuple[RequestOutcome[DynamicRequest, NodeGrant], ...]
     started: tuple[RunningJob, ...]
     accounts: Accounts
 
@@ -64,7 +64,7 @@ class Evolution:
         }
 
 
-def _granted(answer: Answer[DynamicRequest, NodeGrant]) -> dict[str, Any]:
+def _granted(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> dict[str, Any]:
     grant = answer.grant
     if grant is None:
         raise AwardError("a refusal has no nodes")
@@ -81,7 +81,7 @@ def _nodes(job: RunningJob) -> dict[str, Any]:
     return {name: amount_document(use) for name, use in job.nodes.items()}
 
 
-def _delays(answer: Answer[DynamicRequest, NodeGrant]) -> list[dict[str, Any]]:
+def _delays(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> list[dict[str, Any]]:
     return [
         {
             "job": delay.job,
@@ -103,7 +103,7 @@ def released(snapshot: Snapshot, releases: Iterable[Release]) -> Snapshot:
 
 def evolve(
     snapshot: Snapshot,
-    requests: Requests,
+    requests: RequestBatch,
     *,
     fairness: Fairness,
     accounts: Accounts,
@@ -152,7 +152,7 @@ def evolve(
 def _auctioned(
     snapshot: Snapshot,
     asked: list[DynamicRequest],
-    queue: list[QueuedJob],
+    queue: list[QueuedDemand],
     fairness: Fairness,
     accounts: Accounts,
     depths: Depths,
@@ -160,9 +160,9 @@ def _auctioned(
 ) -> Evolution:
     """Let requests and queue bid, measure the awards together, and keep what is fair."""
     accounts = accounts.rolled(fairness, snapshot.time or 0.0)
-    board = SnapshotBoard(snapshot, Requests())
+    board = SnapshotBoard(snapshot, RequestBatch())
     budgets = budgets_of(board, asked, queue, fairness, accounts, depths.delay)
-    bidding, refused = list(asked), dict[str, Answer[DynamicRequest, NodeGrant]]()
+    bidding, refused = list(asked), dict[str, RequestOutcome[DynamicRequest, NodeGrant]]()
     while True:
         won = award(snapshot, bidding, budgets, options)
         granted = AwardedBoard(snapshot, won.requests)
@@ -187,18 +187,18 @@ def _auctioned(
     )
 
 
-def _queue(snapshot: Snapshot) -> list[QueuedJob]:
+def _queue(snapshot: Snapshot) -> list[QueuedDemand]:
     columns = columns_of(snapshot)
     queue = queue_of(snapshot, columns, StepOptions(window=max(1, min(len(snapshot.jobs), 10**7))))
-    return [QueuedJob(demand=demand) for demand in queue.window]
+    return [QueuedDemand(demand=demand) for demand in queue.window]
 
 
-def _running(job: QueuedJob, board: SnapshotBoard, snapshot: Snapshot) -> RunningJob:
+def _running(job: QueuedDemand, board: SnapshotBoard, snapshot: Snapshot) -> RunningJob:
     names = tuple(node.name for node in snapshot.nodes)
     return _started(job, resources_of(job.demand, board.spots[job.id], names), snapshot)
 
 
-def _started(job: QueuedJob, nodes: Mapping[str, Resources], snapshot: Snapshot) -> RunningJob:
+def _started(job: QueuedDemand, nodes: Mapping[str, Resources], snapshot: Snapshot) -> RunningJob:
     limit = job.owner.time_limit_s
     return RunningJob(
         id=job.id,

@@ -17,7 +17,7 @@ from ...cluster.limits import Owned
 from .fairness import Accounts, Delay, Fairness, charged
 
 
-class Waiting(Protocol):
+class WaitingJob(Protocol):
     """A queued job."""
 
     @property
@@ -41,7 +41,7 @@ class Asking(Protocol):
         """Whose job it is."""
 
 
-J = TypeVar("J", bound=Waiting)
+J = TypeVar("J", bound=WaitingJob)
 R = TypeVar("R", bound=Asking)
 #: What a board gives a request: how many cores, or where.
 G = TypeVar("G")
@@ -88,7 +88,7 @@ def default_depths(serve_by: str) -> Depths:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer(Generic[R, G]):
+class RequestOutcome(Generic[R, G]):
     """What became of a request.
 
     Attributes:
@@ -111,7 +111,7 @@ class Served(Generic[J, R, G]):
 
     board: Board[J, R, G]
     accounts: Accounts
-    answers: tuple[Answer[R, G], ...]
+    answers: tuple[RequestOutcome[R, G], ...]
 
 
 def planned(board: Board[J, R, G], jobs: Iterable[J], depth: int) -> tuple[Board[J, R, G], dict[str, float]]:
@@ -167,7 +167,7 @@ def serve(
         accounts: of delays so far.
     """
     accounts = accounts.rolled(fairness, board.now_s)
-    answers: list[Answer[R, G]] = []
+    answers: list[RequestOutcome[R, G]] = []
     # Deeper reservations than those that are measured change nothing here: they come after them.
     full, starts = planned(board, jobs, depths.delay) if requests else (board, dict[str, float]())
     measured = [job for job in jobs if job.id in starts]
@@ -178,13 +178,15 @@ def serve(
             delays = delays_of(measured, starts, then)
             found = charged(accounts, fairness, request.owner, delays)
             if isinstance(found, Accounts):
-                answers.append(Answer(request=request, grant=grant, delays=delays))
+                answers.append(RequestOutcome(request=request, grant=grant, delays=delays))
                 board, full, starts, accounts = after, then_full, then, found
                 break
             why = found
         else:
             answers.append(
-                Answer(request=request, grant=None, why=why, delays=delays, earliest_s=full.earliest(request))
+                RequestOutcome(
+                    request=request, grant=None, why=why, delays=delays, earliest_s=full.earliest(request)
+                )
             )
     return Served(board=board, accounts=accounts, answers=tuple(answers))
 

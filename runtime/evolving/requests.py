@@ -27,7 +27,7 @@ FORMAT = "aucsched-requests/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class GrowthRequest:
     """A running job asks for more: cores on any nodes, or nodes with that many cores on each.
 
     Nodes are others than the job has; cores may be on its own.
@@ -64,7 +64,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
+class RequestBatch:
     """Everything at one moment.
 
     Attributes:
@@ -74,7 +74,7 @@ class Requests:
         malleable: the fewest nodes that a job can shrink to; it holds whole nodes.
     """
 
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[GrowthRequest, ...] = ()
     releases: tuple[Release, ...] = ()
     preemptible: tuple[str, ...] = ()
     malleable: Mapping[str, int] = field(default_factory=dict)
@@ -147,14 +147,14 @@ class _RequestsWire(_Wire):
     malleable: list[_MalleableWire] = []
 
 
-def load_requests(path: str | Path, snapshot: Snapshot) -> Requests:
+def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
     """Return a file's requests, checked against the snapshot.
 
     Raises:
         InputError: names file, path and value.
     """
 
-    def parsed(content: bytes) -> Requests:
+    def parsed(content: bytes) -> RequestBatch:
         found = parse_requests(content)
         found.check(snapshot)
         return found
@@ -162,7 +162,7 @@ def load_requests(path: str | Path, snapshot: Snapshot) -> Requests:
     return read_document(path, parsed)
 
 
-def parse_requests(content: bytes) -> Requests:
+def parse_requests(content: bytes) -> RequestBatch:
     """Return the requests in a file's text."""
     document = decode(content, _RequestsWire)
     if document.format != FORMAT:
@@ -170,7 +170,11 @@ def parse_requests(content: bytes) -> Requests:
     asks, releases = [], []
     for place, ask in enumerate(document.requests):
         try:
-            asks.append(Ask(job=ask.job, cores=ask.cores, nodes=ask.nodes, cores_per_node=ask.cores_per_node))
+            asks.append(
+                GrowthRequest(
+                    job=ask.job, cores=ask.cores, nodes=ask.nodes, cores_per_node=ask.cores_per_node
+                )
+            )
         except InputError as error:
             raise error.under(f"requests[{place}]") from error
     for place, release in enumerate(document.releases):
@@ -184,7 +188,7 @@ def parse_requests(content: bytes) -> Requests:
         if one.job in least:
             raise InputError(f"{one.job!r}: it stands there twice", path=f"malleable[{place}]")
         least[one.job] = one.min_nodes
-    return Requests(
+    return RequestBatch(
         asks=tuple(asks),
         releases=tuple(releases),
         preemptible=tuple(document.preemptible),

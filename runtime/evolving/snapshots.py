@@ -17,20 +17,20 @@ from ...cluster.limits import Limit
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
-from ..draft import Draft
-from ..machine import Machine, empty_machine, places, started
+from ..machine import MachineState, empty_machine, places, started
 from ..records import MapEntry, NodeCount
 from ..shrink import Shrinking
+from ..tentative import TentativeState
 from .changes import held_less, held_more, without
 from .counts import OVERDUE_S
-from .requests import Ask, Requests
+from .requests import GrowthRequest, RequestBatch
 
 #: Shrinking goes to the least at once: there is no negotiation about it.
 _ATTEMPTS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedJob:
+class QueuedDemand:
     """A job of the snapshot's queue."""
 
     demand: Demand
@@ -55,7 +55,7 @@ class QueuedJob:
 class DynamicRequest:
     """A running job that asks."""
 
-    ask: Ask
+    ask: GrowthRequest
     job: RunningJob
 
     @property
@@ -81,10 +81,10 @@ class SnapshotBoard:
         requests: what may be preempted and shrunk.
     """
 
-    def __init__(self, snapshot: Snapshot, requests: Requests) -> None:
+    def __init__(self, snapshot: Snapshot, requests: RequestBatch) -> None:
         self.snapshot, self._requests = snapshot, requests
         self.spots: dict[str, Spot] = {}
-        self._planned: list[QueuedJob] = []
+        self._planned: list[QueuedDemand] = []
         self._made: Planner | None = None
 
     @property
@@ -105,7 +105,7 @@ class SnapshotBoard:
             other.place(job, self.now_s)
         return other
 
-    def place(self, job: QueuedJob, since_s: float, *, only_now: bool = False) -> float:
+    def place(self, job: QueuedDemand, since_s: float, *, only_now: bool = False) -> float:
         """Plan a job at its earliest start; nothing of a snapshot waits for anything but resources."""
         del since_s
         found = self._planner.place(job.demand, only_now=only_now)
@@ -172,7 +172,7 @@ class SnapshotBoard:
     ) -> tuple[dict[str, tuple[str, ...]], Snapshot]:
         """Return which nodes malleable jobs give up so that ``need`` are gained, by DN-DBES's shrinking."""
         machine = _machine(snapshot, self._requests.malleable, waiting)
-        draft = Draft(machine)
+        draft = TentativeState(machine)
         Shrinking(draft, _ATTEMPTS, _ATTEMPTS).take("", need, waiting)
         taken = {}
         for name, job in machine.running.items():
@@ -273,7 +273,7 @@ def job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str]
     )
 
 
-def _machine(snapshot: Snapshot, least: Mapping[str, int], asking: str) -> Machine:
+def _machine(snapshot: Snapshot, least: Mapping[str, int], asking: str) -> MachineState:
     """Return the jobs that can shrink as the runtime scheduler sees them."""
     machine = empty_machine([node.name for node in snapshot.nodes])
     place = {name: number for number, name in enumerate(machine.names)}

@@ -56,7 +56,7 @@ class Active(NamedTuple):
     before: Ints
 
 
-class Jobs(NamedTuple):
+class JobColumns(NamedTuple):
     """Applications as they are submitted, in order of submission.
 
     Attributes:
@@ -73,7 +73,7 @@ class Jobs(NamedTuple):
     data: Floats
 
 
-class Rules(NamedTuple):
+class PolicyRules(NamedTuple):
     """The policy components and the execution model, by number (policies.py has the names).
 
     Attributes:
@@ -102,8 +102,8 @@ class Context(NamedTuple):
         tally: counts of harvests asked for and had, of victims and of changes (ATTEMPTS to LOGGED).
     """
 
-    jobs: Jobs
-    rules: Rules
+    jobs: JobColumns
+    rules: PolicyRules
     tally: Ints
 
 

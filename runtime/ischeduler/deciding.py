@@ -5,7 +5,7 @@ Decisions change counts and append who starts; how work goes on from there is ex
 
 from __future__ import annotations
 
-from .columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, Floats, Ints, Jobs
+from .columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, Floats, Ints, JobColumns
 from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE, grow, trade
 from .execution import overhead_s, speed, work_left
 from .harvesting import can_harvest, give_up, set_floors, take
@@ -72,7 +72,7 @@ def wait_s(active: Active, running: int, need: int, now: float) -> float:
     return last - now
 
 
-def admit(active: Active, running: int, job: int, count: int, now: float, jobs: Jobs) -> None:
+def admit(active: Active, running: int, job: int, count: int, now: float, jobs: JobColumns) -> None:
     """Append a job that starts on ``count`` processors."""
     active.job[running] = job
     active.held[running] = count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .columns import Active, Rules
+from .columns import Active, PolicyRules
 from .harvesting import cheapest, price_of, set_floors
 from .ordering import GETS, LOW_IMPACT, PRICED, order_of
 
@@ -13,7 +13,7 @@ FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
 CLEARLY = 1.05
 
 
-def grow(active: Active, running: int, free: int, now: float, rules: Rules) -> int:
+def grow(active: Active, running: int, free: int, now: float, rules: PolicyRules) -> int:
     """Let running applications grow up to their ideal, and return what is left."""
     room = 0
     for place in range(running):
@@ -71,7 +71,7 @@ def highest_bidder(active: Active, running: int, now: float, model: int) -> int:
     return best
 
 
-def trade(active: Active, running: int, now: float, rules: Rules) -> None:
+def trade(active: Active, running: int, now: float, rules: PolicyRules) -> None:
     """Move processors from applications to which one is worth least to those to which one is worth most.
 
     Ours: the control policy's floors hold, and moving ends when no price is clearly above another.

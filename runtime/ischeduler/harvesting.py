@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .columns import Active, Rules
+from .columns import Active, PolicyRules
 from .execution import speed, work_left
 from .ordering import GIVES, LOW_IMPACT, NEVER, PRICED, order_of
 
@@ -10,7 +10,7 @@ from .ordering import GIVES, LOW_IMPACT, NEVER, PRICED, order_of
 SHORTEST_S = 1e-6
 
 
-def set_floors(active: Active, running: int, now: float, rules: Rules) -> int:
+def set_floors(active: Active, running: int, now: float, rules: PolicyRules) -> int:
     """Set how far each application may be harvested (control), and return what all can give together."""
     spare = 0
     for place in range(running):
@@ -22,7 +22,7 @@ def set_floors(active: Active, running: int, now: float, rules: Rules) -> int:
     return spare
 
 
-def take(active: Active, running: int, need: int, now: float, rules: Rules) -> None:
+def take(active: Active, running: int, need: int, now: float, rules: PolicyRules) -> None:
     """Mark in ``taken`` from whom ``need`` processors come; ``set_floors`` found that there are as many."""
     if rules.harvest == LOW_IMPACT:
         for _ in range(need):
@@ -98,6 +98,6 @@ def give_up(active: Active, running: int) -> int:
     return victims
 
 
-def can_harvest(rules: Rules) -> bool:
+def can_harvest(rules: PolicyRules) -> bool:
     """Return whether the policy harvests at all."""
     return rules.harvest != NEVER

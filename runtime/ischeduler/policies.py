@@ -8,7 +8,7 @@ from math import isfinite
 
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
-from .columns import NO_LIMIT, Rules
+from .columns import NO_LIMIT, PolicyRules
 from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE
 from .execution import LINEAR, PARABOLIC
 from .ordering import EVEN, FAIR, LONG, LOW_IMPACT, NEVER, PRICED, SHORT
@@ -82,7 +82,7 @@ class IschedulerPolicy:
         if self.backfills and not self.is_ideal:
             raise OptionError("backfilling is of applications that take their ideal processors")
 
-    def rules(self, model: str) -> Rules:
+    def rules(self, model: str) -> PolicyRules:
         """Return the policy by number, under an execution model.
 
         Raises:
@@ -91,7 +91,7 @@ class IschedulerPolicy:
         if model not in EXECUTION_MODELS:
             raise OptionError(f"{model!r} is none of {', '.join(EXECUTION_MODELS)}")
         most = self.control.max_harvests
-        return Rules(
+        return PolicyRules(
             admission=NO_LIMIT if self.admission is None else self.admission,
             harvest=HARVESTS[self.harvest],
             distribution=DISTRIBUTIONS[self.distribution],

@@ -57,6 +57,12 @@ def name_nodes(axes: Axes, names: Sequence[str], cores: Sequence[int], most: int
     axes.set_yticks(first, [names[place] for place in range(0, len(names), step)], fontsize=6)
 
 
+def points_per_unit(axes: Axes) -> tuple[float, float]:
+    """Return how many points a unit of the horizontal and of the vertical axis takes, once laid out."""
+    (x0, y0), (x1, y1) = axes.transData.transform([(0, 0), (1, 1)]) * (72 / axes.figure.dpi)
+    return x1 - x0, y1 - y0
+
+
 def time_unit(span_s: float, largest: str = "days") -> tuple[str, float]:
     """Return the unit in which a span reads well, at most the largest named, and its seconds."""
     for unit, seconds in reversed(_UNITS.items()):

@@ -1,14 +1,26 @@
-"""Jobs as boxes over time and processors, coloured by waiting time, for Gantt charts."""
+"""Gantt charts: jobs as boxes over time and processors, coloured by waiting time; a simulation's, a plan's.
+
+Nodes on which nothing is planned are left out: on a large machine they would leave no room for the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats.drawing import literal
+from ...auction.planning.plan import OVERDUE_S, Plan
+from ...cluster.nodes import Node, Reservation, Resources
+from ...cluster.snapshot import Snapshot
+from ...cluster.text import counted
+from ...formats.drawing import literal, save_figure
+from ..placement import Runs, Stay, lowest_first, place_lowest_first
+from ..result import Result
+from .chart import GREY, count_axis, name_nodes, new_figure, points_per_unit, styled, time_unit, write_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +49,11 @@ class Boxes(NamedTuple):
     end: NDArray[np.float64]
     first: NDArray[np.float64]
     last: NDArray[np.float64]
+
+    def corners(self) -> list[NDArray[np.float64]]:
+        """Return each box's four corners, shape (4, 2)."""
+        left, right, low, high = self.start, self.end, self.first, self.last
+        return list(np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2))
 
 
 def draw_jobs(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], names: Sequence[str]) -> None:
@@ -97,19 +114,16 @@ def _colors(wait: NDArray[np.float64]) -> ScalarMappable:
 def _draw_boxes(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], colors: ScalarMappable) -> None:
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
 
-    left, right, low, high = boxes.start, boxes.end, boxes.first, boxes.last
-    corners = np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2)
     faces = colors.to_rgba(wait[boxes.job])
     # Edges darker than their boxes: of a job narrower than a line its edges are what is seen.
     edges = faces * (0.6, 0.6, 0.6, 1)
-    axes.add_collection(PolyCollection(list(corners), facecolors=faces, edgecolors=edges, linewidths=0.3))
+    axes.add_collection(PolyCollection(boxes.corners(), facecolors=faces, edgecolors=edges, linewidths=0.3))
 
 
 def _draw_names(axes: Axes, boxes: Boxes, names: Sequence[str], colors: NDArray[np.float64]) -> None:
     """Write a job's name into its largest box, where it fits."""
-    points = 72 / axes.figure.dpi
-    (x0, y0), (x1, y1) = axes.transData.transform([(0, 0), (1, 1)]) * points
-    width, height = (boxes.end - boxes.start) * (x1 - x0), (boxes.last - boxes.first) * (y1 - y0)
+    across, up = points_per_unit(axes)
+    width, height = (boxes.end - boxes.start) * across, (boxes.last - boxes.first) * up
     written: set[int] = set()
     for box in np.argsort(-width * height, kind="stable").tolist():
         job = int(boxes.job[box])
@@ -156,3 +170,171 @@ def _cells(begin: float, end: float, count: int) -> tuple[slice, NDArray[np.floa
     edges = np.arange(first, last + 1, dtype=np.float64)
     edges[0], edges[-1] = begin, end
     return slice(first, last), np.diff(edges)
+
+
+def draw_gantt(
+    result: Result,
+    path: Path | None,
+    placed: Mapping[int, Runs] | None = None,
+    *,
+    name: str = "",
+    nodes: tuple[Sequence[str], Sequence[int]] | None = None,
+) -> Figure:
+    """Draw the chart.
+
+    Args:
+        result: the outcome.
+        path: file to write; None: none.
+        placed: the processors of each job; None where the machine only counts them: the lowest that are free.
+        name: of the log or workload, for the title.
+        nodes: names and cores of the nodes, which then stand on the axis.
+    """
+    with styled():
+        figure, axes = new_figure(3.6, 1)
+        unit, seconds = time_unit(result.makespan)
+        axes.set_xlim(0, max(result.makespan, 1) / seconds)
+        axes.set_ylim(0, result.workload.requests.processors)
+        axes.set_xlabel(f"Time since the first submission ({unit})")
+        axes.set_ylabel("Processors" if placed is None else "Cores, node by node")
+        write_title(axes, f"{result.policy} on {name}" if name else "")
+        if nodes is None:
+            count_axis(axes)
+        else:
+            name_nodes(axes, *nodes)
+        wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
+        wait = np.zeros(len(result.starts))
+        wait[result.started] = result.wait / wait_seconds
+        names = [str(number) for number in result.workload.ids]
+        placed = place_lowest_first(result.workload, result.starts) if placed is None else placed
+        draw_jobs(axes, _simulated_boxes(result, seconds, placed), wait, names)
+        label_waits(axes, wait, f"Waiting time ({wait_unit})")
+        save_figure(figure, path)
+    return figure
+
+
+def _simulated_boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> Boxes:
+    rows = [(job, first, first + count) for job, runs in placed.items() for first, count in runs]
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    job = columns[:, 0]
+    start = np.asarray(result.starts, dtype=np.float64)[job]
+    end = start + np.asarray(result.workload.run, dtype=np.float64)[job]
+    first, last = columns[:, 1].astype(np.float64), columns[:, 2].astype(np.float64)
+    return Boxes(job, start / seconds, end / seconds, first, last)
+
+
+#: What has no end is drawn this much longer than the last end that is known.
+_BEYOND = 1.1
+_LEAST_S = 60.0
+
+
+class _Stay(NamedTuple):
+    """A job on its nodes; ``job`` is its place among the planned, −1 for a running one."""
+
+    job: int
+    start: float
+    end: float
+    nodes: Mapping[str, Resources]
+
+
+def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
+    """Draw the chart; on each node jobs get the lowest cores that are free, nodes stand in their order."""
+    stays = list(_stays(snapshot, plan))
+    used = {name for one in plan.planned for name in one.nodes}
+    nodes = tuple(node for node in snapshot.nodes if node.name in used or not used)
+    known = [time for stay in stays for time in (stay.start, stay.end) if time < inf]
+    known += [one.end - plan.time for one in snapshot.reservations if one.start > plan.time]
+    horizon = max([_LEAST_S, *known]) * (_BEYOND if any(stay.end == inf for stay in stays) else 1)
+    unit, seconds = time_unit(horizon)
+    with styled():
+        figure, axes = new_figure(3.6, 1)
+        axes.set_xlim(0, horizon / seconds)
+        axes.set_ylim(0, sum(node.total.cores for node in nodes))
+        axes.set_xlabel(f"Time from now ({unit})")
+        axes.set_ylabel(f"{len(nodes)} of {len(snapshot.nodes)} nodes, core by core")
+        name_nodes(axes, [node.name for node in nodes], [node.total.cores for node in nodes])
+        left = len(plan.unplanned)
+        write_title(axes, f"plan: {counted(len(plan.planned), 'job')}, {counted(left, 'job')} left out")
+        _draw_reservations(axes, nodes, snapshot.reservations, (plan.time, seconds))
+        running, planned = _planned_boxes(nodes, stays, horizon, seconds)
+        _draw_running(axes, running)
+        wait_unit, wait_seconds = time_unit(max(known, default=0.0), largest="h")
+        wait = np.array([(one.start - plan.time) / wait_seconds for one in plan.planned])
+        if len(wait):
+            draw_jobs(axes, planned, wait, [one.job for one in plan.planned])
+            label_waits(axes, wait, f"Time until the start ({wait_unit})")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
+        save_figure(figure, path)
+    return figure
+
+
+def _stays(snapshot: Snapshot, plan: Plan) -> Iterator[_Stay]:
+    for job in snapshot.running:
+        end = inf if job.end_time is None else max(job.end_time - plan.time, OVERDUE_S)
+        yield _Stay(-1, 0.0, end, job.nodes)
+    for place, one in enumerate(plan.planned):
+        end = inf if one.end is None else one.end - plan.time
+        yield _Stay(place, one.start - plan.time, end, one.nodes)
+
+
+def _planned_boxes(
+    nodes: Sequence[Node], stays: list[_Stay], horizon: float, seconds: float
+) -> tuple[Boxes, Boxes]:
+    """Return the boxes of running and of planned jobs; those of neighbouring cores are one."""
+    number = {node.name: place for place, node in enumerate(nodes)}
+    held = {
+        place: Stay(
+            stay.start,
+            stay.end,
+            [(number[name], use.cores) for name, use in stay.nodes.items() if name in number],
+        )
+        for place, stay in enumerate(stays)
+    }
+    rows = [
+        (
+            stays[place].job,
+            stays[place].start / seconds,
+            min(stays[place].end, horizon) / seconds,
+            first,
+            first + count,
+        )
+        for place, runs in sorted(lowest_first([node.total.cores for node in nodes], held).items())
+        for first, count in runs
+    ]
+    table = np.array(rows, dtype=np.float64).reshape(-1, 5)
+    return _boxes_of(table[table[:, 0] < 0]), _boxes_of(table[table[:, 0] >= 0])
+
+
+def _boxes_of(table: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Boxes:
+    return Boxes(table[:, 0].astype(np.int64), *table[:, 1:].T)
+
+
+def _draw_running(axes: Axes, boxes: Boxes) -> None:
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
+
+    if not len(boxes.job):
+        return
+    label = "running, to its time limit"
+    axes.add_collection(
+        PolyCollection(boxes.corners(), facecolors=GREY, linewidths=0, alpha=0.55, label=label)
+    )
+
+
+def _draw_reservations(
+    axes: Axes, nodes: Sequence[Node], reservations: Sequence[Reservation], scale: tuple[float, float]
+) -> None:
+    """Hatch what is reserved; ``scale`` is now, and the seconds of a unit of the axis."""
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - the extra may be absent
+
+    now, seconds = scale
+    ends = np.cumsum([node.total.cores for node in nodes]).tolist()
+    label = "reserved"
+    for one in reservations:
+        begin, end = max(one.start - now, 0) / seconds, (one.end - now) / seconds
+        kept = set(one.nodes)
+        for node, top in zip(nodes, ends, strict=True):
+            if node.name in kept:
+                box = Rectangle((begin, top - node.total.cores), end - begin, node.total.cores)
+                box.set(facecolor="none", edgecolor=GREY, hatch="////", linewidth=0, label=label)
+                axes.add_patch(box)
+                label = "_reserved"

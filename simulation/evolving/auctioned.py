@@ -21,6 +21,7 @@ from ...bidgen.demand import Demand, DemandReader
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
+from ...cluster.promises import PLAN
 from ...cluster.snapshot import Snapshot
 from ...runtime.evolving.budgets import Budgets
 from ...runtime.evolving.counts import CountBoard, CountJob, CountRequest
@@ -81,6 +82,7 @@ class Auctioned(Iteration):
         self._options = StepOptions(
             window=_WINDOW,
             max_bids_per_job=_BIDS,
+            promise=PLAN,
             reserve=depths.reservation,
             strategy=chosen,
             work_limit=None if chosen == "greedy" else _SEARCH_STEPS,

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from math import fsum, inf
 from typing import Any
 
-from ...formats.native.write import csv_field
 from ...runtime.evolving.counts import Credentials
 from ...runtime.evolving.fairness import counts
-from ..report import FORMAT, shown
+from ..metrics import mean_of
+from ..report import FORMAT, count_lines, csv_of, shown
 from .loop import EvolvingRun, Playing
 from .run import Played
 
 _HOUR_S = 3600.0
+#: Significant digits of the figures of a job.
+_DIGITS = 10
 JOB_COLUMNS = "id,type,user,submit_s,start_s,end_s,cores,cores_at_end,wait_s,asked,granted_s"
 
 
@@ -35,10 +37,10 @@ def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
         "makespan_s": makespan if jobs else None,
         "theoretical_runtime_s": static / cores,
         "cpu_utilization": held / (cores * makespan) if makespan else None,
-        "wait_mean_s": _mean(waits),
+        "wait_mean_s": mean_of(waits),
         "wait_max_s": max(waits, default=None),
-        "response_mean_s": _mean(responses),
-        "bounded_slowdown_mean": _mean(
+        "response_mean_s": mean_of(responses),
+        "bounded_slowdown_mean": mean_of(
             [
                 max(1.0, response / max(played.end_s - played.start_s, 10.0))
                 for played, response in zip(jobs, responses, strict=True)
@@ -50,10 +52,6 @@ def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
 
 def _wait(played: Playing) -> float:
     return played.start_s - played.job.arrival_s
-
-
-def _mean(values: list[float]) -> float | None:
-    return fsum(values) / len(values) if values else None
 
 
 def dynamic_figures(run: EvolvingRun) -> dict[str, Any]:
@@ -78,7 +76,7 @@ def waits_by_type(run: EvolvingRun) -> dict[str, dict[str, float | int | None]]:
     for played in run.played.values():
         waits.setdefault(played.job.kind, []).append(_wait(played))
     return {
-        kind: {"jobs": len(values), "wait_mean_s": _mean(values), "wait_max_s": max(values)}
+        kind: {"jobs": len(values), "wait_mean_s": mean_of(values), "wait_max_s": max(values)}
         for kind, values in sorted(waits.items())
     }
 
@@ -127,7 +125,7 @@ def evolving_text(played: Played, settings: Mapping[str, Any]) -> str:
         "",
     ]
     values: dict[str, Any] = {**evolving_metrics(run), **dynamic_figures(run)}
-    lines += [f"{name.replace('_', ' '):<26}{shown(value):>16}" for name, value in values.items()]
+    lines += count_lines(values, width=26)
     lines += ["", f"{'type':<12}{'jobs':>8}{'mean wait (s)':>18}{'longest (s)':>16}"]
     for kind, waits in waits_by_type(run).items():
         mean, longest = shown(waits["wait_mean_s"]), shown(waits["wait_max_s"])
@@ -137,18 +135,16 @@ def evolving_text(played: Played, settings: Mapping[str, Any]) -> str:
 
 def evolving_jobs_csv(run: EvolvingRun) -> str:
     """Return one row for each job in order of submission."""
-    rows = [JOB_COLUMNS]
-    for job in run.workload.jobs:
-        played = run.played[job.id]
-        figures = (
-            job.arrival_s,
-            played.start_s,
-            played.end_s,
-            played.static_cores,
-            played.cores,
-            _wait(played),
-        )
-        granted = "" if played.grown_s is None else f"{played.grown_s:g}"
-        names = ",".join(map(csv_field, (job.id, job.kind, job.user)))
-        rows.append(f"{names},{','.join(f'{value:.10g}' for value in figures)},{played.asked},{granted}")
-    return "\n".join(rows) + "\n"
+    return csv_of(JOB_COLUMNS, (_job_row(run.played[job.id]) for job in run.workload.jobs))
+
+
+def _job_row(played: Playing) -> tuple[Any, ...]:
+    job = played.job
+    times = (job.arrival_s, played.start_s, played.end_s)
+    figures = (*times, played.static_cores, played.cores, _wait(played))
+    granted = None if played.grown_s is None else _short(played.grown_s)
+    return (job.id, job.kind, job.user, *map(_short, figures), played.asked, granted)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from ...cluster.errors import OptionError
+from ...cluster.text import did_you_mean
 from ..own import is_own, own_policy
 from ..requests import Requests
 from ..stepping import Policy, alarm_of, refused_by, stopped_by
@@ -169,7 +170,7 @@ def make_policy(
 
     """
     if order not in ORDERS:
-        raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}")
+        raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}{did_you_mean(order, ORDERS)}")
     options = options or PolicyOptions()
     if name == "aucsched3" and options.objective == "response" and order != "fcfs":
         raise OptionError(f"--order {order}: objective response orders the queue by worth")
@@ -191,13 +192,14 @@ def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], Po
     if is_own(name):
         own = own_policy(name)
         return lambda requests, resort, _: OwnOnLog(name, own, requests, resort)
-    raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}")
+    raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}{did_you_mean(name, POLICIES)}")
 
 
 def _candidates(options: PolicyOptions) -> dict[str, Factory]:
     for name in options.candidates:
         if name not in CANDIDATES:
-            raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}")
+            close = did_you_mean(name, CANDIDATES)
+            raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}{close}")
     if len(set(options.candidates)) < len(options.candidates):
         raise OptionError(f"--candidates {','.join(options.candidates)}: one is named twice")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from ...runtime.ischeduler.columns import LOGGED, RESIZES, Active, Context, Floats, Ints, Jobs
+from ...runtime.ischeduler.columns import LOGGED, RESIZES, Active, Context, Floats, Ints, JobColumns
 from ...runtime.ischeduler.deciding import on_arrival, on_end, remember, remove
 from ...runtime.ischeduler.execution import begin, resize
 
@@ -93,7 +93,7 @@ def record(log: Floats, tally: Ints, now: float, job: int, count: int) -> None:
 
 
 def play_backfill(
-    jobs: Jobs,
+    jobs: JobColumns,
     processors: int,
     ends: Floats,
     starts: Floats,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...cluster.text import counted
-from ...formats.swf import number_text
-from ..report import FORMAT, shown
+from ..report import FORMAT, csv_of, metric_lines, speed_line
 from ..requests import Workload
 from .run import Outcome
 
@@ -17,6 +16,14 @@ JOB_COLUMNS = "id,submit_s,start_s,end_s,ideal,wait_s,run_s,total_s,harvests"
 _HOUR_S = 3600.0
 _DIGITS = 6
 _TIMES = ("wait", "execution", "total")
+_ROWS = {
+    "makespan": ("makespan_s", "s"),
+    "throughput": ("throughput_per_h", "jobs/h"),
+    "cpu utilization": ("cpu_utilization", ""),
+    "harvest success rate": ("harvest_success_rate", ""),
+    "harvest events per job": ("harvest_events_per_job", ""),
+    "adaptations per job": ("adaptations_per_job", ""),
+}
 
 
 def malleable_metrics(found: Outcome) -> dict[str, float | None]:
@@ -71,31 +78,16 @@ def malleable_text(found: Outcome, name: str, settings: Mapping[str, Any]) -> st
     lines = [
         f"{name}: {settings['policy']}, {counted(len(found.trace), 'job')} on {machine}",
         *([policy] if policy else []),
-        "",
-        f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}",
+        *metric_lines(values, {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
+        speed_line(len(found.trace), found.seconds),
     ]
-    for kind in _TIMES:
-        figures = "".join(f"{shown(values[f'{kind}_{part}_s']):>16}" for part in ("mean", "std", "max"))
-        lines.append(f"{kind + ' (s)':<22}{figures}")
-    lines.append("")
-    singles = {"makespan_s": "s", "throughput_per_h": "jobs/h"}
-    lines += [
-        f"{key.removesuffix('_s').removesuffix('_per_h').replace('_', ' '):<22}"
-        f"{shown(value):>16} {singles.get(key, '')}".rstrip()
-        for key, value in values.items()
-        if not key.startswith(_TIMES)
-    ]
-    rate = len(found.trace) / found.seconds if found.seconds else 0
-    lines.append(f"{'simulated in':<22}{found.seconds:>16.3f} s ({rate:,.0f} jobs/s)")
     return "\n".join(lines) + "\n"
 
 
 def malleable_jobs_csv(found: Outcome, workload: Workload) -> str:
     """Return one row for each job in order of submission."""
-    lines = [JOB_COLUMNS]
     trace = found.trace
     columns = (trace.submit, found.start, found.end, trace.ideal, found.wait, found.execution, found.total)
     figures = zip(*(column.tolist() for column in (*columns, found.harvests)), strict=True)
-    for job, row in zip(workload.ids, figures, strict=True):
-        lines.append(",".join([str(job), *(number_text(round(value, _DIGITS)) for value in row)]))
-    return "\n".join(lines) + "\n"
+    rows = zip(workload.ids, figures, strict=True)
+    return csv_of(JOB_COLUMNS, ((job, *(round(value, _DIGITS) for value in row)) for job, row in rows))

@@ -1,4 +1,4 @@
-"""A trace played under a policy."""
+"""A trace of applications, made of a log, played under a policy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError, OptionError
+from ...formats.swf import Field, SwfLog
 from ...runtime.ischeduler.columns import (
     ATTEMPTS,
     EVENTS,
@@ -19,10 +20,11 @@ from ...runtime.ischeduler.columns import (
     Context,
     Floats,
     Ints,
-    Jobs,
+    JobColumns,
     empty_active,
 )
 from ...runtime.ischeduler.policies import IschedulerPolicy
+from ..requests import Workload
 from .compiled import loops
 
 #: Shares of the ideal are decimal numbers: 0.3 · 10 is 3, not 4.
@@ -63,12 +65,12 @@ class Trace:
     def __len__(self) -> int:
         return len(self.submit)
 
-    def jobs(self, min_of_ideal: float, *, is_ideal: bool = False) -> Jobs:
+    def jobs(self, min_of_ideal: float, *, is_ideal: bool = False) -> JobColumns:
         """Return the applications with their fewest processors: a share of the ideal, rounded up."""
         if not 0 < min_of_ideal <= 1:
             raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
         least = np.maximum(1, np.ceil(min_of_ideal * self.ideal - _EXACT)).astype(np.int64)
-        return Jobs(
+        return JobColumns(
             submit=np.ascontiguousarray(self.submit, dtype=np.float64),
             run=np.ascontiguousarray(self.run, dtype=np.float64),
             least=np.ascontiguousarray(self.ideal, dtype=np.int64) if is_ideal else least,
@@ -183,3 +185,27 @@ def _rigid_sizes(trace: Trace, start: Floats, end: Floats) -> Floats:
     starts = np.column_stack([start, jobs, trace.ideal.astype(np.float64)])
     rows: NDArray[np.float64] = np.concatenate([ends, starts])
     return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+_KIB = 1024
+
+
+def trace_of(workload: Workload, log: SwfLog, *, adapting_costs: bool = False) -> Trace:
+    """Return the jobs of a log as applications.
+
+    Args:
+        workload: the log's jobs as simulations read them.
+        log: its rows.
+        adapting_costs: an adaptation takes 1 + 0.00009 · bytes s: the used memory (field 7, KiB a processor)
+            of the ideal processors, over those that hold it then; what is not known counts as none.
+    """
+    requests = workload.requests
+    ideal = np.array(requests.size, dtype=np.int64)
+    memory = log.column(Field.MEMORY)[list(workload.row)]
+    return Trace(
+        processors=requests.processors,
+        submit=np.array(requests.submit, dtype=np.float64),
+        ideal=ideal,
+        run=np.array(workload.run, dtype=np.float64),
+        data=np.maximum(memory, 0.0) * _KIB * ideal if adapting_costs else None,
+    )

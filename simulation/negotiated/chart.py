@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...formats.drawing import literal, save_figure
 from ...runtime.machine import places
-from ..charts.chart import GREY, ORANGE, count_axis, new_figure, styled, time_unit
+from ..charts.chart import GREY, ORANGE, count_axis, new_figure, points_per_unit, styled, time_unit
 from .run import Negotiated
 
 if TYPE_CHECKING:
@@ -113,11 +113,10 @@ def _looks(result: Negotiated) -> dict[str, str]:
 
 def _write_names(axes: Axes, shapes: dict[str, list[_Box]], looks: dict[str, str], seconds: float) -> None:
     """Write a job's name into its largest box, where it fits."""
-    points = 72 / axes.figure.dpi
-    (x0, y0), (x1, y1) = axes.transData.transform([(0, 0), (1, 1)]) * points
+    across, up = points_per_unit(axes)
     for job, boxes in shapes.items():
         box = max(boxes, key=lambda box: (box.end - box.start) * (box.last - box.first))
-        width, height = (box.end - box.start) / seconds * (x1 - x0), (box.last - box.first) * (y1 - y0)
+        width, height = (box.end - box.start) / seconds * across, (box.last - box.first) * up
         if width >= _LETTER_PT * (len(job) + 0.5) and height >= _LINE_PT:
             color = "white" if looks[job] in {_GREW, "urgent"} else "#20242a"
             middle = ((box.start + box.end) / 2 / seconds, (box.first + box.last) / 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +11,7 @@ from ...cluster.jobs import JobKind
 from ...negotiation.parties.batch_state import Arrival
 from ...runtime.records import MapEntry, NodeCount
 from ...runtime.speedup import LINEAR, relative_speed
-from ..workloads.esp_table import ESP_TYPES, FULL_MACHINE
+from ..workloads.esp import ESP_TYPES, FULL_MACHINE
 
 #: ESP jobs come 50 at once and one each 30 s, or all at once.
 Arrivals = Literal["esp", "at-once"]
@@ -130,8 +129,3 @@ def node_names(count: int) -> tuple[str, ...]:
         raise InputError(f"{count} is below 1", path="nodes")
     width = len(str(count))
     return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
-
-
-def work_node_s(arrivals: Sequence[Arrival]) -> float:
-    """Return the node-seconds of the jobs at their smallest size, which linear speedup keeps at any size."""
-    return sum(arrival.job.min_nodes * arrival.job.time_at_min_s for arrival in arrivals)

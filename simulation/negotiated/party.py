@@ -34,8 +34,15 @@ def terms_of(play: Play, urgency: str) -> dict[str, str]:
 
 
 def settings_text(settings: BatchSettings | RuntimeSettings) -> str:
-    """Return settings as a text that equal ones have alike."""
-    return msgspec.json.encode(settings, order="deterministic").decode()
+    """Return settings as a text that equal ones have alike.
+
+    ``steps`` came after the first journals, which name a negotiation's settings by this text. The text
+    leaves it out where it has its default, so that such a journal still loads.
+    """
+    members = msgspec.to_builtins(settings)
+    if settings.steps == "ceiling":
+        del members["steps"]
+    return msgspec.json.encode(members).decode()
 
 
 def batch_notes(settings: BatchSettings) -> dict[str, str]:

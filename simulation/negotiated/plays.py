@@ -16,12 +16,13 @@ from math import lcm
 import msgspec
 
 from ...cluster.errors import InputError, OptionError
+from ...cluster.holds import hold_words, is_held, may_start
 from ...cluster.jobs import Job, JobKind
 from ...cluster.nodes import Node, Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...negotiation.parties.batch_state import Arrival
 from ...runtime.backfill import run_time_s
-from ...runtime.machine import Machine, empty_machine
+from ...runtime.machine import MachineState, empty_machine
 from ...runtime.records import MapEntry, NodeCount
 from ...runtime.speedup import model_text
 from .esp import Arrivals, Mix, entry_of, esp_arrivals, node_names
@@ -68,7 +69,7 @@ class Play:
                 message = f"{least} nodes are above the {most} that a runtime scheduler has"
                 raise InputError(message, path=f"jobs[{place}].nodes")
 
-    def machines(self, in_parts: int = 1) -> dict[str, Machine]:
+    def machines(self, in_parts: int = 1) -> dict[str, MachineState]:
         """Return each runtime scheduler's nodes, idle, in that many parts each; a single one has no name."""
         parts = self._parts()
         names = [""] if len(parts) == 1 else [f"r{number}" for number in range(1, len(parts) + 1)]
@@ -102,9 +103,11 @@ def play_of(workload: ClusterWorkload, mix: Mix | None, *, nodes: int | None = N
         order: the seed of that share's choice.
 
     Raises:
-        InputError: a job asks for more than whole nodes; names it.
+        InputError: a job asks for more than whole nodes; names it; or the workload has limits.
         OptionError: the mix or the nodes contradict the file.
     """
+    if workload.limits:
+        raise InputError("the negotiating schedulers keep no limits over sets of jobs", path="limits")
     machine = _machine(workload, nodes)
     if mix is not None and any(arriving.job.kind is not JobKind.RIGID for arriving in workload.jobs):
         raise OptionError("--malleable: the workload says itself which jobs are malleable")
@@ -261,8 +264,9 @@ def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntr
 
 
 def _refuse_held(job: Job) -> None:
-    if job.hold is not None or job.priority == 0:
-        raise InputError("the job is held and would never start", path="hold")
+    if not may_start(job):
+        held = "is held" if is_held(job) else "may not start"
+        raise InputError(f"the job {held}: {hold_words(job)}", path="hold")
     if job.unsupported:
         raise InputError(f"{job.unsupported[0]!r} is not negotiated", path="unsupported")
 

@@ -8,9 +8,9 @@ from math import fsum
 from typing import Any
 
 from ...cluster.text import one_line
-from ...formats.native.write import csv_field
 from ...runtime.records import JobReport, MapEntry
-from ..report import to_json
+from ..metrics import mean_of
+from ..report import csv_of, to_json
 from .plays import Play
 from .run import Negotiated
 
@@ -42,9 +42,9 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     deadlines = {job: end for job, end in asked if end is not None}
     return {
         "makespan_s": makespan if jobs else None,
-        "wait_mean_s": _mean(waits),
+        "wait_mean_s": mean_of(waits),
         "wait_max_s": max(waits, default=None),
-        "response_mean_s": _mean(responses),
+        "response_mean_s": mean_of(responses),
         "response_max_s": max(responses, default=None),
         "utilization": held / (nodes * makespan) if makespan else None,
         "work_bound_s": _work_node_s(result) / nodes,
@@ -53,7 +53,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         else None,
         "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
         "transactions": len(result.attempts),
-        "attempts_mean": _mean(list(result.attempts)),
+        "attempts_mean": mean_of(list(result.attempts)),
         "messages": len(result.sent),
         "engine_calls": result.engine_calls,
         "expansions": sizes[0],
@@ -66,10 +66,6 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "killed": sum(len(answer.killed) for answer in result.urgent),
         "lost_node_s": result.lost_node_s,
     }
-
-
-def _mean(values: list[Any]) -> float | None:
-    return fsum(values) / len(values) if values else None
 
 
 def _work_node_s(result: Negotiated) -> float:
@@ -168,25 +164,12 @@ def _shown(value: float | None, form: str, unit: float) -> str:
 
 def jobs_csv(play: Play, finished: Mapping[str, JobReport]) -> str:
     """Return a row a job, in order of arrival: what it asked for, when it ran, what it held."""
-    lines = ["job,type,min_nodes,max_nodes,arrival_s,start_s,end_s,wait_s,run_time_s,node_s"]
-    for arrival in play.arrivals:
-        entry, done = arrival.job, finished[arrival.job.job]
-        values = (
-            csv_field(entry.job),
-            entry.type.value,
-            entry.min_nodes,
-            entry.max_nodes,
-            arrival.time_s,
-            done.start_s,
-            done.end_s,
-            done.start_s - arrival.time_s,
-            done.run_time_s,
-            done.node_s,
-        )
-        lines.append(
-            ",".join(
-                f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
-                for value in values
-            )
-        )
-    return "\n".join(lines) + "\n"
+    head = "job,type,min_nodes,max_nodes,arrival_s,start_s,end_s,wait_s,run_time_s,node_s"
+    pairs = ((arrival, finished[arrival.job.job]) for arrival in play.arrivals)
+    return csv_of(head, (_job_row(arrival.time_s, arrival.job, done) for arrival, done in pairs))
+
+
+def _job_row(arrival_s: float, entry: MapEntry, done: JobReport) -> tuple[Any, ...]:
+    size = (entry.type.value, entry.min_nodes, entry.max_nodes)
+    times = (arrival_s, done.start_s, done.end_s, done.start_s - arrival_s, done.run_time_s)
+    return (entry.job, *size, *times, done.node_s)

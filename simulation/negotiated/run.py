@@ -11,7 +11,7 @@ from ...negotiation.messages import ResourceOffer, ResponseResourceOffer, Urgent
 from ...negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
 from ...negotiation.parties.irtsched import RuntimeState
 from ...negotiation.parties.pair import Pair, Sent, StuckError
-from ...runtime.machine import Machine
+from ...runtime.machine import MachineState
 from ...runtime.performance import Known
 from ...runtime.records import JobReport
 from ...runtime.settings import RuntimeSettings
@@ -64,11 +64,6 @@ class Negotiated:
         )
 
     @cached_property
-    def empty_answers(self) -> int:
-        """How many transactions an empty Map closed."""
-        return sum(isinstance(s.message, ResponseResourceOffer) and not s.message.map for s in self.sent)
-
-    @cached_property
     def engine_calls(self) -> int:
         """How many awards the auction's engine has made: one for each Map that says who waits or starts."""
         if self.batch.mapper != "auction":
@@ -95,7 +90,7 @@ class Recorder:
         self._first = first
         self.since: dict[str, tuple[float, int]] = {}
 
-    def see(self, machine: Machine) -> None:
+    def see(self, machine: MachineState) -> None:
         """Take note of a machine after a transition."""
         running = machine.running
         for job, (since, nodes) in list(self.since.items()):
@@ -132,7 +127,7 @@ def negotiate(
     }
     sent: list[Sent] = []
 
-    def watch(peer: str, machine: Machine) -> None:
+    def watch(peer: str, machine: MachineState) -> None:
         recorders[peer].see(machine)
         if machine.now_s > until_s:
             raise StuckError(f"it goes on beyond {until_s:g} s")

@@ -46,7 +46,7 @@ class Auction:
         self.promises = None if promise is None else Promises(machine, promise, interval_s)
         self._window = options.window
         #: Where nothing is reserved many jobs are alike; in a simulation nobody asks for prices or reasons.
-        is_reserving = options.reserve or options.balance or options.backfills or promise
+        is_reserving = options.reservations or options.balance or options.backfills or promise
         self._all_bid_up_to = None if is_reserving else 0
         #: Who may not start in the present pass, by number.
         self._refused: frozenset[int] = frozenset()

@@ -20,7 +20,6 @@ from ..promised.building import empty_state
 from ..promised.compiled import loops_for
 from ..promised.state import FREE, PROMISED, RUNNING, WAITING, Rules
 from .machine import Machine
-from .queue import NodeQueue
 
 
 class CountedPlan:
@@ -57,7 +56,7 @@ class CountedPlan:
         """Whether cores say who could start: nodes are alike, and nobody has asked for more than cores."""
         return self._is_alike
 
-    def follow(self, now: float, queue: NodeQueue, longest_s: float) -> None:
+    def follow(self, now: float, queue: Iterable[Demand], longest_s: float) -> None:
         """Plan who waits, and promise starts to whom is due.
 
         Args:
@@ -111,7 +110,7 @@ class CountedPlan:
         machine.gone[: len(place)] = 0
         return frozenset(self._refused[:count].tolist())
 
-    def _meet(self, queue: NodeQueue) -> bool:
+    def _meet(self, queue: Iterable[Demand]) -> bool:
         """Notice who has come and who waits no more; return whether the plan is of use."""
         machine, jobs = self._state.machine, self._state.jobs
         before, self._waiting = self._waiting, {demand.index for demand in queue}

@@ -302,7 +302,8 @@ class _NodeSystem:
             self._in_vain = 0
             self._drop_first(f"nothing could start while nodes failed {_IN_VAIN} times")
         self._is_due = self._interval is None
-        if self._policy.wants_more and self._interval is not None and len(self._queue):
+        wants_more = self._policy.wants_more or self._machine.columns.pools.counts_step
+        if wants_more and self._interval is not None and len(self._queue):
             self._plan(now + self._interval, queue)
         if self._policy.wakeup_s is not None and self._interval is None and len(self._queue):
             self._wake(now, self._policy.wakeup_s, queue)
@@ -337,6 +338,7 @@ class _NodeSystem:
         self._wakes.discard(now)
         self.run.passes += 1
         self._queue.refresh(now)
+        self._machine.begin_step()
         for start in self._decided(now):
             self._start(start, now, queue)
         if self.preemptor is not None and len(self._queue):

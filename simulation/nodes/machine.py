@@ -54,7 +54,8 @@ class Machine:
         running: by job number.
         arrivals: when jobs come (seconds), by id.
         ran: by job number, how long those ran that have ended or were stopped (seconds).
-        changes: rises with every start and end, and with every node that goes down or comes back.
+        changes: rises with every start and end, with every node that goes down or comes back, and where
+            a step has more to give than the one before left.
     """
 
     def __init__(self, workload: ClusterWorkload) -> None:
@@ -70,6 +71,8 @@ class Machine:
         self.changes = 0
         #: What runs, and after which change that was noted.
         self._holds, self._held_at = Holds(), 0
+        #: The running jobs on each node that ran any; None: no node has failed.
+        self._on: dict[int, set[int]] | None = None
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
     def empty(self) -> Machine:
@@ -80,7 +83,13 @@ class Machine:
         other.ran = {}
         other.changes = 0
         other._holds, other._held_at = Holds(), 0  # noqa: SLF001 - its own class
+        other._on = None  # noqa: SLF001 - the same
         return other
+
+    def begin_step(self) -> None:
+        """Let what counts in one step only begin anew."""
+        if self.columns.pools.begin_step():
+            self.changes += 1
 
     def start(self, start: Start, now: float) -> Holding:
         """Take what a job holds from what is free.
@@ -102,6 +111,7 @@ class Machine:
         hold = Hold(end=end, spot=spot)
         holding = Holding(demand=demand, hold=hold, start_s=now, cores=int(use.cores))
         self.running[demand.index] = holding
+        self._put(demand.index, spot)
         self.ran.pop(demand.index, None)
         self._check(holding)
         return holding
@@ -109,6 +119,9 @@ class Machine:
     def end(self, job: int, now: float) -> None:
         """Give back what a running job holds that ends now."""
         holding = self.running.pop(job)
+        if self._on is not None:
+            for node in holding.spot.nodes.tolist():
+                self._on[node].discard(job)
         self.ran[job] = now - holding.start_s
         self._add(holding.spot, 1)
         early = holding.limit_end_s - now if isfinite(holding.limit_end_s) else None
@@ -123,7 +136,18 @@ class Machine:
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""
-        return sorted(job for job, holding in self.running.items() if (holding.spot.nodes == node).any())
+        if self._on is None:
+            # From the first failure on: no other run needs to know.
+            self._on = {}
+            for number, holding in self.running.items():
+                self._put(number, holding.spot)
+        return sorted(self._on.get(node, ()))
+
+    def _put(self, number: int, spot: Spot) -> None:
+        """Keep which nodes a job runs on, once anybody asked."""
+        if self._on is not None:
+            for node in spot.nodes.tolist():
+                self._on.setdefault(node, set()).add(number)
 
     def take_down(self, node: int) -> None:
         """Let nothing of a node be free until it comes back; nothing runs on it any more.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import fsum, sqrt
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...bidgen.candidates import View, shape_of
 from ...bidgen.columns import IntArray
 from ...bidgen.demand import Demand
-from ..metrics import metrics
+from ..metrics import mean_and_std, metrics
 from .queue import cores_asked
 from .result import NodeResult
 
@@ -50,7 +50,7 @@ def node_metrics(result: NodeResult) -> dict[str, Any]:
     if result.topology.distances is not None and several.any():
         columns["hops"] = result.hops[several]
     for name, column in columns.items():
-        values[f"{name}_mean"], values[f"{name}_std"] = _mean_and_std(column)
+        values[f"{name}_mean"], values[f"{name}_std"] = mean_and_std(column)
     return values
 
 
@@ -79,12 +79,6 @@ def _shares(result: NodeResult, weight: npt.NDArray[np.float64]) -> dict[str, fl
     whole = fsum(weight.tolist())
     levels = range(result.topology.max_level + 1)
     return {str(level): fsum(weight[result.level == level].tolist()) / whole for level in levels}
-
-
-def _mean_and_std(column: npt.NDArray[Any]) -> tuple[float, float]:
-    values = column.astype(np.float64)
-    mean = fsum(values.tolist()) / len(values)
-    return mean, sqrt(fsum(((values - mean) ** 2).tolist()) / len(values))
 
 
 def _fewest(result: NodeResult) -> IntArray:

@@ -14,7 +14,8 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
 from ...cluster.option_table import SIMULATE, read_by
-from ...cluster.promises import AUTO, BACKFILL, NONE, check_promise
+from ...cluster.promises import BACKFILL, NONE
+from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
 from ..own import is_own, own_policy
 from .auction import Auction
@@ -25,7 +26,6 @@ from .machine import Machine
 from .own import OwnOnNodes
 from .planned import PlannedBackfill
 from .preemption import Preemptor
-from .promises import default_promise
 from .queue import MultifactorQueue, NodeQueue, ResponseQueue
 from .result import NodeResult, node_result
 from .select import SELECTIONS
@@ -35,8 +35,6 @@ _QUEUES = ("fcfs", "easy", "reservations")
 _SLURM = ("backfill-slurm", "backfill-planned")
 #: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100
-#: Steps of search in a pass of an auction, where no limit is given.
-SEARCH_STEPS = 2
 #: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
 SLURM_BACKFILL_S = 30.0
 
@@ -48,21 +46,21 @@ class NodeOptions:
     Attributes:
         policy: a name in ``NODE_POLICIES``, or of somebody's own policy.
         order: ``fcfs``, the workload's priorities as given, or ``multifactor``.
+        preset: ``paper`` or ``plugin``: a step's values, but work ends a pass, and what it found starts.
         interval_s: seconds between passes; None: after every event.
         selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
         window: jobs that a pass looks at: 100 for the auctions (400 with a balance) and both of Slurm's, all
             for the others.
-        reserve: blocked jobs with a reservation: 1 for the auctions, 4 for policy reservations.
-        work_limit: what ends an auction's attempt: steps of search (SEARCH_STEPS) or nodes of HiGHS (0).
+        reserve: blocked jobs with a reservation: as in a step, 4 for policy reservations.
+        work_limit: what ends an auction's attempt, as in a step; no clock does.
         backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
             blocked job (bf_interval): default 30; 0: in every pass.
         strategy: as in a step.
         balance, award_alone: as in a step.
-        promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: ``auto`` for objective
-            ``response``, ``backfill`` for ``priority`` with reservations, no balance and complete steps, else
-            ``none``.
+        promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: as in a step, and ``none``
+            with ``preempt``: who may be stopped was promised nothing.
         max_bids, max_bids_per_job, bid_order, objective, weights, seed: as in a step.
-        on_timeout: as in a step; ``incumbent`` where a few steps of search end each pass and none is given.
+        on_timeout: as in a step.
         preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
         credits: that each user has at first to pay for what is lost; None: no end of them.
         failures: outages of nodes that are known beforehand; or
@@ -74,6 +72,7 @@ class NodeOptions:
 
     policy: str = "easy"
     order: str = "fcfs"
+    preset: str | None = None
     interval_s: float | None = None
     selection: str | None = None
     window: int | None = None
@@ -102,7 +101,9 @@ class NodeOptions:
 
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES and not is_own(self.policy):
-            raise OptionError(f"--policy {self.policy} counts processors; a machine of nodes has {_LISTED}")
+            close = did_you_mean(self.policy, NODE_POLICIES)
+            why = "is no policy" if close else "counts processors"
+            raise OptionError(f"--policy {self.policy} {why}; a machine of nodes has {_LISTED}{close}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
         for name, policies in READ_BY.items():
@@ -132,8 +133,6 @@ class NodeOptions:
         """Refuse what an auction would ignore; its other values the step checks."""
         if self.objective == "response" and self.order != "fcfs":
             raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
-        if self.promise is not None:
-            check_promise(self.promise)
         if self.on_timeout is not None and step_options(self).is_greedy:
             raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
@@ -213,34 +212,22 @@ def step_options(options: NodeOptions) -> StepOptions:
     Raises:
         OptionError: an option's value cannot be used.
     """
-    names = (
-        *("window", "max_bids", "max_bids_per_job", "objective", "weights", "on_timeout", "seed"),
-        *("strategy", "balance", "award_alone", "bid_order"),
-    )
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    reserve = 1 if options.reserve is None else options.reserve
-    values = {"model": options.policy, "reserve": reserve, "work_limit": options.work_limit, **given}
-    asked = options_with_preset(None, values)
-    if asked.is_greedy:
-        return asked
-    if asked.work_limit is None:
-        asked = replace(asked, work_limit=SEARCH_STEPS if asked.is_anytime else 0)
-    # A few steps of search are a choice, not a timeout.
-    return asked if options.on_timeout or not asked.is_anytime else replace(asked, on_timeout="incumbent")
+    given = {one.name: getattr(options, one.name) for one in read_by(SIMULATE)}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.preempt:
+        given["promise"] = NONE
+    if options.preset is not None:
+        # Work ends a pass, not the papers' seconds: it is no timeout that could start nothing.
+        given = {"on_timeout": "incumbent", **given}
+    asked = options_with_preset(given.pop("preset", None), {"model": options.policy, **given})
+    asked = replace(asked, time_limit_s=None)
+    return replace(asked, work_limit=asked.most_work)
 
 
 def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     asked = step_options(options)
-    # Who may be stopped was promised nothing.
-    unsaid = NONE if options.preempt else default_promise(asked)
-    promise = unsaid if options.promise is None else options.promise
-    if promise == BACKFILL:
-        # It holds for the pass: there is nothing to remember.
-        asked, promise = replace(asked, promise=BACKFILL), NONE
-    if promise == AUTO and options.reserve is None:
-        # What is kept is kept for who is due first, not for whose start is worth most.
-        asked = replace(asked, reserve=0)
-    kept = None if promise == NONE else promise
+    # Backfilling holds for the pass: there is nothing to remember.
+    kept = None if asked.chosen_promise in {NONE, BACKFILL} else asked.chosen_promise
     return Auction(machine, asked, kept, interval_s=options.interval_s)
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import ceil, inf
+from typing import Protocol
 
 from ...auction.forecast import Kept
-from ...auction.options import StepOptions
 from ...auction.reserve import Promise, Reservations
 from ...auction.spot import Spot, Start
 from ...auction.state import State
 from ...bidgen.demand import Demand
-from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
+from ...cluster.promises import AUTO, promised_duration_s
 from ..promised.due import window
 from ..promised.rules import rules_of
 from .counted import CountedPlan
 from .easy_copy import EasyCopy
 from .machine import Machine
-from .queue import NodeQueue, cores_asked
+from .queue import cores_asked
 from .record import NodeOutage
 
 #: Promises kept at once, of the jobs that came first;
@@ -27,16 +27,23 @@ MOST = 32
 MOST_AUTO = 1
 
 
-def default_promise(options: StepOptions) -> str:
-    """Return the promise of an auction where none is named."""
-    if options.objective == "response":
-        return AUTO
-    plain = options.objective == "priority" and options.weights == "lexicographic" and not options.balance
-    return BACKFILL if plain and options.reserve and not options.award_alone else NONE
+class Watched(Protocol):
+    """A machine whose jobs are promised starts: a simulated one, or a live cluster."""
+
+    @property
+    def arrivals(self) -> Mapping[str, float]:
+        """When jobs came (seconds), by id."""
+
+    @property
+    def running(self) -> Collection[int]:
+        """The jobs that run, by number."""
+
+    def state(self, now: float) -> State:
+        """Return the machine as a step sees it."""
 
 
 class Promises:
-    """The promises of a simulation.
+    """The promises of a machine, simulated or live (live/promising.py).
 
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
@@ -48,29 +55,34 @@ class Promises:
 
     Args:
         machine: where jobs run.
-        promise: ``plan``, ``auto`` or a duration.
+        promise: ``plan``, ``auto`` (on a simulated machine) or a duration.
         interval_s: seconds between passes: no start is promised between two of them; None: after every event.
+        most: promises kept at once.
 
     Attributes:
         made: by job, the start promised.
     """
 
-    def __init__(self, machine: Machine, promise: str, interval_s: float | None = None) -> None:
+    def __init__(
+        self, machine: Watched, promise: str, interval_s: float | None = None, *, most: int = MOST
+    ) -> None:
         self.made: dict[int, float] = {}
         self._machine = machine
         self._interval = interval_s
         self._is_auto = promise == AUTO
+        self._most = most
         self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
-        cores = sum(node.total.cores for node in machine.snapshot.nodes)
+        cores = int(machine.state(0.0).columns.total.cores.sum())
         self._rules = rules_of(cores, "response", promise)
-        self._copy = EasyCopy(machine) if self._is_auto else None
-        self._plan = CountedPlan(machine, self._rules) if self._is_auto else None
+        follows = machine if self._is_auto and isinstance(machine, Machine) else None
+        self._copy = None if follows is None else EasyCopy(follows)
+        self._plan = None if follows is None else CountedPlan(follows, self._rules)
         #: By job, where it was last to start.
         self._spots: dict[int, Spot] = {}
         #: What ran when the last new plan was made; None: none was.
         self._running: set[int] | None = None
 
-    def kept(self, now: float, queue: NodeQueue) -> list[Promise]:
+    def kept(self, now: float, queue: Iterable[Demand]) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
         arrivals = self._machine.arrivals
         if self._copy is not None and self._plan is not None:
@@ -110,7 +122,7 @@ class Promises:
         state = self._machine.state(now)
         made = self._sooner(state, known)
         reservations, promised = self._one_sooner(state, known) if made is None else made
-        for demand in self._in_turn(new)[: max(0, MOST - len(promised))]:
+        for demand in self._in_turn(new)[: max(0, self._most - len(promised))]:
             if self._is_auto and _to_come(promised, now) >= MOST_AUTO:
                 break
             since = self._earliest(demand)

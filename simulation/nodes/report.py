@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from itertools import starmap
 from typing import Any
 
 from ...bidgen.columns import Capacity
-from ...cluster.tabular import rows_of
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
-from ...formats.native.write import csv_field
-from ...formats.swf import number_text
-from ..report import COLUMNS, JOB_COLUMNS, ROWS, document_of, shown, text_of
+from ..report import COLUMNS, JOB_COLUMNS, ROWS, count_lines, csv_of, document_of, text_of
 from .metrics import node_metrics
 from .result import NodeResult
 
@@ -81,15 +77,12 @@ def to_node_text(result: NodeResult, name: str) -> str:
             levels = "  ".join(f"{level}: {share:.1%}" for level, share in shares.items())
             lines.append(f"{f'{what} share by level':<22}  {levels}")
     if result.nodes_fail:
-        counts = result.failure_counts().items()
-        lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in counts]
+        lines += count_lines(result.failure_counts())
     if result.balance is not None:
-        stops = result.preemption_counts().items()
-        lines += [f"{name.replace('_', ' '):<22}{shown(value):>16}" for name, value in stops]
+        lines += count_lines(result.preemption_counts())
     if result.promises is not None:
         broken = result.broken_promises()
-        lines.append(f"{'promises':<22}{len(result.promises):>16}")
-        lines.append(f"{'broken promises':<22}{len(broken):>16}")
+        lines += count_lines({"promises": len(result.promises), "broken_promises": len(broken)})
         lines += _listed(result, broken, "starts late")
     lines += _listed(result, result.record.never, "never starts")
     lines += _listed(result, result.record.lost, "is lost")
@@ -131,7 +124,7 @@ def _absent(result: NodeResult, arriving: ArrivingJob) -> dict[str, Any]:
     job = arriving.job
     return {
         "id": job.id,
-        "submit_s": arriving.arrival_s - result.first_s,
+        "submit_s": arriving.arrival_s - _begin(result),
         **dict.fromkeys(("start_s", "end_s", "cores", "nodes", "wait_s")),
         "run_s": arriving.run_time_s,
         "estimate_s": job.time_limit_s,
@@ -141,8 +134,15 @@ def _absent(result: NodeResult, arriving: ArrivingJob) -> dict[str, Any]:
     }
 
 
+def _begin(result: NodeResult) -> float:
+    """Return when the first job comes, on the workload's clock: the table's second 0."""
+    return result.cluster.jobs[0].arrival_s
+
+
 def _present(result: NodeResult, place: int) -> dict[str, Any]:
-    one, submit, start = result.played[place], float(result.submit[place]), float(result.starts[place])
+    # The result counts from the first job that ended, the table from the first of all: some may be lost.
+    one, later = result.played[place], result.first_s - _begin(result)
+    submit, start = float(result.submit[place]) + later, float(result.starts[place]) + later
     job = one.demand.job
     return {
         "id": job.id,
@@ -178,14 +178,5 @@ def node_jobs_csv(result: NodeResult) -> str:
     if result.nodes_fail:
         stops = Counter(one.job for one in result.record.stopped)
         columns["stops"] = [stops[number] for number in range(len(result.cluster.jobs))]
-    lines = [f"{JOB_COLUMNS},gpus,level,span,fragmentation{',stops' if result.nodes_fail else ''}"]
-    lines += [",".join(starmap(_cell, row.items())) for row in rows_of(columns)]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return number_text(value)
-    return f'"{value}"' if name == "nodes" else csv_field(str(value))
+    head = f"{JOB_COLUMNS},gpus,level,span,fragmentation{',stops' if result.nodes_fail else ''}"
+    return csv_of(head, zip(*columns.values(), strict=True), quoted=head.split(",").index("nodes"))

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from ...auction.queue import set_aside
 from ...auction.spot import place_alone
-from ...bidgen.columns import nothing_held
+from ...bidgen.columns import Columns, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.families.registry import pools_of
+from ...cluster.holds import hold_words, is_held, may_start
 from ...cluster.jobs import Job
 from ...cluster.workload import ClusterWorkload
 from ...formats.hostlist import join
@@ -66,17 +67,13 @@ class Remaining:
         self._machine = machine
         self._gone: list[int] = []
         self._known: dict[int, bool] = {}
-        self._columns = machine.columns
+        # Made when a job is tried: many nodes may go down before.
+        self._columns: Columns | None = None
 
     def without(self, node: int) -> None:
         """Take note that a node never comes back."""
-        self._gone = sorted([*self._gone, node])
-        columns = self._machine.columns
-        free = columns.total.copy()
-        for counts in (free.cores, free.memory, *free.gres.values()):
-            counts[self._gone] = 0
-        empty, pools = nothing_held(columns.total, free), pools_of(self._machine.snapshot)
-        self._columns = replace(columns, free=free, is_empty=empty, pools=pools)
+        self._gone.append(node)
+        self._columns = None
         self._known.clear()
 
     def why_not(self, demand: Demand) -> str:
@@ -85,11 +82,23 @@ class Remaining:
             return ""
         key = demand.kind
         if key not in self._known:
-            self._known[key] = place_alone(demand, self._columns, self._machine.topology) is not None
+            columns = self._remaining()
+            self._known[key] = place_alone(demand, columns, self._machine.topology) is not None
         if self._known[key]:
             return ""
-        names = join(self._columns.names[node] for node in self._gone)
+        names = join(self._machine.columns.names[node] for node in sorted(self._gone))
         return f"it fits nowhere without {shortened(names)}, down for good"
+
+    def _remaining(self) -> Columns:
+        """Return the machine with nothing on it but what never comes back."""
+        if self._columns is None:
+            columns = self._machine.columns
+            free = columns.total.copy()
+            for counts in (free.cores, free.memory, *free.gres.values()):
+                counts[self._gone] = 0
+            empty, pools = nothing_held(columns.total, free), pools_of(self._machine.snapshot)
+            self._columns = replace(columns, free=free, is_empty=empty, pools=pools)
+        return self._columns
 
 
 def shortened(names: str) -> str:
@@ -98,8 +107,6 @@ def shortened(names: str) -> str:
 
 
 def _refused(job: Job) -> str:
-    if job.hold is not None:
-        return f"it is held: {job.hold}" if job.hold else "it is held"
-    if job.priority == 0:
-        return "its priority is 0: it is held"
+    if not may_start(job):
+        return f"it {'is held' if is_held(job) else 'may not start'}: {hold_words(job)}"
     return f"it cannot be expressed: {'; '.join(job.unsupported)}" if job.unsupported else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...cluster.errors import InputError
 from ...cluster.nodes import Node, Resources, Switch
+from ...cluster.workload import ClusterWorkload
 
 #: Nodes below a leaf switch, and leaves below a switch of the second level (Soner, section 8.4).
 LEAF_NODES = 16
@@ -37,6 +38,10 @@ class EvenCluster:
     def total_cores(self) -> int:
         """The cores of all nodes."""
         return self.nodes * self.cores
+
+    def empty(self) -> ClusterWorkload:
+        """Return the cluster without jobs."""
+        return ClusterWorkload(name="", nodes=self.build_nodes(), switches=self.build_switches())
 
     def build_nodes(self) -> tuple[Node, ...]:
         """Return the nodes, named n0001 … in order."""

@@ -1,23 +1,27 @@
-"""Description of a log: sizes, times, load and the rows that a simulation drops."""
+"""Descriptions of logs and of workloads of nodes: machine, kinds, sizes and times of jobs, load."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cluster.text import counted
+from ...cluster.jobs import JobType, Request
+from ...cluster.text import counted, one_line
+from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...formats.swf import SwfLog
+from ..metrics import mean_and_std
 from ..requests import Workload
 
 FORMAT = "aucsched-description/1"
 
 _HOUR_S = 3600
 _QUANTILES = {"min": 0, "p25": 25, "median": 50, "p75": 75, "p95": 95, "max": 100}
-_SHARES = {
+_LOG_SHARES = {
     "one processor": "serial",
     "a power of two": "power_of_two",
     "the whole machine": "whole_machine",
@@ -64,15 +68,12 @@ def describe(workload: Workload, log: SwfLog) -> dict[str, Any]:
     }
 
 
-def distribution(values: NDArray[Any]) -> dict[str, float]:
+def distribution(values: NDArray[Any]) -> dict[str, float | None]:
     """Return mean, standard deviation and quantiles; there is at least one value."""
     columns = np.asarray(values, dtype=np.float64)
-    mean = fsum(columns.tolist()) / len(columns)
+    mean, std = mean_and_std(columns)
     quantiles = {name: float(np.percentile(columns, share)) for name, share in _QUANTILES.items()}
-    return {
-        "mean": mean,
-        "std": float(np.sqrt(fsum(((columns - mean) ** 2).tolist()) / len(columns))),
-    } | quantiles
+    return {"mean": mean, "std": std, **quantiles}
 
 
 def description_text(description: Mapping[str, Any], name: str) -> str:
@@ -87,7 +88,7 @@ def description_text(description: Mapping[str, Any], name: str) -> str:
     shown = "-" if load is None else f"{load:.3f}"
     lines.append(f"{description['users']} users, {days:.1f} days of submissions, offered load {shown}")
     lines += ["", "share of jobs"]
-    lines += [f"  {label:<18}{description['shares'][key]:>9.1%}" for label, key in _SHARES.items()]
+    lines += [f"  {label:<18}{description['shares'][key]:>9.1%}" for label, key in _LOG_SHARES.items()]
     members = ("size", "run_s", "estimate_s", "run_over_estimate", "gap_s")
     return "\n".join([*lines, "", *distribution_lines(description, members)]) + "\n"
 
@@ -101,3 +102,126 @@ def distribution_lines(description: Mapping[str, Any], members: Sequence[str]) -
             values = (f"{description[label][column]:>11.4g}" for column in columns)
             lines.append(f"{label:<20}" + "".join(values))
     return lines
+
+
+_HOUR_S = 3600
+
+
+def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
+    """Return a workload's figures as plain values; times in seconds, loads and shares of 1.
+
+    ``theoretical_s`` is (7.2): run time × cores over the machine's cores, at the fewest nodes and gres;
+    ``offered_load`` is that over the time from the first arrival to the last, None where all come at once.
+    ``gres_load`` is the same for each kind of gres that jobs ask for on each node.
+    """
+    jobs = workload.jobs
+    cores = sum(node.total.cores for node in workload.nodes)
+    gres = _gres_of(workload)
+    run = np.array([arriving.run_time_s for arriving in jobs])
+    size = np.array([arriving.job.request.fewest_cores for arriving in jobs])
+    span = jobs[-1].arrival_s - jobs[0].arrival_s if jobs else 0.0
+    theoretical = fsum((run * size).tolist()) / cores
+    limits = [arriving.job.time_limit_s for arriving in jobs if arriving.job.time_limit_s is not None]
+    return {
+        "format": FORMAT,
+        "name": workload.name,
+        "notes": list(workload.notes),
+        "nodes": len(workload.nodes),
+        "cores": cores,
+        "gres": dict(gres),
+        "switches": len(workload.switches or ()),
+        "jobs": len(jobs),
+        "users": len({arriving.job.user for arriving in jobs if arriving.job.user}),
+        "span_s": span,
+        "theoretical_s": theoretical,
+        "offered_load": theoretical / span if span else None,
+        "gres_load": {kind: _gres_s(jobs, kind) / count / span for kind, count in gres.items()}
+        if span
+        else {},
+        "shares": _shares(jobs),
+        "size": distribution(size) if jobs else None,
+        "run_s": distribution(run) if jobs else None,
+        "limit_s": distribution(np.array(limits)) if limits else None,
+        "gap_s": distribution(np.diff([job.arrival_s for job in jobs])) if len(jobs) > 1 else None,
+    }
+
+
+def _gres_of(workload: ClusterWorkload) -> Counter[str]:
+    """Return the machine's gres by kind, whatever their type."""
+    counts: Counter[str] = Counter()
+    for node in workload.nodes:
+        for name, count in node.total.gres.items():
+            counts[name.partition(":")[0]] += count
+    return counts
+
+
+def _gres_s(jobs: Sequence[ArrivingJob], kind: str) -> float:
+    """Return the seconds of a kind of gres that jobs hold at their fewest."""
+    return fsum(arriving.run_time_s * _fewest(arriving.job.request, kind) for arriving in jobs)
+
+
+def _fewest(request: Request, kind: str) -> int:
+    per_node = sum(
+        span.minimum for name, span in request.gres_per_node.items() if name.partition(":")[0] == kind
+    )
+    total = sum(span.minimum for name, span in request.gres_total.items() if name.partition(":")[0] == kind)
+    return per_node * request.fewest_nodes + total
+
+
+def _shares(jobs: Sequence[ArrivingJob]) -> dict[str, float]:
+    """Return the share of the jobs that ask in some way, 0 of no jobs."""
+    counts = Counter(label for arriving in jobs for label in _labels(arriving))
+    return {label: counts[label] / max(1, len(jobs)) for label in _LABELS}
+
+
+def _labels(arriving: ArrivingJob) -> Iterator[str]:
+    request, limit_s = arriving.job.request, arriving.job.time_limit_s
+    yield request.type.value
+    if request.gres_per_node or request.gres_total:
+        yield "gres"
+    if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):
+        yield "gres ranges"
+    if request.contiguous:
+        yield "contiguous"
+    if request.exclusive:
+        yield "exclusive"
+    if request.features:
+        yield "features"
+    if limit_s is not None and arriving.run_time_s > limit_s:
+        yield "killed at limit"
+    if arriving.job.unsupported or arriving.job.hold is not None:
+        yield "never starts"
+
+
+_LABELS = (
+    *(kind.value for kind in JobType),
+    "gres",
+    "gres ranges",
+    "contiguous",
+    "exclusive",
+    "features",
+    "killed at limit",
+    "never starts",
+)
+
+
+def cluster_text(description: Mapping[str, Any], name: str) -> str:
+    """Return the figures as a table for people."""
+    gres = "".join(f", {count} {kind}" for kind, count in description["gres"].items())
+    switches = f", {description['switches']} switches" if description["switches"] else ""
+    machine = (
+        f"{counted(description['nodes'], 'node')}, {counted(description['cores'], 'core')}{gres}{switches}"
+    )
+    hours = {member: description[member] / _HOUR_S for member in ("span_s", "theoretical_s")}
+    load = "-" if description["offered_load"] is None else f"{description['offered_load']:.3f}"
+    lines = [
+        f"{name}: {counted(description['jobs'], 'job')} on {machine}",
+        *(f"  {one_line(note)}" for note in description["notes"]),
+        f"{description['users']} users, {hours['span_s']:.2f} h of submissions",
+        f"theoretical run time {hours['theoretical_s']:.2f} h, offered load {load}",
+    ]
+    lines += [f"offered load of {kind} {load:.3f}" for kind, load in description["gres_load"].items()]
+    lines += ["", "share of jobs"]
+    lines += [f"  {label:<26}{share:>9.1%}" for label, share in description["shares"].items() if share]
+    lines += ["", *distribution_lines(description, ("size", "run_s", "limit_s", "gap_s"))]
+    return "\n".join(lines) + "\n"

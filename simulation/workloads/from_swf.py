@@ -6,19 +6,18 @@ from ...cluster.workload import ClusterWorkload
 from ...formats.notes import Notes
 from ...formats.swf import SwfLog
 from ..requests import describe_dropped, workload_from_swf
-from .clusters import EvenCluster
 from .imported import LoggedJob, imported_workload
 
 
-def workload_of_log(name: str, log: SwfLog, cluster: EvenCluster) -> tuple[ClusterWorkload, Notes]:
-    """Return a log's jobs on a cluster: processors are cores, which spread freely over nodes.
+def workload_of_log(name: str, log: SwfLog, machine: ClusterWorkload) -> tuple[ClusterWorkload, Notes]:
+    """Return a log's jobs on a machine: processors are cores, which spread freely over nodes.
 
-    Rows are read as ``simulate`` reads them, on a machine of as many processors as the cluster has cores.
+    Rows are read as ``simulate`` reads them, on as many processors as it has cores.
 
     Raises:
         InputError: no job is left, or a number no job can have.
     """
-    read = workload_from_swf(log, processors=cluster.total_cores)
+    read = workload_from_swf(log, processors=sum(node.total.cores for node in machine.nodes))
     notes = Notes()
     if sum(read.dropped.values()):
         notes.add("rows", describe_dropped(read.dropped, read.rows))
@@ -38,4 +37,4 @@ def workload_of_log(name: str, log: SwfLog, cluster: EvenCluster) -> tuple[Clust
         )
         for number, submit, run, estimate, size, user in columns
     ]
-    return imported_workload(name, jobs, cluster, notes), notes
+    return imported_workload(name, jobs, machine, notes), notes

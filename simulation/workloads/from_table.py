@@ -1,22 +1,23 @@
-"""Tables of jobs, one in each row: CSV with any column names, and output of ``sacct -P``."""
+"""Tables of jobs, one in each row: CSV with any column names."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
+from typing import TypeVar
 
 from ...cluster.errors import InputError, OptionError
 from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import Row, Table
 from ...formats.notes import Notes
+from ...slurm.answers.gres import parse_request
 from ...slurm.answers.text import duration_s
-from .clusters import EvenCluster
 from .imported import LoggedJob, imported_workload
 
-#: What a job may say -> names of columns that say it where no other is given, the first that there is.
+T = TypeVar("T")
+#: What a job may say -> columns that say it by default; the first with a value counts.
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "job_id", "jobid", "JobID", "name"),
     "time": ("time", "submit_time", "submit", "creation_time", "Submit"),
@@ -25,55 +26,40 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "end": ("end_time", "deletion_time", "End"),
     "limit": ("limit", "time_limit", "TimelimitRaw", "Timelimit"),
     "nodes": ("nodes", "node_num", "num_nodes", "NNodes"),
-    "cores": ("cores", "cpu_num", "num_cpus", "NCPUS"),
+    "cores": ("cores", "cpu_num", "num_cpus", "NCPUS", "AllocCPUS", "ReqCPUS"),
     "gpus": ("gpus", "gpu_num", "num_gpu", "AllocTRES", "ReqTRES"),
+    "priority": ("Priority",),
     "user": ("user", "User"),
+    "account": ("account", "Account"),
+    "partition": ("partition", "Partition"),
+    "qos": ("qos", "QOS"),
 }
 _NOTHING = frozenset({"", "none", "null", "nan", "unknown", "n/a", "-"})
 _UNLIMITED = frozenset({"unlimited", "partition_limit", "infinite"})
-_GPUS = re.compile(r"(?:^|,)gres/gpu(?::[^=,]*)?=(\d{1,9})")
 _MOST = 10**12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """A table's column for each thing that jobs say, and how many seconds a limit without a unit counts."""
-
-    columns: Mapping[str, str]
-    limit_unit_s: float
-
-
-def columns_of(table: Table, given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the column of each thing that a job may say.
+def columns_of(table: Table, given: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """Return the columns of each thing that a job may say, the first that there is first.
 
     Raises:
-        InputError: there is no column of a given name, none with times, or none that says how long.
+        InputError: there is no column of a given name.
         OptionError: jobs say no such thing.
     """
-    found = {
-        what: next(name for name in names if name in table.columns)
-        for what, names in KNOWN.items()
-        if any(name in table.columns for name in names)
-    }
+    found = {what: tuple(name for name in names if name in table.columns) for what, names in KNOWN.items()}
     for what, name in given.items():
         if what not in KNOWN:
             raise OptionError(f"--column {what}={name}: {what!r} is not one of {', '.join(KNOWN)}")
         if name not in table.columns:
             raise InputError(f"there is no column {name!r}", path="line 1")
-        found[what] = name
-    if "time" not in found:
-        raise InputError("no column says when jobs are submitted: --column time=NAME", path="line 1")
-    if "duration" not in found and not {"start", "end"} <= found.keys():
-        raise InputError(
-            "no column says how long jobs ran: --column duration=NAME, or start and end", path="line 1"
-        )
-    return found
+        found[what] = (name,)
+    return {what: names for what, names in found.items() if names}
 
 
 def workload_of_table(
-    name: str, table: Table, given: Mapping[str, str], cluster: EvenCluster
+    name: str, table: Table, given: Mapping[str, str], machine: ClusterWorkload
 ) -> tuple[ClusterWorkload, Notes]:
-    """Return a table's jobs on a cluster of equal nodes.
+    """Return a table's jobs on a machine.
 
     Times are seconds or dates (ISO 8601, UTC where they do not say), durations and limits seconds or
     ``[D-]HH:MM:SS``.
@@ -82,70 +68,85 @@ def workload_of_table(
         InputError: a column is missing, a field is none, or no job is left.
         OptionError: as ``columns_of``.
     """
-    source = _Source(columns=columns_of(table, given), limit_unit_s=1)
+    columns = columns_of(table, given)
+    if "time" not in columns:
+        raise InputError("no column says when jobs are submitted: --column time=NAME", path="line 1")
+    if "duration" not in columns and not {"start", "end"} <= columns.keys():
+        raise InputError(
+            "no column says how long jobs ran: --column duration=NAME, or start and end", path="line 1"
+        )
     notes = Notes()
-    _note_columns(table, source, notes)
-    jobs = [row.made(_reader(source)) for row in table.rows]
-    return imported_workload(name, jobs, cluster, notes), notes
+    for what, names in columns.items():
+        notes.add("columns", f"{what} is the column {' or '.join(names)}")
+    note_unread(table, columns, (), notes)
+    reader = TableReader(columns=columns, limit_unit_s=1)
+    jobs = [row.made(reader.job) for row in table.rows]
+    return imported_workload(name, jobs, machine, notes), notes
 
 
-def workload_of_sacct(name: str, table: Table, cluster: EvenCluster) -> tuple[ClusterWorkload, Notes]:
-    """Return the jobs of ``sacct -P``'s table on a cluster of equal nodes; steps are left out.
-
-    Raises:
-        InputError: a column is missing, a field is none, or no job is left.
-    """
-    if "JobID" not in table.columns:
-        raise InputError("there is no column JobID: sacct -P --format=JobID,Submit,…", path="line 1")
-    # TimelimitRaw counts minutes; Timelimit is written out.
-    source = _Source(columns=columns_of(table, {"id": "JobID"}), limit_unit_s=60)
-    notes = Notes()
-    _note_columns(table, source, notes)
-    rows = [row for row in table.rows if "." not in row.text("JobID")]
-    if len(rows) < len(table.rows):
-        notes.add("steps", f"{len(table.rows) - len(rows)} rows are steps of jobs: left out")
-    jobs = [row.made(_reader(source)) for row in rows]
-    return imported_workload(name, jobs, cluster, notes), notes
-
-
-def _note_columns(table: Table, source: _Source, notes: Notes) -> None:
-    for what, name in source.columns.items():
-        notes.add("columns", f"{what} is the column {name}")
+def note_unread(
+    table: Table, columns: Mapping[str, tuple[str, ...]], others: Collection[str], notes: Notes
+) -> None:
+    """Note which columns are not read; ``others`` are read besides those of ``columns``."""
     for name in table.columns:
-        if name not in source.columns.values():
+        if name not in others and not any(name in names for names in columns.values()):
             notes.add("other columns", f"the column {name} is not read")
 
 
-def _reader(source: _Source) -> Callable[[Row], LoggedJob]:
-    columns = source.columns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReader:
+    """Reads jobs: the columns of each thing, and how many seconds a limit without a unit counts."""
 
-    def field(row: Row, what: str) -> str:
-        return row.text(columns[what]) if what in columns else ""
+    columns: Mapping[str, tuple[str, ...]]
+    limit_unit_s: float
 
-    def seconds(row: Row, what: str, read: Callable[[str, str], float | None]) -> float | None:
-        return read(field(row, what), columns.get(what, what))
+    def job(self, row: Row) -> LoggedJob:
+        """Return a row's job.
 
-    def job(row: Row) -> LoggedJob:
-        submit = seconds(row, "time", _moment)
+        Raises:
+            InputError: a field is not what its column holds, or there is no time.
+        """
+        submit = self._read(row, "time", moment)
         if submit is None:
-            raise InputError("there is no time", path=columns["time"])
-        run = seconds(row, "duration", _length)
+            raise InputError("there is no time", path=self.columns["time"][0])
+        run, start = self._read(row, "duration", _length), self._read(row, "start", moment)
         if run is None:
-            start, end = seconds(row, "start", _moment), seconds(row, "end", _moment)
+            end = self._read(row, "end", moment)
             run = 0.0 if start is None or end is None else end - start
-        limit = seconds(row, "limit", lambda text, path: _limit(text, path, source.limit_unit_s))
         return LoggedJob(
-            id=field(row, "id") or str(row.line),
+            id=self.text(row, "id") or str(row.line),
             submit_s=submit,
+            start_s=start,
             run_s=run,
-            limit_s=limit,
-            cores=_count(field(row, "cores"), columns.get("cores", "")),
-            nodes=_count(field(row, "nodes"), columns.get("nodes", "")),
-            gpus=_gpus(field(row, "gpus"), columns.get("gpus", "")),
-            user=field(row, "user"),
+            limit_s=self._read(row, "limit", self._limit),
+            cores=self._read(row, "cores", _count),
+            nodes=self._read(row, "nodes", _count),
+            gres=self._read(row, "gpus", _gres),
+            priority=self._read(row, "priority", _count),
+            user=self.text(row, "user"),
+            account=self.text(row, "account"),
+            partition=self.text(row, "partition"),
+            qos=self.text(row, "qos"),
         )
 
-    return job
+    def text(self, row: Row, what: str) -> str:
+        """Return the first column's text that has any, empty where none has."""
+        return self._field(row, what)[0]
+
+    def _field(self, row: Row, what: str) -> tuple[str, str]:
+        names = self.columns.get(what, ())
+        texts = ((row.text(name), name) for name in names)
+        return next((found for found in texts if found[0]), ("", names[0] if names else what))
+
+    def _read(self, row: Row, what: str, read: Callable[[str, str], T]) -> T:
+        return read(*self._field(row, what))
+
+    def _limit(self, text: str, path: str) -> float | None:
+        if text.casefold() in _UNLIMITED:
+            return None
+        number = _number(text)
+        value = _length(text, path) if number is None else number * self.limit_unit_s
+        return value if value and value > 0 else None
 
 
 def _number(text: str) -> float | None:
@@ -156,7 +157,8 @@ def _number(text: str) -> float | None:
     return value if isfinite(value) and abs(value) < _MOST and text.isascii() else None
 
 
-def _moment(text: str, path: str) -> float | None:
+def moment(text: str, path: str) -> float | None:
+    """Return a time in seconds since the epoch, a date without a zone as UTC; None: none."""
     if text.casefold() in _NOTHING:
         return None
     number = _number(text)
@@ -180,14 +182,6 @@ def _length(text: str, path: str) -> float | None:
     return value
 
 
-def _limit(text: str, path: str, unit_s: float) -> float | None:
-    if text.casefold() in _UNLIMITED:
-        return None
-    number = _number(text)
-    value = _length(text, path) if number is None else number * unit_s
-    return value if value and value > 0 else None
-
-
 def _count(text: str, path: str) -> int | None:
     if text.casefold() in _NOTHING:
         return None
@@ -197,9 +191,11 @@ def _count(text: str, path: str) -> int | None:
     return int(number) or None
 
 
-def _gpus(text: str, path: str) -> int | None:
-    """Return a count of GPUs, or that of Slurm's trackable resources (cpu=4,gres/gpu=2)."""
-    if "=" in text:
-        typed = _GPUS.findall(text)
-        return int(typed[0]) if typed else None
-    return _count(text, path)
+def _gres(text: str, path: str) -> dict[str, int]:
+    """Return a count of GPUs, or the gres of trackable resources (cpu=4,gres/gpu:a100=2)."""
+    if "=" not in text:
+        count = _count(text, path)
+        return {"gpu": count} if count else {}
+    counts, _ = parse_request(text, path)
+    typed = {name.partition(":")[0] for name in counts if ":" in name}
+    return {name: count for name, count in counts.items() if count and name not in typed}

@@ -1,16 +1,18 @@
-"""Jobs of somebody's log made into a workload on equal nodes."""
+"""Jobs of somebody's log made into a workload on the nodes that they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from math import ceil
+from typing import Any
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
+from ...cluster.nodes import Node
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.notes import Notes
-from .clusters import EvenCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,45 +22,73 @@ class LoggedJob:
     Attributes:
         id: its name.
         submit_s: seconds, from whatever beginning.
+        start_s: when it started there, on the same clock.
         run_s: how long it ran.
         limit_s: its time limit.
-        cores, gpus: of all its nodes together.
+        cores, gres: of all its nodes together; gres by name.
         nodes: how many.
-        user: its name.
+        memory_mib_per_node, memory_mib_per_core: as in a request; at most one of them.
+        priority: higher comes first.
+        user, account, partition, qos: their names.
     """
 
     id: str
     submit_s: float
     run_s: float
+    start_s: float | None = None
     limit_s: float | None = None
     cores: int | None = None
     nodes: int | None = None
-    gpus: int | None = None
+    gres: Mapping[str, int] = field(default_factory=dict)
+    memory_mib_per_node: int | None = None
+    memory_mib_per_core: int | None = None
+    priority: int | None = None
     user: str = ""
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
+
+
+#: A job, and what it asks for.
+_Asked = tuple[LoggedJob, Request]
 
 
 def imported_workload(
-    name: str, jobs: Iterable[LoggedJob], cluster: EvenCluster, notes: Notes
+    name: str, jobs: Iterable[LoggedJob], machine: ClusterWorkload, notes: Notes
 ) -> ClusterWorkload:
-    """Return the jobs on a cluster of equal nodes, in the order of their submission.
+    """Return the jobs on a machine's nodes, in the order of their submission.
 
-    A job that says how many nodes it ran on takes that many; cores of others spread freely. A job's GPUs are
-    shared evenly by its nodes; of one that does not say, by the fewest that hold them. A job of neither
-    cores nor nodes gets one core, or its nodes' share. Jobs that did not run and jobs that the machine
-    cannot hold are left out and counted.
+    A job that says how many nodes it ran on takes that many; cores of others spread freely. A job's
+    gres are shared evenly by its nodes; of one that does not say, by the fewest that hold them. A job
+    of neither cores nor nodes gets one core, or its nodes' share. Jobs that did not run and jobs that
+    the machine cannot hold are left out and counted. Priorities follow the log where all jobs have
+    one, else submission.
 
     Raises:
         InputError: no job is left.
     """
     listed = tuple(jobs)
+    sizes = _Sizes(machine.nodes, notes)
     _count([job for job in listed if job.run_s <= 0], "did not run", notes)
-    sized = [(job, _request(job, cluster)) for job in listed if job.run_s > 0]
+    sized = [(job, sizes.request(job)) for job in listed if job.run_s > 0]
     fitting = [(job, request) for job, request in sized if request is not None]
     _count([job for job, request in sized if request is None], "are larger than the machine", notes)
     if not fitting:
         raise InputError("no job is left")
-    fitting.sort(key=lambda pair: pair[0].submit_s)
+    fitting.sort(key=lambda pair: (pair[0].submit_s, -(pair[0].priority or 0)))
     first = fitting[0][0].submit_s
+    fitting = _named(fitting, notes)
+    return replace(
+        machine,
+        name=name,
+        nodes=_in_partitions(machine.nodes, {job.partition for job, _ in fitting} - {""}),
+        jobs=tuple(_arriving(job, request, first) for job, request in fitting),
+        notes=(*machine.notes, *notes.texts()),
+    )
+
+
+def _named(fitting: list[_Asked], notes: Notes) -> list[_Asked]:
+    """Return the jobs with names and priorities of their own; notes on limits and starts."""
     unlimited = [job for job, _ in fitting if job.limit_s is None]
     if unlimited:
         notes.add("limits", f"{len(unlimited)} jobs have no time limit: their run times, to the next second")
@@ -70,14 +100,16 @@ def imported_workload(
         fitting = [
             (replace(job, id=str(rank)), request) for rank, (job, request) in enumerate(fitting, start=1)
         ]
-    made = tuple(_arriving(rank, job, request, first) for rank, (job, request) in enumerate(fitting))
-    return ClusterWorkload(
-        name=name,
-        nodes=cluster.build_nodes(),
-        switches=cluster.build_switches(),
-        jobs=made,
-        notes=notes.texts(),
-    )
+    early = [job for job, _ in fitting if job.start_s is not None and job.start_s < job.submit_s]
+    if early:
+        text = f"{len(early)} jobs (first {early[0].id}) started before they came: starts left out"
+        notes.add("starts", text)
+    if not all(job.priority for job, _ in fitting):
+        fitting = [
+            (replace(job, priority=basic_priority(rank)), request)
+            for rank, (job, request) in enumerate(fitting)
+        ]
+    return fitting
 
 
 def _count(jobs: Sequence[LoggedJob], what: str, notes: Notes) -> None:
@@ -85,39 +117,83 @@ def _count(jobs: Sequence[LoggedJob], what: str, notes: Notes) -> None:
         notes.add(what, f"{len(jobs)} jobs (first {jobs[0].id}) {what}: left out")
 
 
-def _request(job: LoggedJob, cluster: EvenCluster) -> Request | None:
-    """Return what a job asks for; None when the empty machine cannot hold it."""
-    gpus = job.gpus or 0
-    if gpus and not cluster.gpus:
-        return None
-    nodes = job.nodes or (ceil(gpus / cluster.gpus) if gpus else None)
-    cores = job.cores or nodes or 1
-    if cores > (nodes or cluster.nodes) * cluster.cores or (nodes or 1) > cluster.nodes:
-        return None
-    if nodes is None:
-        return Request(cores=cores)
-    each = ceil(gpus / nodes)
-    if each > cluster.gpus:
-        return None
-    # Slurm gives each node of a job at least one core.
-    return Request(
-        nodes=Span.exactly(nodes),
-        cores=max(cores, nodes),
-        gres_per_node={"gpu": Span.exactly(each)} if each else {},
-    )
+def _in_partitions(nodes: tuple[Node, ...], names: set[str]) -> tuple[Node, ...]:
+    """Return the nodes as they are where they say their partitions, else in all that jobs name."""
+    if not names or any(node.partitions for node in nodes):
+        return nodes
+    return tuple(replace(node, partitions=tuple(sorted(names))) for node in nodes)
 
 
-def _arriving(rank: int, job: LoggedJob, request: Request, first: float) -> ArrivingJob:
+class _Sizes:
+    """What the empty machine holds: cores of its largest nodes, the most of each gres on one."""
+
+    def __init__(self, nodes: Sequence[Node], notes: Notes) -> None:
+        self._notes = notes
+        self._cores = list(accumulate(sorted((node.total.cores for node in nodes), reverse=True)))
+        self._most: dict[str, int] = {}
+        for node in nodes:
+            for name, count in node.total.gres.items():
+                for known in {name, name.partition(":")[0]}:
+                    self._most[known] = max(count, self._most.get(known, 0))
+        self._named = {name for node in nodes for name in node.total.gres}
+
+    def request(self, job: LoggedJob) -> Request | None:
+        """Return what a job asks for; None when the empty machine cannot hold it."""
+        gres = self._gres(job)
+        if any(self._most.get(name, 0) == 0 for name in gres):
+            return None
+        nodes = job.nodes or max(
+            (ceil(count / self._most[name]) for name, count in gres.items()), default=None
+        )
+        cores = job.cores or nodes or 1
+        if (nodes or 1) > len(self._cores) or cores > self._cores[(nodes or 0) - 1]:
+            return None
+        memory: dict[str, Any] = {
+            "memory_mib_per_node": job.memory_mib_per_node,
+            "memory_mib_per_core": job.memory_mib_per_core,
+        }
+        if nodes is None:
+            return Request(cores=cores, **memory)
+        each = {name: ceil(count / nodes) for name, count in gres.items()}
+        if any(count > self._most[name] for name, count in each.items()):
+            return None
+        # Slurm gives each node of a job at least one core.
+        return Request(
+            nodes=Span.exactly(nodes),
+            cores=max(cores, nodes),
+            gres_per_node={name: Span.exactly(count) for name, count in each.items()},
+            **memory,
+        )
+
+    def _gres(self, job: LoggedJob) -> dict[str, int]:
+        """Return a job's gres by the machine's names: an unknown type is any type of its kind."""
+        found: dict[str, int] = {}
+        for name, count in job.gres.items():
+            kind = name.partition(":")[0]
+            if kind not in self._most and kind != "gpu":
+                self._notes.add("gres", f"no node has {name}: no job asks for it")
+            elif count:
+                known = name if name in self._named else kind
+                found[known] = found.get(known, 0) + count
+        return found
+
+
+def _arriving(job: LoggedJob, request: Request, first: float) -> ArrivingJob:
     run = max(job.run_s, SHORTEST_RUN_S)
     limit = max(1, ceil(run if job.limit_s is None else job.limit_s))
+    start = None if job.start_s is None or job.start_s < job.submit_s else job.start_s - first
     return ArrivingJob(
         job=Job(
             id=job.id,
-            priority=basic_priority(rank),
+            priority=job.priority or 1,
             request=request,
             time_limit_s=limit,
             user=job.user,
+            account=job.account,
+            partition=job.partition,
+            qos=job.qos,
         ),
         arrival_s=job.submit_s - first,
         run_time_s=min(run, limit),
+        started_s=start,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, tzinfo
-from math import gamma, isfinite, log2
+from math import gamma, isfinite
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -222,18 +222,3 @@ def _by_hours(times: NDArray[np.float64], hours: tuple[float, ...]) -> NDArray[n
     edges = np.arange(HOURS + 1) * _HOUR_S
     found: NDArray[np.float64] = days * DAY_S + np.interp(within, passed, edges)
     return found
-
-
-def describe_model(model: TraceModel) -> str:
-    """Return a model as a text for people."""
-    sizes = ", ".join(f"{size}: {share:.1%}" for size, share in model.sizes.items())
-    busiest = max(range(HOURS), key=model.hours.__getitem__)
-    powers = log2(max(model.sizes))
-    return (
-        f"{model.source}\n"
-        f"sizes           {sizes} (up to 2^{powers:g})\n"
-        f"run times       Weibull, shape {model.shape:g}, scale {model.scale_s:g} s, "
-        f"mean {model.mean_run_s:.0f} s\n"
-        f"arrivals        {min(model.hours):.2f} to {max(model.hours):.2f} times the mean rate, "
-        f"most from {busiest}:00\n"
-    )

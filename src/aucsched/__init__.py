@@ -13,6 +13,7 @@ from .cluster.version import __version__
 
 if TYPE_CHECKING:
     from .api.auctions import compare, explain
+    from .api.gains import Gain, gain
     from .api.simulations import Simulation, simulate
     from .api.slurm import snapshot_from_slurm
     from .api.workloads import workload_from_swf
@@ -38,10 +39,13 @@ if TYPE_CHECKING:
     from .formats.swf import read_swf as load_swf
     from .auction.planning.plan import make_plan as plan
     from .models.winners.determine import Winners, winners
+    from .negotiation.client import EvolvingClient
+    from .negotiation.messages import DynState
     from .models.winners.given import BidArrays
 
 _PLACES = {
     "api.auctions": ('compare', 'explain',),
+    "api.gains": ('Gain', 'gain',),
     "api.simulations": ('Simulation', 'simulate',),
     "api.workloads": ("workload_from_swf",),
     "api.slurm": ('snapshot_from_slurm',),
@@ -64,6 +68,8 @@ _PLACES = {
     "formats.swf": ('SwfLog', 'parse_swf',),
     "models.winners.determine": ("Winners", "winners"),
     "models.winners.given": ("BidArrays",),
+    "negotiation.client": ("EvolvingClient",),
+    "negotiation.messages": ("DynState",),
     "simulation.own": ('ActiveJob', 'MachineView', 'Policy', 'QueuedJob',),
     "sweeps.call": ('Sweep', 'sweep',),
 }
@@ -81,7 +87,10 @@ __all__ = [
     "BidClass",
     "ClusterWorkload",
     "Comparison",
+    "DynState",
+    "EvolvingClient",
     "Explanation",
+    "Gain",
     "InputError",
     "Job",
     "JobKind",
@@ -119,6 +128,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "gain",
     "load_schedule",
     "load_snapshot",
     "load_swf",

@@ -1,0 +1,367 @@
+"""What a site would gain: its own starts, and what backfill and auctions would have done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cluster.errors import InputError
+from ..cluster.tabular import Tabular
+from ..cluster.text import counted
+from ..cluster.workload import ClusterWorkload
+from ..formats.native.workload import load_workload
+from ..simulation.nodes.policies import NodeOptions, play
+from ..simulation.nodes.result import NodeResult
+from ..simulation.waits import (
+    DAY_S,
+    STATISTICS,
+    UTILISATION,
+    Difference,
+    Floats,
+    Resampling,
+    bounded_slowdown,
+    duration,
+    size_class,
+    used_between,
+)
+
+FORMAT = "aucsched-gain/1"
+#: What happened, as a column; and the yardstick.
+HAPPENED, BACKFILL = "happened", "backfill-slurm"
+#: A history of fewer jobs or days says nothing of a gain, a group of fewer jobs nothing of its own.
+LEAST_JOBS, LEAST_DAYS, LEAST_OF_GROUP = 100, 2, 20
+_MOST_GROUPS = 10
+_MEAN_WAIT, _SLOWDOWN = "mean wait (s)", "mean bounded slowdown"
+#: Statistics of waits whose differences have an interval, and the percentile that each is.
+_PERCENTILES = {"median wait (s)": 50.0, "95th percentile of the wait (s)": 95.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain(Tabular):
+    """A history as it was, and as simulations of it under backfilling and under auctions are.
+
+    Figures are over the jobs whose own start is known and that every simulation starts. Differences
+    are paired: the same jobs, drawn anew by days or weeks (``Resampling``).
+
+    Attributes:
+        workload: the history.
+        results: the simulations by policy, ``backfill-slurm`` first.
+
+    Examples:
+        >>> import aucsched as au
+        >>> one = au.Job(id="1", priority=2, request=au.Request(cores=4), time_limit_s=60)
+        >>> jobs = [au.ArrivingJob(job=one, arrival_s=0, run_time_s=30, started_s=7)]
+        >>> week = au.ClusterWorkload(name="tiny", nodes=[au.Node(name="n1", cores=8)], jobs=jobs)
+        >>> found = au.gain(week)
+        >>> {name: waits.tolist() for name, waits in found.waits.items()}
+        {'happened': [7.0], 'backfill-slurm': [0.0], 'aucsched3': [0.0]}
+    """
+
+    workload: ClusterWorkload
+    results: Mapping[str, NodeResult]
+
+    @cached_property
+    def starts(self) -> dict[str, Floats]:
+        """Start of every job by column, in seconds after the beginning; nan where it has none."""
+        own = [np.nan if job.started_s is None else job.started_s for job in self.workload.jobs]
+        found = {HAPPENED: np.array(own, np.float64)}
+        for policy, result in self.results.items():
+            starts = found[policy] = np.full(len(own), np.nan)
+            for one in result.played:
+                starts[one.demand.index] = one.start_s
+        return found
+
+    @cached_property
+    def compared(self) -> NDArray[np.intp]:
+        """Which jobs are compared, by number."""
+        return np.flatnonzero(~np.isnan(np.sum(list(self.starts.values()), axis=0)))
+
+    @cached_property
+    def waits(self) -> dict[str, Floats]:
+        """Waits of the compared jobs in seconds, by column."""
+        arrival = self._arrival[self.compared]
+        return {name: starts[self.compared] - arrival for name, starts in self.starts.items()}
+
+    @cached_property
+    def _arrival(self) -> Floats:
+        return np.array([job.arrival_s for job in self.workload.jobs], np.float64)
+
+    @cached_property
+    def _run(self) -> Floats:
+        return np.array([job.run_time_s for job in self.workload.jobs], np.float64)
+
+    @cached_property
+    def cores(self) -> Floats:
+        """Cores of every job as backfilling gave them; 0 of one that never starts."""
+        found = np.zeros(len(self.workload.jobs))
+        for one in self.results[BACKFILL].played:
+            found[one.demand.index] = one.spot.held.cores.sum()
+        return found
+
+    @cached_property
+    def _drawn(self) -> Resampling:
+        return Resampling(self._arrival[self.compared])
+
+    @property
+    def days(self) -> float:
+        """Days from the first job's coming to the last one's."""
+        return float(np.ptp(self._arrival[self.compared])) / DAY_S
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether the history is too short to say what a site would gain."""
+        return len(self.compared) < LEAST_JOBS or self.days < LEAST_DAYS
+
+    def use(self, edges: Floats) -> dict[str, Floats]:
+        """Return the mean share of all cores in use between neighbouring edges, by column."""
+        whole = sum(node.total.cores for node in self.workload.nodes) * np.diff(edges)
+        # What ran before the beginning has no start of its own: it holds its cores from then on.
+        return {
+            name: used_between(
+                edges, np.where(np.isnan(starts), self._arrival, starts), self._run, self.cores
+            )
+            / whole
+            for name, starts in self.starts.items()
+        }
+
+    @cached_property
+    def _slowdowns(self) -> dict[str, Floats]:
+        run = self._run[self.compared]
+        return {
+            name: np.array(list(map(bounded_slowdown, waits.tolist(), run.tolist())))
+            for name, waits in self.waits.items()
+        }
+
+    @cached_property
+    def figures(self) -> list[dict[str, Any]]:
+        """A row for each figure: ``figure``, ``happened``, and each policy."""
+        edges = self._drawn.edges
+        spans = np.diff(edges)
+        use = {who: float(np.average(one, weights=spans)) for who, one in self.use(edges).items()}
+        rows: list[dict[str, Any]] = [
+            {"figure": f"{name} wait (s)"} | {who: of(one.tolist()) for who, one in self.waits.items()}
+            for name, of in STATISTICS.items()
+        ]
+        slow = {who: float(one.mean()) for who, one in self._slowdowns.items()}
+        return [
+            *rows,
+            {"figure": _SLOWDOWN} | slow,
+            {"figure": UTILISATION} | {k: 100 * v for k, v in use.items()},
+        ]
+
+    def differences(self, of: str, than: str) -> list[Difference]:
+        """Return how each figure of a column differs from another's."""
+        return [
+            _difference(row["figure"], of, than, row, self._interval(row["figure"], of, than))
+            for row in self.figures
+        ]
+
+    def _interval(self, figure: str, of: str, than: str) -> tuple[float, float] | None:
+        if self.is_too_short:
+            return None
+        if figure in _PERCENTILES:
+            share = _PERCENTILES[figure]
+            return self._drawn.of_percentiles(self.waits[of], self.waits[than], share)
+        everybody = np.ones(len(self.compared), np.bool_)
+        if figure == _MEAN_WAIT:
+            return self._drawn.of_means(self.waits[of] - self.waits[than], everybody)
+        if figure == _SLOWDOWN:
+            return self._drawn.of_means(self._slowdowns[of] - self._slowdowns[than], everybody)
+        if figure == UTILISATION:
+            edges = self._drawn.edges
+            use, spans = self.use(edges), np.diff(edges)
+            return self._drawn.of_ratios(100 * (use[of] - use[than]) * spans, spans)
+        return None
+
+    @cached_property
+    def groups(self) -> list[dict[str, Any]]:
+        """Mean waits by size, partition and users, where they change most; at most ten rows."""
+        auction = next(iter(self.policies), BACKFILL)
+        rows = [row for names in self._classes() for row in self._grouped(names, auction)]
+        rows = [row for row in rows if row[auction] != row[BACKFILL]]
+        rows.sort(key=lambda row: -row["jobs"] * abs(row[auction] - row[BACKFILL]))
+        return rows[:_MOST_GROUPS]
+
+    def _classes(self) -> Iterator[list[str]]:
+        """Yield the name of each compared job's group, for each way to group them."""
+        jobs = [self.workload.jobs[number].job for number in self.compared]
+        yield [size_class(int(cores)) for cores in self.cores[self.compared]]
+        yield [f"partition {job.partition}" if job.partition else "no partition" for job in jobs]
+        work: dict[str, float] = {}
+        for job, area in zip(jobs, (self._run * self.cores)[self.compared].tolist(), strict=True):
+            work[job.user] = work.get(job.user, 0.0) + area
+        heavy, held, half = set[str](), 0.0, sum(work.values()) / 2
+        for user, area in sorted(work.items(), key=lambda pair: -pair[1]):
+            if held < half:
+                heavy.add(user)
+                held += area
+        names = {
+            True: f"{counted(len(heavy), 'user')} with half of all core time",
+            False: "the other users",
+        }
+        yield [names[job.user in heavy] for job in jobs]
+
+    def _grouped(self, names: Sequence[str], auction: str) -> Iterator[dict[str, Any]]:
+        column = np.array(names)
+        if len(set(names)) < 2:  # noqa: PLR2004 - one group is everybody
+            return
+        change = self.waits[auction] - self.waits[BACKFILL]
+        for name in dict.fromkeys(names):
+            members = column == name
+            count = int(members.sum())
+            enough = count >= LEAST_OF_GROUP and not self.is_too_short
+            low, high = (self._drawn.of_means(change, members) if enough else None) or (None, None)
+            means = {who: float(waits[members].mean()) for who, waits in self.waits.items()}
+            yield {
+                "group": name,
+                "jobs": count,
+                **means,
+                f"{auction} less backfill": float(change[members].mean()),
+            } | {
+                "95 % from": low,
+                "to": high,
+            }
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies that are compared with backfilling."""
+        return [name for name in self.results if name != BACKFILL]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """What the figures say, a sentence each."""
+        if self.is_too_short:
+            size = f"{counted(len(self.compared), 'job')} in {duration(self.days * DAY_S)}"
+            least = f"{LEAST_JOBS} jobs in {LEAST_DAYS} days"
+            return [f"This history is too short to say what you would gain: {size} of {least}"]
+        said = [one.words() for name in self.policies for one in self.differences(name, BACKFILL)]
+        return [*said, *self._trust()]
+
+    def _trust(self) -> Iterator[str]:
+        """Yield how well simulated backfilling reproduces what happened, and what follows."""
+        (error, *_) = self.differences(BACKFILL, HAPPENED)
+        miss = float(np.median(np.abs(self.waits[BACKFILL] - self.waits[HAPPENED])))
+        simulated, own = (duration(float(self.waits[name].mean())) for name in (BACKFILL, HAPPENED))
+        yield (
+            f"model error: the mean wait is {simulated} in simulated {BACKFILL} and {own} at the "
+            f"site; half of the jobs start within {duration(miss)} of their own start"
+        )
+        for name in self.policies:
+            (change, *_) = self.differences(name, BACKFILL)
+            if abs(change.value) <= abs(error.value):
+                yield f"{name}: the change of the mean wait is below that error: it means little"
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """The compared jobs by column; waits in seconds, None for none."""
+        jobs = [self.workload.jobs[number] for number in self.compared]
+        owners = ("id", "user", "account", "partition", "qos")
+        found: dict[str, list[Any]] = {}
+        for name in owners:
+            found[name] = [getattr(one.job, name) for one in jobs]
+        found["cores"] = self.cores[self.compared].astype(int).tolist()
+        found["submit_s"] = self._arrival[self.compared].tolist()
+        return found | {f"wait_s {name}": waits.tolist() for name, waits in self.waits.items()}
+
+    def title(self) -> str:
+        """Return the history in one line."""
+        whole = len(self.workload.jobs)
+        return f"{self.workload.name}: {len(self.compared)} of {whole} jobs compared"
+
+    @cached_property
+    def left_out(self) -> list[str]:
+        """Which jobs are not compared, and what the workload's notes say."""
+        texts = []
+        unknown = int(np.isnan(self.starts[HAPPENED]).sum())
+        if unknown:
+            texts.append(f"jobs without a start of their own, not compared: {unknown}")
+        for policy, result in self.results.items():
+            never = result.record.never
+            if never:
+                number, reason = min(never.items())
+                first = f"the first {self.workload.jobs[number].job.id}: {reason}"
+                texts.append(f"jobs that {policy} can never start: {len(never)}, {first}")
+        return [*texts, *self.workload.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain dicts, lists, numbers and text."""
+        pairs = [(name, BACKFILL) for name in self.policies] + [(BACKFILL, HAPPENED)]
+        names = Difference.__slots__
+        return {
+            "format": FORMAT,
+            "name": self.workload.name,
+            "jobs": len(self.compared),
+            "days": self.days,
+            "too_short": self.is_too_short,
+            "words": self.words,
+            "figures": self.figures,
+            "differences": [
+                {name: getattr(one, name) for name in names}
+                for pair in pairs
+                for one in self.differences(*pair)
+            ],
+            "groups": self.groups,
+            "notes": self.left_out,
+            "columns": self.columns,
+        }
+
+
+def _difference(
+    figure: str, of: str, than: str, row: Mapping[str, float], interval: tuple[float, float] | None
+) -> Difference:
+    low, high = interval or (None, None)
+    value = row[of] - row[than]
+    base = row[than]
+    return Difference(figure=figure, of=of, than=than, base=base, value=value, low=low, high=high)
+
+
+def gain(
+    workload: ClusterWorkload | str | Path,
+    policies: Sequence[str] = ("aucsched3",),
+    *,
+    window: int | None = None,
+    backfill_interval_s: float | None = None,
+    progress: Callable[[str], AbstractContextManager[Callable[[int], None] | None]] | None = None,
+) -> Gain:
+    """Compare a site's own starts with what backfilling and auctions would have done there.
+
+    Args:
+        workload: a history or its file: jobs have ``started_s`` (``aucsched workload from-sacct``).
+        policies: compared with ``backfill-slurm``, with their defaults.
+        window: jobs that backfilling looks at (bf_max_job_test).
+        backfill_interval_s: seconds between its looks (bf_interval).
+        progress: for a policy, the context of its simulation; it gives what is called with the
+            number of jobs that are done. None: nothing is called.
+
+    Raises:
+        InputError: the file cannot be read, or no job has a start of its own.
+        OptionError: no such policy.
+
+    Examples:
+        >>> import aucsched as au
+        >>> one = au.Job(id="1", priority=2, request=au.Request(cores=4), time_limit_s=60)
+        >>> jobs = [au.ArrivingJob(job=one, arrival_s=0, run_time_s=30, started_s=7)]
+        >>> week = au.ClusterWorkload(name="tiny", nodes=[au.Node(name="n1", cores=8)], jobs=jobs)
+        >>> gain(week).words
+        ['This history is too short to say what you would gain: 1 job in 0 s of 100 jobs in 2 days']
+    """
+    history = workload if isinstance(workload, ClusterWorkload) else load_workload(workload)
+    if all(job.started_s is None for job in history.jobs):
+        raise InputError("no job says when it started (sacct's column Start)", path="jobs")
+    slurm = NodeOptions(policy=BACKFILL, window=window, backfill_interval_s=backfill_interval_s)
+    chosen = [slurm, *(NodeOptions(policy=name) for name in policies if name != BACKFILL)]
+    results = {}
+    for one in chosen:
+        with progress(one.policy) if progress is not None else nullcontext() as done:
+            results[one.policy] = play(history, one, done)
+    made = Gain(workload=history, results=results)
+    if not len(made.compared):
+        raise InputError("no job with a start of its own fits this machine", path="jobs")
+    return made

@@ -1,0 +1,117 @@
+"""Keywords of the Python API: a TypedDict names them and their types, for editors, for mypy and for calls.
+
+What a call is given is checked against the same types: a misspelt name or a value of another type is one
+line that names the option.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .errors import OptionError
+from .given import whole
+from .text import did_you_mean, not_one_of
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def with_keywords(keywords: type) -> Callable[[_Call], _Call]:
+    """Return a decorator that names a TypedDict's keywords in a function's signature, for ``help``."""
+
+    def named(call: _Call) -> _Call:
+        signature = inspect.signature(call)
+        kept = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        own = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for name in keywords.__annotations__
+        ]
+        call.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
+        return call
+
+    return named
+
+
+def checked(given: Mapping[str, Any], keywords: type, call: str) -> dict[str, Any]:
+    """Return the options that a call is given, those that are None left out, numpy's numbers as Python's.
+
+    Args:
+        given: by name.
+        keywords: a TypedDict of what there is.
+        call: the function's name.
+
+    Raises:
+        OptionError: there is no such option, or its value is of another type; names it.
+
+    Examples:
+        >>> from typing import TypedDict
+        >>> known = TypedDict("known", {"order": str, "seed": int})
+        >>> checked({"order": "fcfs", "seed": None}, known, "simulate")
+        {'order': 'fcfs'}
+    """
+    known = get_type_hints(keywords)
+    for name in given:
+        if name not in known:
+            raise OptionError(f"{name}: {call} has no such option{did_you_mean(name, known)}")
+    return {name: of_type(name, value, known[name]) for name, value in given.items() if value is not None}
+
+
+def of_type(name: str, value: Any, hint: Any) -> Any:
+    """Return a value of a type: numpy's numbers as Python's, a list as a tuple.
+
+    Raises:
+        OptionError: it is none; names the option.
+    """
+    value, hints = whole(value), _alternatives(hint)
+    if value is None or any(_is_one(value, one) for one in hints):
+        if float in hints and type(value) not in (int, float):
+            return float(value)
+        return tuple(value) if isinstance(value, list) else value
+    names = [text for one in hints if get_origin(one) is Literal for text in get_args(one)]
+    if names and (isinstance(value, str) or len(hints) == 1):
+        raise OptionError(f"{name}: {not_one_of(value, names)}")
+    words = (_WORDS.get(get_origin(one) or one, "what it takes") for one in hints)
+    raise OptionError(f"{name}: {shown(value)} is not {' or '.join(dict.fromkeys(words))}")
+
+
+#: Type -> what a value should be, for people.
+_WORDS: Mapping[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    Literal: "a text",
+    Sequence: "a list",
+    Callable: "a class or function",
+}
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """Return the types of a union; None is every option's."""
+    if get_origin(hint) in (Union, UnionType):
+        return [one for part in get_args(hint) for one in _alternatives(part)]
+    return [] if hint is type(None) else [hint]
+
+
+def _is_one(value: Any, hint: Any) -> bool:
+    kind = get_origin(hint) or hint
+    if kind is Literal:
+        return value in get_args(hint) if isinstance(value, str) else False
+    if kind is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind is Sequence:
+        return isinstance(value, (tuple, list))
+    if not isinstance(kind, type):
+        return callable(value)
+    return isinstance(value, kind)
+
+
+def shown(value: object) -> str:
+    """Return a wrong value for a message of one line: its type where it is long or no text or number."""
+    text = repr(value)
+    return text if isinstance(value, (str, int, float)) and len(text) <= 60 else f"a {type(value).__name__}"  # noqa: PLR2004 - one line

@@ -1,0 +1,166 @@
+"""``aucsched gain``: a site's history as it was, and as simulations of it are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .auction_options import output_options, print_table, write_json, write_rich
+from .outputs import file_name, html_option, progress_over, shown
+from .workload_logs import machine_options, read_machine
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..api.gains import Gain
+    from ..cluster.workload import ClusterWorkload
+
+_SLURM = "slurm"
+#: The sacct of a month on a busy site takes minutes.
+_SACCT_S = 1800
+#: How far back a live cluster is asked about.
+_BACK_S = 30 * 86_400
+
+
+@click.command(
+    epilog="Save sacct's output with: sacct -a -X -P -S START -E END --format="
+    "JobID,User,Account,Partition,QOS,State,Priority,Submit,Eligible,Start,End,ElapsedRaw,"
+    "TimelimitRaw,NNodes,NCPUS,ReqMem,ReqTRES,AllocTRES > FILE. Columns may stand in any order."
+)
+@click.argument("history", required=False, metavar="[slurm|WORKLOAD]")
+@click.option("--sacct", metavar="FILE", help="Output of sacct; - is standard input.")
+@machine_options
+@click.option("--since", metavar="TIME", help="Begin of the history: a date or seconds since 1970.")
+@click.option("--until", metavar="TIME", help="End of the history; later submissions are left out.")
+@click.option("--conf", metavar="FILE", help="Output of scontrol show config, for backfill.")
+@click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it too.")
+@html_option
+@output_options
+def gain(history: str | None, html: Path | None, form: str, output: str, **options: Any) -> None:
+    """Say what you would gain: your own starts, backfill's and the auction's, over the same jobs.
+
+    Give the output of sacct and the nodes; or slurm, to ask the live cluster about the last 30 days
+    or since --since; or a workload with started_s.
+    """
+    from ..api.gains import gain as compare
+    from ..formats.native.write import write_text
+
+    workload = _read_history(history, options)
+    window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
+    try:
+        made = compare(
+            workload,
+            ("aucsched3", *options["policies"]),
+            window=window,
+            backfill_interval_s=interval_s,
+            progress=lambda policy: progress_over(len(workload.jobs), policy),
+        )
+    except InputError as error:
+        raise error.in_file(shown(options["sacct"] or history or _SLURM)) from error
+    if html is not None:
+        from ..pages.runs import gain_page
+
+        write_text(html, gain_page(made))
+    if form == "json":
+        write_json(output, made.to_dict())
+        return
+    write_rich(output, lambda console: _render(made, console))
+
+
+def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorkload:
+    """Return the workload that the arguments name."""
+    if (history is None) == (options["sacct"] is None):
+        raise OptionError("give one of: --sacct FILE, slurm, a workload file")
+    machine = {name: options[name] for name in ("nodes", "cores", "gpus", "switch")}
+    since, until = (_moment(name, options[name]) for name in ("since", "until"))
+    if history is not None and history != _SLURM:
+        from ..formats.native.workload import load_workload
+
+        for name in (*machine, "since", "until"):
+            if options[name]:
+                raise OptionError(f"--{name} is for sacct's output; a workload has its own")
+        return load_workload(history)
+    from ..formats.reading import read_document
+
+    if history is None:
+        empty, source = read_machine(**machine), options["sacct"]
+        return _from_sacct(read_document(source, bytes), source, empty, since, until)
+    empty = read_machine(**machine) if machine["nodes"] else _live_nodes()
+    since = time() - _BACK_S if since is None else since
+    return _from_sacct(_ask_sacct(since, until), _SLURM, empty, since, until)
+
+
+def _moment(name: str, text: str | None) -> float | None:
+    from ..simulation.workloads.from_table import moment
+
+    try:
+        return None if text is None else moment(text, "")
+    except InputError as error:
+        raise OptionError(f"--{name}: {error.message}") from error
+
+
+def _from_sacct(
+    content: bytes, source: str, empty: ClusterWorkload, since: float | None, until: float | None
+) -> ClusterWorkload:
+    from ..formats.delimited import read_table
+    from ..simulation.workloads.from_sacct import workload_of_sacct
+
+    try:
+        table = read_table(content, "|")
+        return workload_of_sacct(file_name(source), table, empty, since=since, until=until)[0]
+    except InputError as error:
+        raise error.in_file(shown(source)) from error
+
+
+def _ask_sacct(since: float, until: float | None) -> bytes:
+    """Return what sacct prints of a window; times on its command line are local."""
+    from ..simulation.workloads.from_sacct import COMMAND
+    from ..slurm.answers.live import ask_slurm
+
+    local = [datetime.fromtimestamp(one, UTC).astimezone() for one in (since, until or time())]
+    first, last = (one.strftime("%Y-%m-%dT%H:%M:%S") for one in local)
+    return ask_slurm((*COMMAND, "-S", first, "-E", last), _SACCT_S)
+
+
+def _live_nodes() -> ClusterWorkload:
+    from ..cluster.workload import ClusterWorkload
+    from ..formats.notes import Notes
+    from ..slurm.answers.live import EACH_NODE, first_answer
+    from ..slurm.answers.nodes import empty_nodes
+
+    notes = Notes()
+    answer = first_answer(EACH_NODE)
+    try:
+        nodes = empty_nodes(answer.content, notes)
+    except InputError as error:
+        raise error.in_file(answer.name) from error
+    return ClusterWorkload(name="", nodes=nodes, notes=notes.texts())
+
+
+def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, float | None]:
+    """Return how many jobs backfilling looks at, and how often in seconds; None: not known."""
+    from ..formats.reading import read_document, text_of
+    from ..slurm.answers.config import backfill_settings
+    from ..slurm.answers.live import ask_slurm
+
+    if conf is not None:
+        return read_document(conf, lambda content: backfill_settings(text_of(content)))
+    if is_live:
+        return backfill_settings(text_of(ask_slurm(("scontrol", "show", "config"))))
+    return None, None
+
+
+def _render(made: Gain, console: Console) -> None:
+    console.print(made.title())
+    print_table(console, "What happened, and what simulations of the same jobs give", made.figures)
+    if made.groups:
+        print_table(console, "Mean waits (s) by group, where they change most", made.groups)
+    for text in made.words:
+        console.print(text)
+    for text in made.left_out:
+        console.print(f"note: {text}")

@@ -1,0 +1,215 @@
+"""Charts of curves and bars: a simulated machine's use, a log, waits of evolving workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formats.drawing import literal, save_figure
+from ...formats.swf import SwfLog
+from ..evolving.loop import EvolvingRun
+from ..evolving.report import waits_by_type
+from ..requests import Workload
+from ..result import Result
+from .chart import BLUE, GREY, ORANGE, count_axis, legend_above, new_figure, styled, time_unit, write_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More steps than these are drawn as means over as many bins.
+_BINS = 350
+
+
+def draw_utilization(result: Result, path: Path | None, *, name: str = "") -> Figure:
+    """Draw how much of the machine was used, and how many jobs waited, over time; ``name`` is the log's."""
+    with styled():
+        figure, (top, bottom) = new_figure(3.6, 2, sharex=True)
+        unit, seconds = time_unit(result.makespan)
+        write_title(top, f"{result.policy} on {name}" if name else "")
+        _draw_used(top, result, seconds)
+        _draw_waiting(bottom, result, seconds)
+        bottom.set_xlim(0, max(result.makespan, 1) / seconds)
+        bottom.set_xlabel(f"Time since the first submission ({unit})")
+        figure.align_ylabels()
+        save_figure(figure, path)
+    return figure
+
+
+def _edges(result: Result) -> NDArray[np.float64] | None:
+    """Return the edges of bins, None where the steps themselves are few enough to be seen."""
+    if len(result.timeline.times) <= _BINS:
+        return None
+    return np.linspace(0, result.makespan, _BINS + 1)
+
+
+def _draw_used(axes: Axes, result: Result, seconds: float) -> None:
+    timeline, edges = result.timeline, _edges(result)
+    used = timeline.used * (100 / result.workload.requests.processors)
+    if edges is None:
+        axes.fill_between(timeline.times / seconds, used, step="post", color=BLUE, alpha=0.35, linewidth=0)
+        axes.step(timeline.times / seconds, used, where="post", color=BLUE, linewidth=0.8)
+    else:
+        axes.stairs(timeline.mean(used, edges), edges / seconds, fill=True, color=BLUE, alpha=0.35)
+        axes.stairs(timeline.mean(used, edges), edges / seconds, color=BLUE, linewidth=0.6)
+    mean = timeline.mean(used, np.array([0, result.makespan])) if result.makespan else np.zeros(1)
+    axes.axhline(mean[0], color=ORANGE, linewidth=0.9, linestyle="--", label=f"mean {mean[0]:.1f} %")
+    axes.set_ylim(0, 104)
+    axes.set_ylabel("Processors used (%)")
+    legend_above(axes)
+
+
+def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
+    timeline, edges = result.timeline, _edges(result)
+    waiting = timeline.waiting
+    if edges is None:
+        axes.fill_between(
+            timeline.times / seconds, waiting, step="post", color=ORANGE, alpha=0.35, linewidth=0
+        )
+        axes.step(timeline.times / seconds, waiting, where="post", color=ORANGE, linewidth=0.8)
+    else:
+        most = timeline.most(waiting, edges)
+        axes.stairs(most, edges / seconds, fill=True, color=ORANGE, alpha=0.3, label="largest in a bin")
+        axes.stairs(
+            timeline.mean(waiting, edges), edges / seconds, color=ORANGE, linewidth=0.7, label="mean of a bin"
+        )
+        legend_above(axes)
+    axes.set_ylim(0, float(waiting.max(initial=1)) * 1.12)
+    axes.set_ylabel("Jobs waiting")
+    count_axis(axes)
+
+
+_DAY_S, _WEEK_S = 86_400, 604_800
+#: More labels than these do not fit side by side.
+_LABELS = 10
+
+
+def draw_workload(workload: Workload, log: SwfLog, path: Path) -> None:
+    """Draw a log in four panels: sizes, run times and estimates, the day's course, the load."""
+    with styled():
+        figure, panels = new_figure(4.8, 2, 2)
+        _draw_sizes(panels[0, 0], workload)
+        _draw_times(panels[0, 1], workload)
+        _draw_hours(panels[1, 0], workload, log)
+        _draw_load(panels[1, 1], workload)
+        for letter, axes in zip("abcd", panels.flat, strict=True):
+            axes.set_title(f"({letter})", loc="left", fontsize=8, fontweight="bold")
+        save_figure(figure, path)
+
+
+def _draw_sizes(axes: Axes, workload: Workload) -> None:
+    size = np.asarray(workload.requests.size)
+    classes = np.ceil(np.log2(size)).astype(int)
+    work = size * np.asarray(workload.run, dtype=np.float64)
+    count = int(np.ceil(np.log2(workload.requests.processors))) + 1
+    place = np.arange(count)
+    for offset, weights, label, color in ((-0.2, None, "jobs", BLUE), (0.2, work, "work", ORANGE)):
+        shares = np.bincount(classes, weights=weights, minlength=count)
+        axes.bar(place + offset, 100 * shares / shares.sum(), 0.4, label=label, color=color)
+    largest = np.minimum(2**place, workload.requests.processors)
+    step = 1 if count <= _LABELS else 2
+    axes.set_xticks(place[::step], [f"{size}" for size in largest[::step].tolist()])
+    axes.set_xlabel("Processors (up to)")
+    axes.set_ylabel("Share (%)")
+    axes.legend(loc="upper right")
+
+
+def _draw_times(axes: Axes, workload: Workload) -> None:
+    for values, label, color in (
+        (workload.run, "run time", BLUE),
+        (workload.requests.estimate, "estimate", ORANGE),
+    ):
+        times = np.sort(np.asarray(values, dtype=np.float64))
+        shares = 100 * np.arange(1, len(times) + 1) / len(times)
+        axes.step(times, shares, where="post", label=label, color=color, linewidth=1)
+    axes.set_xscale("log")
+    axes.set_ylim(0, 102)
+    axes.set_xlabel("Time (s)")
+    axes.set_ylabel("Jobs up to that time (%)")
+    axes.legend(loc="upper left")
+
+
+def _draw_hours(axes: Axes, workload: Workload, log: SwfLog) -> None:
+    """Draw submissions by the hour of the day, in local time where the header gives it."""
+    begin = (log.header_count("UnixStartTime") or 0) + _offset(log)
+    first = float(log.table[workload.row[0], 1])
+    hours = ((begin + first + np.asarray(workload.requests.submit)) % _DAY_S) // 3600
+    shares = np.bincount(hours.astype(int), minlength=24)
+    axes.bar(np.arange(24) + 0.5, 100 * shares / shares.sum(), 0.85, color=BLUE)
+    axes.set_xticks(range(0, 25, 4))
+    local = log.header_count("UnixStartTime") is not None
+    axes.set_xlabel("Hour of the day (local)" if local else "Hour of the day (as logged)")
+    axes.set_ylabel("Jobs submitted (%)")
+
+
+def _offset(log: SwfLog) -> int:
+    """Return the header's seconds east of Greenwich, 0 where it has none."""
+    try:
+        return int(log.header("TimeZone") or 0)
+    except ValueError:
+        return 0
+
+
+def _draw_load(axes: Axes, workload: Workload) -> None:
+    """Draw the work submitted in each week or day, as a share of the machine."""
+    submit = np.asarray(workload.requests.submit, dtype=np.float64)
+    unit, width = ("week", _WEEK_S) if submit[-1] > 8 * _WEEK_S else ("day", _DAY_S)
+    if submit[-1] < 3 * _DAY_S:
+        unit, width = "hour", 3600
+    work = np.asarray(workload.run, dtype=np.float64) * np.asarray(workload.requests.size)
+    submitted = np.bincount((submit // width).astype(int), weights=work)
+    load = submitted * (100 / (workload.requests.processors * width))
+    axes.stairs(load, np.arange(len(load) + 1), fill=True, color=BLUE, alpha=0.45)
+    axes.axhline(100, color=GREY, linewidth=0.8, linestyle="--")
+    axes.set_xlim(0, len(load))
+    axes.set_xlabel(f"{unit.capitalize()} of the log")
+    axes.set_ylabel(f"Work submitted in a {unit}\n(% of the machine)")
+
+
+_COLOURS = (GREY, ORANGE, BLUE, "#4b7f52")
+_MIN_S = 60.0
+_BARS = 0.8
+
+
+def draw_evolving(runs: Mapping[str, EvolvingRun], path: Path) -> None:
+    """Draw the waits of runs of one workload, by name: each job's, and the mean of each type."""
+    with styled():
+        figure, (top, bottom) = new_figure(4.4, 2)
+        waits_in_order(top, runs)
+        legend_above(top)
+        _by_type(bottom, runs)
+        save_figure(figure, path)
+
+
+def waits_in_order(axes: Axes, runs: Mapping[str, EvolvingRun], kind: str | None = None) -> None:
+    """Draw waits in order of submission (Prabhakaran, figures 8 to 11), of one type's jobs or of all."""
+    for (name, run), colour in zip(runs.items(), _COLOURS, strict=False):
+        waits = [
+            (run.played[job.id].start_s - job.arrival_s) / _MIN_S
+            for job in run.workload.jobs
+            if kind is None or job.kind == kind
+        ]
+        marker = None if kind is None else "."
+        axes.plot(waits, color=colour, linewidth=0.8, marker=marker, markersize=3, label=literal(name))
+    what = "Job" if kind is None else f"Job of type {literal(kind)}"
+    axes.set_xlabel(f"{what}, in order of submission")
+    axes.set_ylabel("Wait (min)")
+    axes.set_ylim(bottom=0)
+
+
+def _by_type(axes: Axes, runs: Mapping[str, EvolvingRun]) -> None:
+    """Draw the mean wait of each type as bars, one of each run."""
+    width = _BARS / len(runs)
+    kinds: list[str] = []
+    for number, (run, colour) in enumerate(zip(runs.values(), _COLOURS, strict=False)):
+        waits = waits_by_type(run)
+        kinds = list(waits)
+        places = [place + (number - (len(runs) - 1) / 2) * width for place in range(len(kinds))]
+        heights = [(waits[kind]["wait_mean_s"] or 0.0) / _MIN_S for kind in kinds]
+        axes.bar(places, heights, width=width, color=colour)
+    axes.set_xticks(range(len(kinds)), [literal(kind) for kind in kinds])
+    axes.set_ylabel("Mean wait (min)")
