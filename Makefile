@@ -1,6 +1,8 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer and make:
 #   make demo   virtual environment, install, one auction over the crowded queue of a 1408-node cluster
-#   make test   virtual environment, install, all tests
+#   make test   virtual environment, install, all tests but the slow ones
+# make test-all runs the slow ones, too; make quick only what takes next to no time; make times measures which
+# are which.
 # The documentation: make site builds it into site/; make site-version commits it, as a folder of this version
 # beside those of earlier ones, to the branch SITE_BRANCH of this repository. Nothing is pushed.
 
@@ -15,16 +17,16 @@ MIKE := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mike -q
 
 CROWDED := examples/emulated-1408-full.json
 
-.PHONY: demo test bench site site-version clean
+.PHONY: demo test test-all quick times bench site site-version clean
 
 demo: $(VENV)/.run
-	$(BIN)/aucsched compare $(CROWDED) --work-limit 20 --top 14
+	$(BIN)/aucsched compare $(CROWDED) --promise none --reserve 0 --work-limit 20 --top 14
 	@echo
 	@echo "More priority on as many cores: the auction wins where not everything fits."
 	@echo "A job worth its priority times its cores (--objective priority_cores) fills every core:"
 	@echo
-	$(BIN)/aucsched compare $(CROWDED) --objective priority_cores --work-limit 20 --top 1
-	@$(BIN)/aucsched schedule $(CROWDED) --work-limit 20 --html demo.html -o demo.txt
+	$(BIN)/aucsched compare $(CROWDED) --objective priority_cores --reserve 0 --work-limit 20 --top 1
+	@$(BIN)/aucsched schedule $(CROWDED) --promise none --reserve 0 --work-limit 20 --html demo.html -o demo.txt
 	@echo
 	@echo "demo.html shows the machine: who starts where, who waits and why. Next:"
 	@echo "    $(BIN)/aucsched explain $(CROWDED) 64"
@@ -39,7 +41,16 @@ site-version: $(VENV)/.docs
 	@echo "    git archive $(SITE_BRANCH) | tar -x -C FOLDER"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: test
+	$(BIN)/python -m pytest -n auto -m slow
+
+quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto -q -m "not costly"
+
+times: $(VENV)/.dev
+	$(BIN)/python -m pytest -q --write-times
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/step.py

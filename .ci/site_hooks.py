@@ -17,7 +17,8 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File  # noqa: PLC0415 - only mkdocs runs this
 
     results = (path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").rglob("RESULTS*.md"))
-    for name in (*OUTSIDE, *results, "benchmarks/instances/README.md"):
+    notes = (path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks" / "notes").glob("*.md"))
+    for name in (*OUTSIDE, *results, *notes, "benchmarks/instances/README.md"):
         text = (ROOT / name).read_text("utf-8")
         files.append(File.generated(config, name, content=_plain(text)))
     for path in (ROOT / "benchmarks" / "figures").glob("*.png"):

@@ -22,7 +22,7 @@ Problem = tuple[str, str]
 HUGE = 10**15
 _TAKES_JOBS = ("idle", "mixed")
 #: Why a job has no place in the window.
-_OUTSIDE = ("held", "not_expressible", "ineligible", "set_aside")
+_OUTSIDE = ("held", "not_eligible", "not_expressible", "ineligible", "set_aside")
 
 
 def names_of(hostlist: str | None) -> list[str]:

@@ -18,6 +18,8 @@ from typing import Any
 from attack_evolving import EVOLVING, evolving_files
 from attack_snapshots import hostile_document
 
+from aucsched.formats.history import add_to_history
+
 ROOT = Path(__file__).parent.parent
 _SLURM = ROOT / "tests" / "fixtures" / "slurm"
 
@@ -203,6 +205,47 @@ def _some(*names: str) -> Callable[[int], Files]:
     return lambda _: {name: _made()[name] for name in names}
 
 
+_GRAPH = {"kind": "graph", "nodes": "n[1-6]", "links": [["n[1-3]", "s1"], ["n[4-6]", "s2"], ["s1", "s2"]]}
+_AUCTION = {
+    "format": "aucsched-auction/1",
+    "capacities": {"gpu": 2, "node": 4.5},
+    "bids": [
+        {"bidder": "a", "value": 10.25, "items": {"gpu": 1, "node": 2}},
+        {"value": 3, "items": {"node": 1}},
+    ],
+}
+_CATS = b"% made\ngoods 3\nbids 3\ndummy 1\n0\t10.5\t0\t1\t#\n1\t4.5\t0\t3\t#\n7\t2.25\t2\t#\n"
+_OPTIONS = b'[check]\nformat = "json"\n[schedule]\nwindow = 5\ntime-limit = 1.5\n'
+
+
+def _always(**files: bytes) -> Callable[[int], Files]:
+    named = {name.replace("_", "."): content for name, content in files.items()}
+    return lambda _: named
+
+
+def _history(seed: int) -> Files:
+    """Return a workload and a history of some runs."""
+    del seed
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "runs.sqlite"
+        add_to_history(
+            path, [(f"name {number % 3}", str(number), 1 + number % 4, 9.5) for number in range(40)]
+        )
+        workload = (ROOT / "examples" / "overtaken.json").read_bytes()
+        return {"workload.json": workload, "runs.sqlite": path.read_bytes()}
+
+
+def _configured(seed: int) -> Files:
+    return {**_snapshot(seed), "site.toml": _OPTIONS}
+
+
+def _failing(seed: int) -> Files:
+    files = _workload(seed)
+    name = json.loads(files["workload.json"])["nodes"][0]["name"]
+    outages = [{"nodes": name, "down_s": 5, "up_s": 9.5}, {"nodes": name, "down_s": 20}]
+    return {**files, "failures.json": _json({"format": "aucsched-failures/1", "failures": outages})}
+
+
 _STEP = "schedule snapshot.json --time-limit 0.2 --format"
 READERS: tuple[Reader, ...] = (
     Reader(
@@ -277,6 +320,42 @@ READERS: tuple[Reader, ...] = (
     *(
         Reader(name=target.replace(".", "-"), target=target, files=evolving_files, commands=commands)
         for target, commands in EVOLVING.items()
+    ),
+    Reader(
+        name="auction",
+        target="bids.json",
+        files=_always(bids_json=_json(_AUCTION)),
+        commands=("winners bids.json --time-limit 0.2", "winners bids.json --work-limit 9 --strategy exact"),
+    ),
+    Reader(
+        name="cats",
+        target="bids.txt",
+        files=_always(bids_txt=_CATS),
+        commands=("winners bids.txt --time-limit 0.2", "winners bids.txt --strategy greedy --no-round"),
+    ),
+    Reader(
+        name="graph",
+        target="graph.json",
+        files=_always(graph_json=_json(_GRAPH)),
+        commands=("topology graph.json", "topology graph.json --format json"),
+    ),
+    Reader(
+        name="failures",
+        target="failures.json",
+        files=_failing,
+        commands=("simulate workload.json --policy fcfs --failures failures.json",),
+    ),
+    Reader(
+        name="config",
+        target="site.toml",
+        files=_configured,
+        commands=("--config site.toml check snapshot.json",),
+    ),
+    Reader(
+        name="history",
+        target="runs.sqlite",
+        files=_history,
+        commands=("negotiate workload.json --mapper greedy --history runs.sqlite",),
     ),
     Reader(
         name="sweep-journal",

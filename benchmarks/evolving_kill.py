@@ -30,7 +30,7 @@ from aucsched.negotiation.events import Send
 from aucsched.negotiation.messages import DynResponse, DynState
 from aucsched.negotiation.parties import dynsched
 from aucsched.negotiation.parties.dynsched import DynamicState
-from aucsched.negotiation.remote.journal import Happening, Journal
+from aucsched.negotiation.remote.journal import Happening, PartyJournal
 from aucsched.negotiation.remote.party import Party
 from aucsched.runtime.evolving.fairness import Fairness, begun
 from aucsched.runtime.evolving.iteration import Depths
@@ -190,7 +190,7 @@ def check(folder: Path) -> Checked:
     path = folder / "server" / "dynsched.journal"
     _, _, head = path.read_bytes().split(b"\n")[0].partition(b" ")
     checked = Checked()
-    journal = Journal(path, json.loads(head)["identity"])
+    journal = PartyJournal(path, json.loads(head)["identity"])
     try:
         party = Party(state, dynsched.step, journal, checked.watch)
     finally:

@@ -17,22 +17,23 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from evolving import Config
+from marked_part import can_draw
 
+from aucsched import DynState, EvolvingClient
 from aucsched.cluster.jobs import Job, Request, RunningJob, Span
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.negotiation.client import DynState, EvolvingClient
 from aucsched.negotiation.parties import dynsched
 from aucsched.negotiation.parties.dynsched import DynamicState
 from aucsched.negotiation.remote.handshake import Identity
-from aucsched.negotiation.remote.journal import Journal
-from aucsched.negotiation.remote.link import Limits, Listener, address_of
+from aucsched.negotiation.remote.journal import PartyJournal
+from aucsched.negotiation.remote.link import LinkLimits, Listener, address_of
 from aucsched.negotiation.remote.party import Party
 from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
 from aucsched.runtime.evolving.fairness import begun, same_for_every_user
 from aucsched.runtime.evolving.iteration import Depths
 from aucsched.simulation.charts.chart import new_figure, styled
-from aucsched.simulation.charts.plot_evolving import waits_in_order
+from aucsched.simulation.charts.curves import waits_in_order
 from aucsched.simulation.evolving.run import simulate_evolving
 from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
 
@@ -132,9 +133,9 @@ def _server(folder: Path, *, loaded: bool) -> Iterator[str]:
     state = DynamicState(snapshot=snapshot, fairness=fairness, depths=Depths(), accounts=begun(fairness, 0.0))
     secret = b"of both"
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret)
-    journal = Journal(folder / "server.journal", {"party": "dynsched"})
+    journal = PartyJournal(folder / "server.journal", {"party": "dynsched"})
     party = Party(state, dynsched.step, journal)
-    link = Listener(address_of(f"unix:{folder}/socket"), identity, Limits(), lambda _: None)
+    link = Listener(address_of(f"unix:{folder}/socket"), identity, LinkLimits(), lambda _: None)
     is_over = [False]
     arguments = (party, link, lambda: 0.0, lambda _: None, lambda: is_over[0])
     thread = Thread(target=serve_applications, args=arguments)
@@ -194,6 +195,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="the order of figures 8 to 11")
     parser.add_argument("--repeats", type=int, default=_REPEATS, help="of figure 12")
     options = parser.parse_args()
+    if not can_draw():
+        parser.error("--figures needs matplotlib: pip install 'aucsched[plot]'")
     options.figures.mkdir(parents=True, exist_ok=True)
     with styled():
         draw_quadflow(options.figures)

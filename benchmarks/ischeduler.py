@@ -17,11 +17,11 @@ import numpy as np
 from ischeduler_plots import draw_all
 from ischeduler_points import COLUMNS, Point, policy_of, sweep_points, system_points, user_points
 from ischeduler_tables import report
+from marked_part import can_draw
 
 from aucsched.runtime.ischeduler.policies import BASELINES
 from aucsched.simulation.malleable.compiled import compiled_loops
-from aucsched.simulation.malleable.reading import trace_of
-from aucsched.simulation.malleable.run import Outcome, Trace, simulate_malleable
+from aucsched.simulation.malleable.run import Outcome, Trace, simulate_malleable, trace_of
 from aucsched.simulation.requests import workload_from_swf
 from aucsched.simulation.workloads.systemcentric import SDSC_SP2, system_trace
 from aucsched.simulation.workloads.usercentric import user_trace
@@ -121,6 +121,8 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, help="draw figures 9 to 16 into this folder")
     parser.add_argument("--report", type=Path, help="write the tables here too")
     options = parser.parse_args()
+    if options.figures is not None and not can_draw():
+        parser.error("--figures needs matplotlib: pip install 'aucsched[plot]'")
     if compiled_loops() is None:
         print("numba is not installed: this takes twenty times as long")
     rows = Rows(options.rows, options.traces, options.jobs)

@@ -1,9 +1,23 @@
-"""The part of a Markdown file between two marks, which a benchmark rewrites."""
+"""What a benchmark writes into a page: which page, and the part of it between two marks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+
+
+def page_of(results: Path, own: Path, page: Path) -> Path:
+    """Return where a page or picture made from results belongs.
+
+    Results in the folder ``own`` are the repository's, and make its page; others make one among them.
+    """
+    return page if results.resolve() == own.resolve() else results / page.name
+
+
+def can_draw() -> bool:
+    """Return whether pictures can be drawn: matplotlib is an extra."""
+    return find_spec("matplotlib") is not None
 
 
 def replace_part(target: Path, name: str, lines: Sequence[str]) -> None:

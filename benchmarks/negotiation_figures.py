@@ -11,22 +11,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-from unittest import mock
 
 import click
+from marked_part import can_draw, page_of
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.commands.negotiate_options import THESIS
 from aucsched.formats.drawing import save_figure
-from aucsched.negotiation.mappers import greedy, ranges
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime import share as share_room
-from aucsched.runtime import shrink
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.esp import Mix
 from aucsched.simulation.negotiated.plays import esp_play
@@ -34,6 +30,7 @@ from aucsched.simulation.negotiated.report import negotiated_metrics
 from aucsched.simulation.negotiated.run import negotiate
 
 HERE = Path(__file__).parent
+ROWS, PICTURE = HERE / "results/figures-7.jsonl", HERE.parent / "docs/images/figures-7.png"
 NODES, BOUND_MIN = 16, 215.0
 SHARES, MOLDABLE = tuple(range(0, 101, 10)), (10, 50, 100)
 #: What the text of section 7.3 says, in minutes.
@@ -57,9 +54,10 @@ def settings_of(which: str) -> tuple[BatchSettings, RuntimeSettings]:
         "decision": "decision",
         "third_of": "third_of",
         "attempts": "max_attempts",
+        "steps": "steps",
     }
     batch = replace(batch, **{ours: THESIS[name] for name, ours in of_batch.items()})
-    of_runtime = ("dependencies", "equipartition", "reject_idle", "shrink")
+    of_runtime = ("dependencies", "equipartition", "reject_idle", "shrink", "steps")
     chosen: dict[str, Any] = {name: THESIS[name] for name in of_runtime}
     runtime = replace(runtime, last_backfill=not THESIS["no_last_backfill"], **chosen)
     if which == "accounted":
@@ -97,17 +95,13 @@ def wanted(orders: int) -> Iterable[tuple[str, JobKind, int, int]]:
 
 
 @click.command()
-@click.option("--picture", type=click.Path(path_type=Path), default=HERE.parent / "docs/images/figures-7.png")
-@click.option("--rows", type=click.Path(path_type=Path), default=HERE / "results/figures-7.jsonl")
-@click.option("--orders", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--printed-steps", is_flag=True, help="Print completions with the steps as they are printed.")
-def main(picture: Path, rows: Path, orders: int, *, printed_steps: bool) -> None:
+@click.option(
+    "--picture", type=click.Path(path_type=Path), help="Default: in docs, of other rows beside them."
+)
+@click.option("--rows", type=click.Path(path_type=Path), default=ROWS)
+@click.option("--orders", type=click.IntRange(1), default=6, show_default=True)
+def main(picture: Path | None, rows: Path, orders: int) -> None:
     """Make the runs that are missing, draw, and print a table."""
-    if printed_steps:
-        for share in (20, 50, 80, 100):
-            ends = [as_printed(share, order) for order in range(orders)]
-            click.echo(f"{share} % malleable: {' '.join(f'{end:.1f}' for end in ends)}")
-        return
     found = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
     known = {(row["which"], row["kind"], row["share"], row["order"]) for row in found}
     with rows.open("a") as file:
@@ -118,20 +112,11 @@ def main(picture: Path, rows: Path, orders: int, *, printed_steps: bool) -> None
                 file.write(json.dumps(row) + "\n")
                 file.flush()
     found = [row for row in found if row["order"] < orders]
-    draw(found, picture)
+    if can_draw():
+        draw(found, picture or page_of(rows.parent, ROWS.parent, PICTURE))
+    else:
+        click.echo("no picture is drawn: it needs matplotlib, pip install 'aucsched[plot]'", err=True)
     click.echo(table(found))
-
-
-def as_printed(share: int, order: int) -> float:
-    """Return a completion with steps rounded down, as algorithms 1, 3 and 5 print them."""
-
-    def printed(span: int, attempts: int) -> int:
-        return span // attempts
-
-    with ExitStack() as patches:
-        for module in (shrink, share_room, greedy, ranges):
-            patches.enter_context(mock.patch.object(module, "step_size", printed))
-        return float(made("accounted", JobKind.MALLEABLE, share, order)["makespan"])
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

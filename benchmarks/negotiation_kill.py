@@ -1,12 +1,17 @@
 """Kill either party of a negotiation at random points, restart it, and look for losses.
 
     python benchmarks/negotiation_kill.py --kills 50 --party either esp --malleable 50
+    python benchmarks/negotiation_kill.py --kills 50 --checkpoint 25 esp --malleable 50
 
 Two processes negotiate over a unix socket. Points are drawn evenly over what the party's journal grows to in
 a run without kills; when the journal has come so far, and a random moment more, the party gets SIGKILL and
 is started again with the same command. Afterwards the runtime scheduler's journal is played again (no
 checkpoint shortens it): at no transition may two jobs share a node or a node be lost, and each job runs once
 and is done once. The exit code is 1 when any of this fails.
+
+With --checkpoint a journal shrinks now and then: moments are drawn by the clock instead, over the time of the
+run without kills, and only the transitions after the last checkpoint are played again. That each job ran once
+and did all of its work is then read from both parties' rows of jobs, which must be equal.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ from aucsched.commands.negotiate_options import play_from, runtime_settings
 from aucsched.negotiation.events import Send
 from aucsched.negotiation.parties import irtsched
 from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.remote.journal import Happening, Journal
+from aucsched.negotiation.remote.journal import Happening, PartyJournal
 from aucsched.negotiation.remote.party import Party
 from aucsched.runtime.machine import empty_machine
 from aucsched.runtime.settings import RuntimeSettings
@@ -57,6 +62,9 @@ class Processes:
     folder: Path
     workload: Sequence[str]
     mapper: str
+    checkpoint: int = 0
+    began_s: float = field(default_factory=time.monotonic)
+    took_s: float = 0.0
     kills: Counter[str] = field(default_factory=Counter)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -69,7 +77,8 @@ class Processes:
         else:
             out += ["--mapper", self.mapper]
         program = [sys.executable, "-m", "aucsched"]
-        line = [*program, party, *self.workload, *where, "--journal", "journals", "--checkpoint", "0", *out]
+        keeps = ["--journal", "journals", "--checkpoint", str(self.checkpoint)]
+        line = [*program, party, *self.workload, *where, *keeps, *out]
         with (self.folder / f"{party}.log").open("ab") as log:
             self.running[party] = subprocess.Popen(line, cwd=self.folder, stdout=log, stderr=log)  # noqa: S603 - our own
 
@@ -77,8 +86,10 @@ class Processes:
         """Return where a party's journal stands."""
         return self.folder / "journals" / f"{party}.journal"
 
-    def size(self, party: str) -> int:
-        """Return how far a party's journal has come, in bytes."""
+    def progress(self, party: str) -> float:
+        """Return how far a party has come: bytes of its journal; with checkpoints, seconds of the run."""
+        if self.checkpoint:
+            return self.took_s or time.monotonic() - self.began_s
         try:
             return self.journal(party).stat().st_size
         except FileNotFoundError:
@@ -87,6 +98,9 @@ class Processes:
     def kill(self, party: str) -> None:
         """Kill a party, and start it again; one that has ended already is not counted."""
         process = self.running[party]
+        if process.poll():
+            log = (self.folder / f"{party}.log").read_text()
+            raise LostError(f"{party} ended with {process.returncode}: {log[-2000:]}")
         self.kills[party] += process.poll() is None
         process.kill()
         process.wait()
@@ -98,6 +112,7 @@ class Processes:
             if process.wait(timeout=_LIMIT_S):
                 log = (self.folder / f"{party}.log").read_text()
                 raise LostError(f"{party} ended with {process.returncode}: {log[-2000:]}")
+        self.took_s = time.monotonic() - self.began_s
 
     def stop(self) -> None:
         """End what still runs."""
@@ -106,19 +121,16 @@ class Processes:
             process.wait()
 
 
-def negotiated(
-    folder: Path, workload: Sequence[str], mapper: str, kills: Sequence[tuple[str, float]]
-) -> Processes:
-    """Run both parties to their end; ``kills`` are (party, bytes of its journal), as they should come."""
-    (folder / "journals").mkdir(parents=True)
-    processes = Processes(folder, workload, mapper)
+def negotiated(processes: Processes, kills: Sequence[tuple[str, float]]) -> Processes:
+    """Run both parties to their end; ``kills`` are (party, its progress), as they should come."""
+    (processes.folder / "journals").mkdir(parents=True)
     generator = random.Random(len(kills))  # noqa: S311 - moments, no secrets
     try:
         for party in reversed(_PARTIES):
             processes.start(party)
         until = time.monotonic() + _LIMIT_S
-        for party, size in kills:
-            while processes.size(party) < size and processes.running[party].poll() is None:
+        for party, far in kills:
+            while processes.progress(party) < far and processes.running[party].poll() is None:
                 if time.monotonic() > until:
                     raise LostError(f"{party} does not go on")
                 time.sleep(_POLL_S)
@@ -138,6 +150,7 @@ class Checked:
     started: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
     transitions: int = 0
+    checkpoints: dict[str, int] = field(default_factory=dict)
 
     def watch(
         self, before: RuntimeState, happening: Happening, after: RuntimeState, sends: Sequence[Send]
@@ -160,16 +173,19 @@ class Checked:
 
 def check(processes: Processes, play: Play, settings: RuntimeSettings) -> Checked:
     """Play the runtime scheduler's journal again, look at each transition, and compare both parties' rows."""
-    path = processes.journal("irtsched")
-    head = json.loads(path.read_bytes().split(b"\n", 1)[0].partition(b" ")[2])
-    journal = Journal(path, head["identity"])
     checked = Checked()
     state = RuntimeState(settings=settings, machine=empty_machine(play.nodes, play.partitions))
+    journals = {party: _opened(processes.journal(party)) for party in _PARTIES}
     try:
-        Party(state, irtsched.step, journal, checked.watch)
+        ended = Party(state, irtsched.step, journals["irtsched"], checked.watch).state
     finally:
-        journal.close()
+        for journal in journals.values():
+            journal.close()
+    marks = ((party, journal.checkpoint) for party, journal in journals.items())
+    checked.checkpoints = {party: mark.entries for party, mark in marks if mark is not None}
     jobs = Counter(arrival.job.job for arrival in play.arrivals)
+    if checked.checkpoints:
+        checked.started = checked.done = Counter(list(ended.machine.done))
     if checked.done != jobs:
         raise LostError(f"not done once each: {(jobs - checked.done) + (checked.done - jobs)}")
     again = checked.started - jobs
@@ -180,6 +196,11 @@ def check(processes: Processes, play: Play, settings: RuntimeSettings) -> Checke
         raise LostError("the parties' rows of jobs differ")
     _check_rows(rows[0], play)
     return checked
+
+
+def _opened(path: Path) -> PartyJournal:
+    head = json.loads(path.read_bytes().split(b"\n", 1)[0].partition(b" ")[2])
+    return PartyJournal(path, head["identity"])
 
 
 def _check_rows(text: str, play: Play) -> None:
@@ -199,7 +220,8 @@ def points(processes: Processes, party: str, count: int, seed: int) -> list[tupl
     generator = random.Random(seed)  # noqa: S311 - points, no secrets
     shares = sorted(generator.uniform(0.0, 0.98) for _ in range(count))
     victims = [generator.choice(_PARTIES) if party == "either" else party for _ in shares]
-    return [(victim, share * processes.size(victim)) for share, victim in zip(shares, victims, strict=True)]
+    pairs = zip(shares, victims, strict=True)
+    return [(victim, share * processes.progress(victim)) for share, victim in pairs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +245,9 @@ class Killed:
     said: str
 
 
-def run(workload: Sequence[str], *, mapper: str, party: str, kills: int, seed: int) -> Killed:
+def run(
+    workload: Sequence[str], *, mapper: str, party: str, kills: int, seed: int, checkpoint: int = 0
+) -> Killed:
     """Run without kills, run with them, and look at every transition.
 
     Raises:
@@ -233,16 +257,14 @@ def run(workload: Sequence[str], *, mapper: str, party: str, kills: int, seed: i
     play = play_from(options.pop("workload"), options)
     settings = runtime_settings(options)
     with tempfile.TemporaryDirectory() as place:
-        alone = negotiated(Path(place) / "alone", workload, mapper, [])
+        alone = negotiated(Processes(Path(place) / "alone", workload, mapper, checkpoint), [])
         check(alone, play, settings)
         when = points(alone, party, kills, seed)
-        began = time.monotonic()
-        killed = negotiated(Path(place) / "killed", workload, mapper, when)
-        took_s = time.monotonic() - began
+        killed = negotiated(Processes(Path(place) / "killed", workload, mapper, checkpoint), when)
         return Killed(
             play=play,
             kills=killed.kills,
-            took_s=took_s,
+            took_s=killed.took_s,
             checked=check(killed, play, settings),
             makespans_min=(_makespan_min(alone), _makespan_min(killed)),
             said="".join((killed.folder / f"{name}.log").read_text() for name in _PARTIES),
@@ -258,6 +280,7 @@ def main() -> int:
     parser.add_argument("--party", choices=["either", *_PARTIES], default="either")
     parser.add_argument("--mapper", choices=["greedy", "auction"], default="auction")
     parser.add_argument("--seed", type=int, default=0, help="of the points")
+    parser.add_argument("--checkpoint", type=int, default=0, help="entries between checkpoints; 0: none")
     arguments, workload = parser.parse_known_args()
     done = run(
         workload or ["esp", "--malleable", "50"],
@@ -265,14 +288,20 @@ def main() -> int:
         party=arguments.party,
         kills=arguments.kills,
         seed=arguments.seed,
+        checkpoint=arguments.checkpoint,
     )
     each = ", ".join(f"{party} {done.kills[party]}" for party in _PARTIES)
     print(f"{done.play.name}, {len(done.play.arrivals)} jobs, mapper {arguments.mapper}")
     print(f"  kills        {done.kills.total()} ({each}), {done.took_s:.0f} s")
     print(f"  transitions  {done.checked.transitions}, no node held twice or lost at any")
     starts, ends = done.checked.started.total(), done.checked.done.total()
-    back = f" ({starts - ends} again, killed for an urgent job)" if starts > ends else ""
-    print(f"  jobs         {starts} starts{back}, {ends} ends: each job once")
+    if done.checked.checkpoints:
+        marks = ", ".join(f"{party} after {entries}" for party, entries in done.checked.checkpoints.items())
+        print(f"  checkpoints  {marks} entries (the last ones)")
+        print(f"  jobs         {ends} jobs, each done once")
+    else:
+        back = f" ({starts - ends} again, killed for an urgent job)" if starts > ends else ""
+        print(f"  jobs         {starts} starts{back}, {ends} ends: each job once")
     lost, refused = done.said.count("aucsched: lost "), done.said.count("refuse")
     print(f"  connections  {lost} lost, {refused} lines of refusals")
     print("  makespan     {:.1f} min without kills, {:.1f} min with them".format(*done.makespans_min))

@@ -51,6 +51,8 @@ def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> St
         max_bids=chosen.max_bids,
         max_bids_per_job=chosen.max_bids_per_job,
         time_limit_s=seconds,
+        promise="plan",
+        reserve=0,
     )
     return options if strategy == "default" else replace(options, strategy=strategy)
 
@@ -125,7 +127,7 @@ def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated, IntArr
     state_now = state_of(snapshot)
     columns, topology = state_now.columns, state_now.topology
     cluster = Cluster(columns=columns, topology=topology)
-    window, others = bidders(state_now, queue_of(snapshot, columns, options).window, options.reserve)
+    window, others = bidders(state_now, queue_of(snapshot, columns, options).window, options.reservations)
     bids = bids_of_step(window, cluster, options, None, others)
     _, begin = starts_of(bids, cluster, options)
     return bids.table, state(bids.table, columns, topology, options), begin

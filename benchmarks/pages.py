@@ -70,7 +70,7 @@ def _schedule() -> str:
 
 
 def _simulation() -> str:
-    from aucsched.pages.simulations import simulation_page
+    from aucsched.pages.runs import simulation_page
 
     return simulation_page([aucsched.simulate(log(1), "easy")], "a made-up log")
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import msgspec
 
-from aucsched import Snapshot, schedule
-from aucsched.auction.options import MODELS
+from aucsched import Snapshot
+from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.step import run_step
 from aucsched.formats.native.read import parse_snapshot
 
 GRES = ("gpu", "gpu:a100", "gpu:v100", "fpga")
@@ -181,7 +182,7 @@ def main() -> int:
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.count):
         snapshot = random_snapshot(seed)
         for model in MODELS:
-            result = schedule(snapshot, model=model)
+            result = run_step(snapshot, StepOptions(model=model))
             jobs += len(snapshot.jobs)
             started += len(result.started)
         if sys.stderr.isatty() and seed % 100 == 0:

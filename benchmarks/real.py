@@ -1,7 +1,8 @@
 """Real logs under every policy, and under doubt, with one set of options: ``python benchmarks/real.py``.
 
 Each run is a file in benchmarks/results/real once it is done: started again, only what is missing runs. Then
-the tables of docs/real.md and its plots are made of what there is.
+the tables of benchmarks/notes/real.md and its plots are made of what there is. With --results FOLDER
+both are written there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import click
 import numpy as np
 import real_logs
 import ub_week
-from marked_part import replace_part
+from marked_part import page_of, replace_part
 from real_plots import draw
 from real_tables import doubt_tables, group_tables, main_tables, verdicts
 
@@ -28,6 +29,7 @@ from aucsched.simulation.metrics import metrics
 from aucsched.simulation.result import Result
 
 HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "results" / "real", HERE / "notes" / "real.md"
 DATA = HERE.parent.parent / "shared" / "data"
 
 
@@ -192,11 +194,15 @@ def load(kept: Path, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path), default=DATA, help="Folder with swf, ub and gpu.")
-@click.option("--results", type=click.Path(path_type=Path), default=HERE / "results" / "real")
-@click.option("--page", type=click.Path(path_type=Path), default=HERE.parent / "docs" / "real.md")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS)
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path),
+    help="Default: notes/real.md, of other results theirs.",
+)
 @click.option("--only", default="", help="Runs whose names hold this.")
 @click.option("--report", is_flag=True, help="Run nothing.")
-def main(data: Path, results: Path, page: Path, only: str, report: bool) -> None:
+def main(data: Path, results: Path, page: Path | None, only: str, report: bool) -> None:
     """Run what is missing and write the page."""
     runs = all_runs()
     results.mkdir(parents=True, exist_ok=True)
@@ -217,12 +223,14 @@ def main(data: Path, results: Path, page: Path, only: str, report: bool) -> None
         sys.exit("no run is done")
     counted = f"{len(rows)} of {len(runs)} runs"
     head = f"`python benchmarks/real.py`, {_commit()}, one process of two cores; {counted}."
+    page = page or page_of(results, RESULTS, PAGE)
     replace_part(
         page,
         "real",
         [head, "", *verdicts(rows), *main_tables(rows), *group_tables(rows), *doubt_tables(rows)],
     )
-    draw(rows, page.parent / "images")
+    if draw(rows, page.parent / "images") is None:
+        click.echo("no picture is drawn: it needs matplotlib, pip install 'aucsched[plot]'", err=True)
     click.echo("\n".join(verdicts(rows)))
 
 

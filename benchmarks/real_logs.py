@@ -97,7 +97,8 @@ def _log(name: str, data: Path) -> Workload:
 def _cluster(name: str, data: Path) -> ClusterWorkload:
     if name in ON_NODES:
         log, part, cluster = ON_NODES[name]
-        return part_of_cluster(workload_of_log(name, read_swf(data / "swf" / LOGS[log][0]), cluster)[0], part)
+        read = read_swf(data / "swf" / LOGS[log][0])
+        return part_of_cluster(workload_of_log(name, read, cluster.empty())[0], part)
     if name == UB:
         return import_events(data / "ub" / "workload_week.events.gz", data / "ub")[0]
     nodes, pods = (data / "gpu" / f"openb_{kind}.csv" for kind in ("node_list_gpu_node", "pod_list_default"))

@@ -40,7 +40,8 @@ def played(log: str, first: int, policy: str, data: Path) -> dict[str, float]:
     """Play a part on nodes of one processor; return what the table needs."""
     nodes, _, count = PARTS[log]
     file = data / "swf" / real_logs.LOGS[log][0]
-    whole, _ = workload_of_log(log, read_swf(file), EvenCluster(nodes=nodes, cores=1, gpus=0, tree=False))
+    machine = EvenCluster(nodes=nodes, cores=1, gpus=0, tree=False).empty()
+    whole, _ = workload_of_log(log, read_swf(file), machine)
     part = real_logs.part_of_cluster(whole, slice(first, first + count))
     found = figures(play(part, NodeOptions(interval_s=300.0, **POLICIES[policy])))
     return {name: float(found[name]) for name in NAMES}

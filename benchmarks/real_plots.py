@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from marked_part import can_draw
 from real_tables import Row, base_of, has_queue, logs_of
 
 _PACED = "passes every 300 s"
@@ -16,11 +17,11 @@ _TICKS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 10, 100)
 
 def draw(rows: Sequence[Row], folder: Path) -> Path | None:
     """Draw all logs with a queue into one file; None where matplotlib is missing."""
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-    except ImportError:
+    if not can_draw():
         return None
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
     cases = [(name, "") for name in logs_of(rows) if has_queue(rows, name)]
     cases += [(name, _PACED) for name in dict.fromkeys(one["log"] for one in rows if one["doubt"] == _PACED)]
     lines = -(-len(cases) // 3)

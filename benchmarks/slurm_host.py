@@ -152,33 +152,6 @@ def running_host(
             _stop(daemons, environment)
 
 
-def missing_rest() -> str:
-    """Return what keeps slurmrestd from starting here, empty when nothing does."""
-    return "" if (SBIN / "slurmrestd").exists() else "Debian's slurmrestd is not installed"
-
-
-@contextlib.contextmanager
-def slurmrestd(path: Path, environment: Mapping[str, str], user: str | None = None) -> Iterator[str]:
-    """Start slurmrestd on a unix socket, as ``user`` or this one; yield its address; stop it."""
-    command = [str(SBIN / "slurmrestd"), "-f", environment["SLURM_CONF"], "-s", "openapi/v0.0.38"]
-    # Otherwise it refuses to be root, which is SlurmUser of these clusters.
-    own = {**environment, "SLURMRESTD_SECURITY": "disable_user_check"}
-    with subprocess.Popen(
-        [*command, "-a", "rest_auth/local", f"unix:{path}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=own,
-        user=user,
-    ) as daemon:
-        try:
-            end = time.monotonic() + _TIMEOUT_S
-            while not path.exists() and daemon.poll() is None and time.monotonic() < end:
-                time.sleep(0.1)
-            yield f"unix:{path}"
-        finally:
-            daemon.terminate()
-
-
 def _prepare(folder: Path, host: SlurmHost) -> None:
     for name in ("state", "spool", "run", "log", "sbin", "dev"):
         (folder / name).mkdir(parents=True)

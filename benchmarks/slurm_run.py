@@ -66,7 +66,7 @@ def main() -> None:
     for name in options.only:
         record = options.folder / f"{name}.log"
         if not record.exists():
-            _record(name, cluster, workload, options)
+            record(name, cluster, workload, options)
         ran[name] = read_log(record.read_text(), _ENDS if options.restarts else _ENDS[:1])
         for state in _ENDS[1:] if options.restarts else ():
             print(
@@ -114,7 +114,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _record(name: str, cluster: EvenCluster, workload: ClusterWorkload, options: argparse.Namespace) -> None:
+def record(name: str, cluster: EvenCluster, workload: ClusterWorkload, options: argparse.Namespace) -> None:
     """Run the jobs on a cluster of their own and keep its log of them."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-"))) / "host"

@@ -35,7 +35,9 @@ COMMANDS = (
     *("squeue", "srun", "sshare", "strigger"),
 )
 #: Those that only ask.
-QUESTION = re.compile(r"squeue --json|sinfo --json|scontrol (-[od] )?show [a-z_=, ]+( --json)?")
+QUESTION = re.compile(
+    r"squeue --json|sinfo --json|scontrol --version|scontrol (-[od] )?show [a-z_=, ]+( --json)?"
+)
 _DAY_S = 24 * 60 * 60
 
 

@@ -20,12 +20,12 @@ from aucsched.commands.negotiate_options import play_from
 from aucsched.negotiation.messages import PROTOCOL_VERSION, NegotiationStart, NegotiationStartResponse
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.negotiation.remote.handshake import Identity, PartyName
-from aucsched.negotiation.remote.link import Address, Connector, Limits, address_of
+from aucsched.negotiation.remote.link import Connector, LinkLimits, PartyAddress, address_of
 from aucsched.negotiation.remote.socket import SocketTransport
 from aucsched.simulation.negotiated.party import batch_notes, terms_of
 from aucsched.simulation.negotiated.plays import Play
 
-_LIMITS = Limits(timeout_s=30.0, wait_s=30.0)
+_LIMITS = LinkLimits(timeout_s=30.0, wait_s=30.0)
 _SECRET = "attack sockets"  # noqa: S105 - of this benchmark's own listeners
 _OTHER: dict[PartyName, PartyName] = {"irtsched": "ibsched", "ibsched": "irtsched"}
 #: No line of stderr is longer, whatever strangers say.
@@ -79,13 +79,13 @@ class Listening:
         limits = ["--timeout", "30", "--wait", "120"]
         return [sys.executable, "-m", "aucsched", party, "workload.json", *where, *self._secret, *limits]
 
-    def _heard_address(self) -> Address:
+    def _heard_address(self) -> PartyAddress:
         until = time.monotonic() + 60
         while time.monotonic() < until and self.process.poll() is None:
             first, whole, _ = self._log.read_text().partition("\n")
             if whole:
                 address = address_of(first.rpartition(" ")[2])
-                return Address(path=str(self._folder / address.path)) if address.path else address
+                return PartyAddress(path=str(self._folder / address.path)) if address.path else address
             time.sleep(0.02)
         raise BrokenError(f"{self.endpoint}: it does not listen: {self._log.read_text()[-500:]}")
 

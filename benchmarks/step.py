@@ -159,7 +159,12 @@ def _row(machine: str, window: int, max_bids: int) -> str:
         loaded = time.perf_counter() - began
     per_job = max(60, max_bids // window)
     result = schedule(
-        snapshot, window=window, max_bids=max_bids, max_bids_per_job=per_job, on_timeout="incumbent"
+        snapshot,
+        window=window,
+        max_bids=max_bids,
+        max_bids_per_job=per_job,
+        on_timeout="incumbent",
+        reserve=0,
     )
     seconds, sizes = result.seconds, result.sizes
     gap = "unknown" if result.objective.gap is None else f"{result.objective.gap:.2%}"

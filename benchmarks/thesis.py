@@ -3,6 +3,7 @@
     python benchmarks/thesis.py --table A.5
 
 Each run is a file in benchmarks/results once it is done: a command that was stopped goes on where it was.
+With --results FOLDER, RESULTS.md and the figures are written there too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import click
 from fluid import fluid_utilization
+from marked_part import can_draw, page_of
 from thesis_report import write_results
 from thesis_tables import MACHINES, MOST_NODES_OF_A_JOB, TABLES, Row
 
@@ -111,7 +113,10 @@ def main(
             "runs": sum(1 for one, _ in left if one == seed),
         }
         _add_facts(_folder(results, table, seed) / "run.json", facts)
-    write_results(results, HERE / "RESULTS.md", HERE / "figures")
+    page = page_of(results, RESULTS, HERE / "RESULTS.md")
+    write_results(results, page, page.parent / "figures")
+    if not can_draw():
+        click.echo("figures are not drawn: they need matplotlib, pip install 'aucsched[plot]'", err=True)
 
 
 def _folder(results: Path, table: str, seed: int) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from marked_part import can_draw
 
 _Run = dict[str, Any]
 _COLORS = {
@@ -45,7 +46,10 @@ _SHORT_LABEL = 16
 
 
 def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
-    """Draw every figure whose table has runs; return titles and files."""
+    """Draw every figure whose table has runs; return titles and files.
+
+    Without matplotlib the figures that an earlier run drew are returned.
+    """
     drawn = []
     for number, (table, metric, factor, what) in _BARS.items():
         mine = _beside([row for row in rows if row["table"] == table])
@@ -53,15 +57,18 @@ def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
             mine = [row for row in mine if row["policy"] != "ipsched"]
         if mine:
             path = folder / f"figure-{number}.png"
-            _draw_bars(mine, metric, factor, what, path)
+            if can_draw():
+                _draw_bars(mine, metric, factor, what, path)
             drawn.append((f"Figure {number}: {what.lower()}, table {table}", path))
     for number, only in _SHARES.items():
         mine = [row for row in rows if row["table"] == "A.4" and (only is None or row["workload"] in only)]
         if mine:
             path = folder / f"figure-{number}.png"
-            _draw_shares(mine, path)
+            if can_draw():
+                _draw_shares(mine, path)
             drawn.append((f"Figure {number}: shares of jobs and of job time by level, table A.4", path))
-    return sorted(drawn, key=lambda one: int(one[0].split(":")[0].split(".")[1]))
+    there = [one for one in drawn if one[1].exists()]
+    return sorted(there, key=lambda one: int(one[0].split(":")[0].split(".")[1]))
 
 
 def _beside(rows: list[_Run]) -> list[_Run]:

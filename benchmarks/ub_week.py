@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from marked_part import replace_part
+from marked_part import page_of, replace_part
 
 from aucsched.cluster.errors import AucschedError
 from aucsched.cluster.workload import ClusterWorkload
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results"
 EVENTS = "workload_week.events.gz"
 FOLDER = HERE.parent.parent / "shared" / "data" / "ub"
 _Run = dict[str, Any]
@@ -53,9 +54,11 @@ _SAME = 0.0005
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=FOLDER)
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--results", type=click.Path(path_type=Path), default=HERE / "results", show_default=False)
-@click.option("--report", type=click.Path(path_type=Path), default=HERE / "RESULTS.md", show_default=False)
-def main(folder: Path, workers: int, results: Path, report: Path) -> None:
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
+@click.option(
+    "--report", type=click.Path(path_type=Path), help="Default: RESULTS.md, of other results theirs."
+)
+def main(folder: Path, workers: int, results: Path, report: Path | None) -> None:
     """Run both policies and write their metrics side by side."""
     if not (folder / EVENTS).is_file():
         click.echo(f"{folder / EVENTS}: there is no such file; name the folder of the week's data", err=True)
@@ -75,7 +78,7 @@ def main(folder: Path, workers: int, results: Path, report: Path) -> None:
             click.echo(f"{found['seconds']:7.0f} s  {found['policy']}", err=True)
     runs = [json.loads((kept / f"{policy}.json").read_text()) for policy in RUNS]
     lines = section(workload, remarks, runs)
-    replace_part(report, "ub", lines)
+    replace_part(report or page_of(results, RESULTS, HERE / "RESULTS.md"), "ub", lines)
     click.echo("\n".join(lines))
 
 

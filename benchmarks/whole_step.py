@@ -48,6 +48,8 @@ def row(kind: str, seed: int, seconds: float, clock: Callable[[], float]) -> str
         max_bids=made.max_bids,
         max_bids_per_job=made.max_bids_per_job,
         time_limit_s=seconds,
+        promise="plan",
+        reserve=0,
         clock=clock,
     )
     plain = first_fit_by_priority(snapshot, made.window).priority

@@ -1,7 +1,68 @@
-"""What all tests share; it stands here, as the root is a package named as the checkout is."""
+"""What all tests share; it stands here, as the root is a package named as the checkout is.
 
+``times.txt`` holds the processor seconds of each test function that takes some, all its cases together, as
+``make times`` measured them. Functions of 2 s and more are marked ``slow``: ``make test`` leaves them to
+``make test-all``. Those of 0.3 s and more are marked ``costly``: ``make quick`` leaves them out, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+TIMES = Path(__file__).with_name("times.txt")
+SLOW_S, COSTLY_S = 2.0, 0.3
 
 # No test may fail because the machine is busy: examples are bounded by number, not by time.
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
+
+_spent: defaultdict[str, float] = defaultdict(float)
+
+
+def known_times() -> Mapping[str, float]:
+    """Return the processor seconds of the test functions that are listed, by name."""
+    rows = (line.split() for line in TIMES.read_text().splitlines())
+    return {name: float(seconds) for seconds, name in rows}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--write-times``."""
+    parser.addoption("--write-times", action="store_true", help=f"measure {TIMES.name} anew; in one process")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes long."""
+    times = known_times()
+    for item in items:
+        seconds = times.get(_function(item), 0.0)
+        if seconds >= SLOW_S:
+            item.add_marker(pytest.mark.slow)
+        if seconds >= COSTLY_S or item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.costly)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Add up what a test takes, with the processes that it starts."""
+    before = os.times()
+    result = yield
+    after = os.times()
+    _spent[_function(item)] += sum(after[:4]) - sum(before[:4])
+    return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the times down where that was asked for."""
+    if session.config.getoption("--write-times"):
+        rows = sorted((name, spent) for name, spent in _spent.items() if spent >= COSTLY_S)
+        TIMES.write_text("".join(f"{spent:.1f} {name}\n" for name, spent in rows))
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]

@@ -39,7 +39,10 @@ def test_public_names_are_what_all_says() -> None:
         "BidClass",
         "ClusterWorkload",
         "Comparison",
+        "DynState",
+        "EvolvingClient",
         "Explanation",
+        "Gain",
         "InputError",
         "Job",
         "JobKind",
@@ -77,6 +80,7 @@ def test_public_names_are_what_all_says() -> None:
         "__version__",
         "compare",
         "explain",
+        "gain",
         "load_schedule",
         "load_snapshot",
         "load_swf",
@@ -115,6 +119,37 @@ ours = [f for f, n in files.items() if n > 1 and "aucsched" in f and not f.start
 print(ours, [f for f, n in rooms.items() if n > 1])
 """
     assert _run(code).strip() == "[] []"
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_a_clone_called_aucsched_is_the_package_in_the_folder_above_it(
+    tmp_path: Path, *, is_installed: bool
+) -> None:
+    (tmp_path / "aucsched").symlink_to(ROOT)
+    code = """
+import sys
+ours = sys.argv[1]
+if ours:
+    sys.path = [one for one in sys.path if one != ours]
+import aucsched, os
+assert aucsched.schedule and aucsched.simulate and aucsched.Snapshot
+from aucsched import cli
+from aucsched.cluster.snapshot import Snapshot
+assert Snapshot is aucsched.Snapshot
+files = [os.path.realpath(m.__file__) for m in sys.modules.values() if getattr(m, "__file__", None)]
+ours = [one for one in files if one.startswith(sys.argv[2]) and not one.startswith(sys.prefix)]
+print(len(ours) - len(set(ours)), os.path.realpath(aucsched.__file__))
+"""
+    without = "" if is_installed else str(ROOT / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", code, without, str(ROOT)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == ["0", str(ROOT / "src" / "aucsched" / "__init__.py")]
 
 
 #: Modules that cost more than a command's help may (python -X importtime): seconds are for

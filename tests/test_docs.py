@@ -15,7 +15,7 @@ import yaml
 from command_options import command_options
 
 from aucsched.cli import cli, run
-from aucsched.cluster.schedule import MEANINGS, Reason
+from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS, Reason, Status
 from aucsched.commands.reference import man_pages, pages
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +32,10 @@ def test_the_reference_is_as_the_code_makes_it() -> None:
 
 def test_every_reason_has_a_meaning() -> None:
     assert set(MEANINGS) == set(Reason)
+
+
+def test_every_status_has_a_meaning() -> None:
+    assert set(STATUS_MEANINGS) == set(Status)
 
 
 @pytest.fixture
@@ -54,6 +58,22 @@ def test_a_stranger_s_script_is_short_and_runs(script: Path, place: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("page", ["python.md", "solver-users.md"])
+def test_a_page_s_python_runs(page: str, place: Path) -> None:
+    blocks = (DOCS / page).read_text().split("```python\n")[1:]
+    (place / "page.py").write_text("\n".join(block.split("```")[0] for block in blocks))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "page.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=place,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
 
 
 def test_there_are_five_of_them() -> None:
@@ -137,7 +157,7 @@ def test_options_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("text", "message"),
     [
         ("[shedule]\n", "shedule: no command: did you mean schedule"),
-        ("[schedule]\nwindw = 3\n", "schedule.windw: no option: did you mean window?"),
+        ("[schedule]\nwindw = 3\n", "schedule.windw: no option: did you mean window or window-from?"),
         ("schedule = 3\n", "schedule: 3 is not a table of options"),
         ("[workload]\nesp = 1\n", "workload.esp: 1 is not a table"),
         ("[schedule]\nwindow = true\n", "schedule.window: True is not a value of --window"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import snapshot, tree
+from support.build import ALONE, snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
 from aucsched.bidgen.columns import columns_of
@@ -64,7 +64,9 @@ def test_figure_4_4_counts_eight_general_nodesets() -> None:
     cluster = snapshot(figure_4_4_nodes(), [])
     columns, topology = columns_of(cluster), topology_of(cluster)
     assert general_nodesets(columns, columns.free, topology, use_switches=False) == 8
-    assert schedule(snapshot(figure_4_4_nodes(), [{"cores": 1}]), model="aucsched2").sizes.nodesets == 8
+    assert (
+        schedule(snapshot(figure_4_4_nodes(), [{"cores": 1}]), model="aucsched2", **ALONE).sizes.nodesets == 8
+    )
 
 
 def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
@@ -77,14 +79,14 @@ def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
 
 @BOTH
 @pytest.mark.parametrize("topology", [{"kind": "linear"}, tree(["n1", "n2", "n3", "n4"], 2)])
-def test_section_1_2_starts_all_three_jobs(model: str, topology: dict[str, Any]) -> None:
+def test_section_1_2_starts_all_three_jobs(model: Any, topology: dict[str, Any]) -> None:
     nodes = [{"name": "n[1-4]", "cores": 12, "gres": {"gpu": 3}}]
     jobs: list[dict[str, Any]] = [
         {"cores": 24},
         {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 2}},
         {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 3}},
     ]
-    result = schedule(snapshot(nodes, jobs, topology=topology), model=model)
+    result = schedule(snapshot(nodes, jobs, topology=topology), model=model, **ALONE)
     assert started(result) == ["J1", "J2", "J3"]
     assert result.status == "optimal"
     cores_of_first = next(award for award in result.started if award.job == "J1").nodes.values()
@@ -92,7 +94,7 @@ def test_section_1_2_starts_all_three_jobs(model: str, topology: dict[str, Any])
 
 
 @BOTH
-def test_figure_4_3_starts_three_jobs(model: str) -> None:
+def test_figure_4_3_starts_three_jobs(model: Any) -> None:
     nodes = [
         {"name": "n[001-064]", "cores": 8, "gres": {"gpu": 2}},
         {"name": "n[065-080]", "cores": 8, "free_cores": 0, "gres": {"gpu": 2}, "state": "allocated"},
@@ -105,7 +107,7 @@ def test_figure_4_3_starts_three_jobs(model: str) -> None:
         {"nodes": 128, "cores_per_node": 1},
     ]
     # The model over its bids: in rounds J1 bids anew on what the others leave, and four may start.
-    result = schedule(snapshot(nodes, jobs), model=model, strategy="exact", time_limit_s=60)
+    result = schedule(snapshot(nodes, jobs), model=model, strategy="exact", time_limit_s=60, **ALONE)
     assert len(result.started) == 3
     assert result.objective.priority == 1000 + 999 + 998
 
@@ -115,9 +117,9 @@ def one_core_nodes(count: int) -> list[dict[str, Any]]:
 
 
 @BOTH
-def test_a_thousand_priorities_near_four_billion_leave_the_last_waiting(model: str) -> None:
+def test_a_thousand_priorities_near_four_billion_leave_the_last_waiting(model: Any) -> None:
     jobs = [{"cores": 1, "priority": 4_294_901_760 - rank} for rank in range(1000)]
-    result = schedule(snapshot(one_core_nodes(999), jobs), model=model, window=1000, time_limit_s=60)
+    result = schedule(snapshot(one_core_nodes(999), jobs), model=model, window=1000, time_limit_s=60, **ALONE)
     assert result.status == "optimal"
     assert [(refusal.job, refusal.reason) for refusal in result.pending] == [("J1000", "outbid")]
 
@@ -125,47 +127,48 @@ def test_a_thousand_priorities_near_four_billion_leave_the_last_waiting(model: s
 @BOTH
 @pytest.mark.parametrize(("wide", "expected"), [(8_000_000_001, ["J1"]), (7_999_999_999, ["J2", "J3"])])
 def test_one_wide_job_against_two_narrow_ones_is_decided_by_the_last_unit(
-    model: str, wide: int, expected: list[str]
+    model: Any, wide: int, expected: list[str]
 ) -> None:
     jobs = [
         {"cores": 2, "priority": wide},
         {"cores": 1, "priority": 4_000_000_000},
         {"cores": 1, "priority": 4_000_000_000},
     ]
-    result = schedule(snapshot(one_core_nodes(2), jobs), model=model)
+    result = schedule(snapshot(one_core_nodes(2), jobs), model=model, **ALONE)
     assert started(result) == expected
     assert result.status == "optimal"
 
 
 @BOTH
-def test_equal_priorities_start_as_many_as_fit(model: str) -> None:
+def test_equal_priorities_start_as_many_as_fit(model: Any) -> None:
     jobs = [{"cores": 2, "priority": 7} for _ in range(5)]
-    result = schedule(snapshot(one_core_nodes(7), jobs), model=model)
+    result = schedule(snapshot(one_core_nodes(7), jobs), model=model, **ALONE)
     assert len(result.started) == 3
     assert result.objective.priority == 21
 
 
 @BOTH
-def test_wide_gaps_between_priorities_stop_no_low_job(model: str) -> None:
+def test_wide_gaps_between_priorities_stop_no_low_job(model: Any) -> None:
     jobs = [{"cores": 1, "priority": priority} for priority in (10_000, 100, 1)]
-    result = schedule(snapshot(one_core_nodes(3), jobs), model=model)
+    result = schedule(snapshot(one_core_nodes(3), jobs), model=model, **ALONE)
     assert started(result) == ["J1", "J2", "J3"]
 
 
 @BOTH
-def test_fractions_of_priorities_decide(model: str) -> None:
+def test_fractions_of_priorities_decide(model: Any) -> None:
     jobs = [{"cores": 2, "priority": 0.3}, {"cores": 1, "priority": 0.1}, {"cores": 1, "priority": 0.2}]
-    tied = schedule(snapshot(one_core_nodes(2), jobs), model=model)
+    tied = schedule(snapshot(one_core_nodes(2), jobs), model=model, **ALONE)
     # 0.1 + 0.2 is 0.3 exactly, though not in floating point: preference decides, not the rounding.
     assert float(tied.objective.priority) == 0.3
     jobs[2]["priority"] = 0.2000000000000001
-    assert started(schedule(snapshot(one_core_nodes(2), jobs), model=model)) == ["J2", "J3"]
+    assert started(schedule(snapshot(one_core_nodes(2), jobs), model=model, **ALONE)) == ["J2", "J3"]
 
 
 def test_two_bids_that_differ_in_level_only_take_the_lower_level() -> None:
     names = [f"n{place}" for place in range(6)]
     nodes = [{"name": name, "cores": 1, "free_cores": int(name not in {"n0", "n3"})} for name in names]
-    result = schedule(snapshot(nodes, [{"nodes": 2, "cores": 2}], topology=tree(names, 3)), model="aucsched3")
+    cluster = snapshot(nodes, [{"nodes": 2, "cores": 2}], topology=tree(names, 3))
+    result = schedule(cluster, model="aucsched3", **ALONE)
     assert result.started[0].bid.level == 0
     assert set(result.started[0].nodes) in ({"n1", "n2"}, {"n4", "n5"})
 
@@ -174,7 +177,7 @@ def test_equal_priorities_do_not_switch_topology_off() -> None:
     names = [f"n{place}" for place in range(8)]
     nodes = [{"name": name, "cores": 1, "free_cores": int(name not in {"n0", "n5"})} for name in names]
     jobs = [{"nodes": 2, "cores": 2, "priority": 5} for _ in range(3)]
-    result = schedule(snapshot(nodes, jobs, topology=tree(names, 2)), model="aucsched3")
+    result = schedule(snapshot(nodes, jobs, topology=tree(names, 2)), model="aucsched3", **ALONE)
     assert sorted(award.bid.level or 0 for award in result.started) == [0, 0, 1]
 
 
@@ -310,7 +313,7 @@ def test_caps_hold_and_no_bid_stands_twice() -> None:
 
 
 def test_jobs_beyond_the_cap_of_bids_say_so() -> None:
-    result = schedule(snapshot(one_core_nodes(4), [{"cores": 1}] * 5), max_bids=3)
+    result = schedule(snapshot(one_core_nodes(4), [{"cores": 1}] * 5), max_bids=3, **ALONE)
     # The fourth starts on what the three that bid leave.
     assert [award.job for award in result.started] == ["J1", "J2", "J3", "J4"]
     assert [refusal.reason for refusal in result.pending] == ["bid_cap"]

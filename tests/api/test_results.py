@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
+from support.build import ALONE
 
 import aucsched
 from aucsched.cli import run
@@ -21,6 +22,7 @@ FULL, OVERTAKEN, DAYS = (
 )
 #: So that the test and the command give the same.
 LIMIT: dict[str, Any] = {"work_limit": 2}
+ALONE_ARGUMENTS = ("--promise", "none", "--reserve", "0")
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +30,8 @@ def results() -> dict[str, Tabular]:
     snapshot = aucsched.load_snapshot(FULL)
     return {
         "schedule": aucsched.schedule(snapshot, work_limit=2),
-        "explain": aucsched.explain(snapshot, "64", **LIMIT),
-        "prices": aucsched.explain(snapshot, **LIMIT),
+        "explain": aucsched.explain(snapshot, "64", **ALONE, **LIMIT),
+        "prices": aucsched.explain(snapshot, **ALONE, **LIMIT),
         "compare": aucsched.compare(snapshot, **LIMIT),
         "plan": aucsched.plan(snapshot, jobs=5),
         "log": aucsched.simulate(DAYS),
@@ -84,8 +86,8 @@ def _same(document: Any) -> Any:
     ("name", "arguments"),
     [
         ("schedule", ["schedule", FULL, "--work-limit", "2"]),
-        ("explain", ["explain", FULL, "64", "--work-limit", "2"]),
-        ("prices", ["explain", FULL, "--work-limit", "2"]),
+        ("explain", ["explain", FULL, "64", *ALONE_ARGUMENTS, "--work-limit", "2"]),
+        ("prices", ["explain", FULL, *ALONE_ARGUMENTS, "--work-limit", "2"]),
         ("compare", ["compare", FULL, "--work-limit", "2"]),
         ("plan", ["plan", FULL, "--jobs", "5"]),
         ("log", ["simulate", DAYS]),
@@ -153,7 +155,10 @@ def test_a_snapshot_from_saved_answers_is_the_command_s(tmp_path: Path) -> None:
         (lambda: aucsched.simulate(DAYS, slack=1), "slack: policy easy with order fcfs does not read it"),
         (lambda: aucsched.simulate(DAYS, queue_weights={1: 2}), "queue_weights: order"),
         (lambda: aucsched.simulate(OVERTAKEN, processors=4), "processors and checked are for logs"),
-        (lambda: aucsched.sweep(DAYS, windows=[1]), "windows: a sweep has no such option"),
+        (
+            lambda: aucsched.sweep(DAYS, windows=[1]),  # type: ignore[call-arg]
+            "windows: a sweep has no such option",
+        ),
         (lambda: aucsched.explain(aucsched.load_snapshot(FULL), window=0), "window: 0 is below 1"),
     ],
 )

@@ -34,7 +34,7 @@ def reasons(result: Schedule) -> dict[str, Reason]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_an_exclusive_job_counts_memory_for_all_its_cores(model: str) -> None:
+def test_an_exclusive_job_counts_memory_for_all_its_cores(model: Any) -> None:
     result = schedule(snapshot(NODES, [ODD, {"cores": 1}]), model=model)
     held = {award.job: award.nodes for award in result.started}
     assert set(held) == {"J1", "J2"}
@@ -43,7 +43,7 @@ def test_an_exclusive_job_counts_memory_for_all_its_cores(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_job_that_cannot_be_read_is_set_aside(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_cannot_be_read_is_set_aside(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     read = DemandReader.read
 
     def failing(self: DemandReader, job: Job, index: int) -> object:
@@ -59,7 +59,7 @@ def test_a_job_that_cannot_be_read_is_set_aside(model: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_job_whose_bids_fail_is_set_aside(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_whose_bids_fail_is_set_aside(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     place = FirstFit.place
 
     def failing(self: FirstFit, demand: Demand) -> Placement | None:
@@ -75,7 +75,7 @@ def test_a_job_whose_bids_fail_is_set_aside(model: str, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_job_whose_award_the_check_refuses_is_set_aside(
-    model: str, monkeypatch: pytest.MonkeyPatch
+    model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = AwardChecker.check
 
@@ -135,7 +135,7 @@ def test_the_command_says_loudly_who_was_set_aside(
 
 @pytest.mark.parametrize("model", ["aucsched1", "aucsched2", "aucsched3"])
 def test_a_solver_that_awards_more_than_there_is_starts_what_fits(
-    model: str, monkeypatch: pytest.MonkeyPatch
+    model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside huge counts HiGHS's tolerance is some cores; here it awards every bid there is, and no core."""
 

@@ -44,7 +44,8 @@ def started(jobs: list[dict[str, Any]], **options: Any) -> list[str]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_jobs_before_the_blocked_one_start_whatever_others_are_worth(model: str) -> None:
-    assert started(JOBS, model=model) == ["a", "b"]
+    assert started(JOBS, model=model, reserve=0) == ["a", "b"]
+    assert started(JOBS, model=model) == ["first"]
     assert started(JOBS, model=model, reserve=1, promise="backfill") == ["first"]
     assert started(JOBS[1:], model=model, reserve=1, promise="backfill") == ["a", "b"]
 
@@ -53,14 +54,14 @@ def test_what_outlasts_the_reservation_does_not_start_behind_it() -> None:
     jobs = [JOBS[1], {"id": "long", "cores": 5, "time_limit_s": 200}, *JOBS[2:]]
     assert started(jobs, reserve=1, promise="backfill") == ["a", "b"]
     # Without a reservation they start in order.
-    assert started(jobs, promise="backfill") == ["long"]
+    assert started(jobs, promise="backfill", reserve=0) == ["long"]
 
 
 def test_who_is_passed_is_said() -> None:
     found = schedule(snapshot(NODES, JOBS, running=RUNNING), reserve=1, promise="backfill")
     why = {one.job: one for one in found.pending}
     assert why["a"].reason is Reason.OUTBID
-    assert why["a"].detail.startswith("jobs before it start first, as in backfilling: no nodeset")
+    assert why["a"].detail.startswith("jobs ahead of it start first, as in backfilling: no nodeset")
 
 
 def test_a_promised_start_comes_before() -> None:
@@ -95,7 +96,7 @@ def test_whatever_backfilling_starts_starts(part: int) -> None:
         waiting = queue_of(cluster, state_of(cluster).columns, options).waiting
         kind = {demand.job.id: demand.kind for demand in waiting}
         wanted = Counter(
-            kind[job] for job in first_fit_by_priority(cluster, options.window, options.reserve).started
+            kind[job] for job in first_fit_by_priority(cluster, options.window, options.reservations).started
         )
         found = Counter(kind[award.job] for award in run_step(cluster, options).started)
         assert not wanted - found, seed
@@ -119,21 +120,21 @@ def test_what_would_break_it_is_refused(other: dict[str, Any], words: str) -> No
 
 
 def test_it_is_what_simulations_do_where_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str | None] = []
+    asked: list[str] = []
 
     def noted(state: Any, queue: Any, options: StepOptions, **more: Any) -> Any:
-        asked.append(options.promise)
+        asked.append(options.chosen_promise)
         return decide(state, queue, options, **more)
 
     monkeypatch.setattr(auction, "decide", noted)
     contended = load_workload(EXAMPLE)
-    cases: tuple[tuple[dict[str, Any], str | None], ...] = (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({}, "backfill"),
-        ({"reserve": 0}, None),
-        ({"balance": True}, None),
-        ({"objective": "priority_cores"}, None),
-        ({"promise": "none"}, None),
-        ({"preempt": True}, None),
+        ({"reserve": 0}, "none"),
+        ({"balance": True}, "none"),
+        ({"objective": "priority_cores"}, "none"),
+        ({"promise": "none"}, "none"),
+        ({"preempt": True}, "none"),
         ({"reserve": 0, "promise": "backfill"}, "backfill"),
     )
     for options, promise in cases:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import snapshot
+from support.build import ALONE, snapshot
 
 from aucsched import Job, Request, Resources, RunningJob, Snapshot, Span, schedule
 from aucsched.auction.balance import Balance, balance_of
@@ -165,7 +165,7 @@ def mixed(running: tuple[RunningJob, ...] = ()) -> Snapshot:
 
 def test_a_shape_takes_no_more_than_its_share_and_the_reason_says_so() -> None:
     # All of it takes 8 · 600 s of the cores: 40 nodes with GPUs for 600 s are 40 / 8 · (1.05 + 1 / 8) = 5.9.
-    plain = schedule(mixed(), strategy="greedy", window=400)
+    plain = schedule(mixed(), **ALONE, strategy="greedy", window=400)
     balanced = schedule(mixed(), balance=True)
     with_gpus = [job.id for job in mixed().jobs if job.request.gres_per_node]
     started = [
@@ -223,7 +223,7 @@ def test_nothing_delays_the_first_overdue_job(waited_s: int) -> None:
     jobs = tuple(
         replace(job, submit_time=found.time - age) for job, age in zip(found.jobs, ages, strict=True)
     )
-    result = take_step(replace(found, jobs=jobs), GREEDY)
+    result = take_step(replace(found, jobs=jobs), replace(GREEDY, reserve=0))
     reserved = [guard.job.id for guard in result.cluster.guards]
     if waited_s == 100:
         assert len(result.schedule.started) == 2
@@ -235,7 +235,7 @@ def test_nothing_delays_the_first_overdue_job(waited_s: int) -> None:
 
 
 @pytest.mark.parametrize("model", AUCTIONS)
-def test_an_empty_machine_is_not_kept_idle_by_rows(model: str) -> None:
+def test_an_empty_machine_is_not_kept_idle_by_rows(model: Any) -> None:
     # 20 cores on 2 nodes of 16 and 4: the even part of 10 stands on the first only.
     cluster = snapshot(
         [{"name": "n1", "cores": 16}, {"name": "n2", "cores": 4}], [{"cores": 20, "nodes": 2}] * 3

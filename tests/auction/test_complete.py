@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from second_pass import OTHERS, STRATEGIES, crowded, started_second
-from support.build import snapshot
+from support.build import ALONE, snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.auction.options import MODELS, StepOptions
@@ -83,7 +83,7 @@ def test_a_simulation_starts_nobody_beside_an_award_alone(*, alone: bool) -> Non
 def test_complete_steps_are_worth_as_much_as_awards_alone_and_more() -> None:
     more = 0
     for seed in range(60):
-        options = StepOptions(model="aucsched1", work_limit=50, max_bids=12, max_bids_per_job=2)
+        options = StepOptions(model="aucsched1", work_limit=50, max_bids=12, max_bids_per_job=2, **ALONE)
         whole = run_step(crowded(seed), options)
         alone = run_step(crowded(seed), replace(options, award_alone=True))
         assert alone.objective.priority <= whole.objective.priority, seed

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import snapshot
+from support.build import ALONE, snapshot
 
 from aucsched import Snapshot, schedule
 from aucsched.auction.attempt import bids_of_step, starts_of
@@ -51,7 +51,7 @@ def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_mor
     # 32 of the small jobs fill the machine: all but the eight that count least.
     best = sum(sorted((50 - place % 7 for place in range(40)), reverse=True)[:32])
     assert first_fit_by_priority(cluster, 100).priority == 100
-    assert schedule(cluster, work_limit=0).objective.priority == best
+    assert schedule(cluster, **ALONE, work_limit=0).objective.priority == best
     state = state_of(cluster)
     window = queue_of(cluster, state.columns, StepOptions()).window
     for packing in packings_of(cluster)[:2]:
@@ -111,7 +111,7 @@ def test_of_jobs_that_all_fit_those_that_want_neighbours_are_placed_first() -> N
     for packing in packings_of(cluster)[:2]:
         placed = FirstFit(state.columns, state.topology, (), packing).place_all(window)
         assert placed[wide] is not None
-    assert schedule(cluster, work_limit=0).objective.priority == 8 * 24 + 4 * 60 + sum(range(9, 13))
+    assert schedule(cluster, **ALONE, work_limit=0).objective.priority == 8 * 24 + 4 * 60 + sum(range(9, 13))
 
 
 def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted() -> None:
@@ -128,7 +128,7 @@ def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted
     first = next(place for place, demand in enumerate(window) if demand.job.priority == 400)
     placed = FirstFit(state.columns, state.topology, (), packings_of(cluster)[0]).place_all(window)
     assert placed[first] is not None
-    assert schedule(cluster, work_limit=0).objective.priority == 400 + 7 * 60 + 90
+    assert schedule(cluster, **ALONE, work_limit=0).objective.priority == 400 + 7 * 60 + 90
 
 
 def test_the_best_packings_have_bids_and_come_first() -> None:
@@ -149,7 +149,7 @@ def test_the_best_packings_have_bids_and_come_first() -> None:
 
 def test_where_cores_count_the_large_job_starts() -> None:
     cluster = contested()
-    found = schedule(cluster, objective="priority_cores", work_limit=0)
+    found = schedule(cluster, **ALONE, objective="priority_cores", work_limit=0)
     assert found.objective.priority == first_fit_by_priority(cluster, 100).priority * 64
 
 

@@ -64,7 +64,7 @@ def test_whose_promise_has_come_is_in_the_window_and_first() -> None:
 
 
 def test_a_promise_needs_the_snapshot_s_time() -> None:
-    with pytest.raises(InputError, match="without time"):
+    with pytest.raises(InputError, match="the snapshot has no time"):
         schedule(snapshot(NODES, [wide("31:40")], time=None))
 
 

@@ -32,16 +32,16 @@ def reasons(result: Schedule) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_bids_that_would_delay_the_blocked_job_are_not_made(model: str) -> None:
+def test_bids_that_would_delay_the_blocked_job_are_not_made(model: Any) -> None:
     jobs = [
         {"nodes": 4, "cores": 16, "time_limit_s": 600},
         {"cores": 4, "time_limit_s": 600},
         {"cores": 4, "time_limit_s": 50},
     ]
     running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": at(100)}]
-    plain = schedule(cluster(jobs, running), model=model)
+    plain = schedule(cluster(jobs, running), model=model, reserve=0)
     assert reasons(plain) == {"J1": "no_fit"}
-    result = schedule(cluster(jobs, running), model=model, reserve=1)
+    result = schedule(cluster(jobs, running), model=model, reserve=1, promise="plan")
     # The short job ends before the wide one can start; the long one would delay it.
     assert [award.job for award in result.started] == ["J3"]
     assert reasons(result) == {"J1": "no_fit", "J2": "reservation"}
@@ -51,15 +51,15 @@ def test_bids_that_would_delay_the_blocked_job_are_not_made(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_two_bids_that_delay_only_together_do_not_both_win(model: str) -> None:
+def test_two_bids_that_delay_only_together_do_not_both_win(model: Any) -> None:
     jobs: list[dict[str, Any]] = [
         {"nodes": 4, "cores": 12, "time_limit_s": 600, "min_cores_per_node": 3},
         {"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"},
         {"cores": 1, "nodes": 1, "time_limit_s": 600, "required_nodes": "n2"},
     ]
     running = [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": at(100)}]
-    assert len(schedule(cluster(jobs, running), model=model).started) == 2
-    result = schedule(cluster(jobs, running), model=model, reserve=1)
+    assert len(schedule(cluster(jobs, running), model=model, reserve=0).started) == 2
+    result = schedule(cluster(jobs, running), model=model, reserve=1, promise="plan")
     assert [award.job for award in result.started] == ["J2"]
     assert reasons(result)["J3"] == "reservation"
 
@@ -69,8 +69,8 @@ def test_a_job_outbid_by_lower_ones_is_reserved_for_now() -> None:
         {"nodes": 4, "cores": 16, "priority": 100},
         *({"nodes": 2, "cores": 8, "priority": 60} for _ in range(2)),
     ]
-    assert [award.job for award in schedule(cluster(jobs, [])).started] == ["J2", "J3"]
-    assert [award.job for award in schedule(cluster(jobs, []), reserve=1).started] == ["J1"]
+    assert [award.job for award in schedule(cluster(jobs, []), reserve=0).started] == ["J2", "J3"]
+    assert [award.job for award in schedule(cluster(jobs, []), reserve=1, promise="plan").started] == ["J1"]
 
 
 def test_two_reservations_hold_beside_each_other() -> None:
@@ -80,19 +80,22 @@ def test_two_reservations_hold_beside_each_other() -> None:
         {"cores": 8, "time_limit_s": 600},
     ]
     running = [{"id": "r", "nodes": {"n[1-2]": {"cores": 4}}, "end_time": at(100)}]
-    result = schedule(cluster(jobs, running), reserve=2)
+    result = schedule(cluster(jobs, running), reserve=2, promise="plan")
     assert result.started == ()
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_reserved_job_may_take_what_it_has_reserved_beside_the_next_reservation(model: str) -> None:
+def test_a_reserved_job_may_take_what_it_has_reserved_beside_the_next_reservation(model: Any) -> None:
     jobs: list[dict[str, Any]] = [
         *({"cores": 6, "priority": 10} for _ in range(2)),
         *({"cores": 4, "nodes": 1, "priority": 8} for _ in range(3)),
     ]
     state = dataclasses.replace(cluster(jobs, []), nodes=cluster(jobs, []).nodes[:3])
-    assert [award.job for award in schedule(state, model=model).started] == ["J3", "J4", "J5"]
-    assert [award.job for award in schedule(state, model=model, reserve=2).started] == ["J1", "J2"]
+    assert [award.job for award in schedule(state, model=model, reserve=0).started] == ["J3", "J4", "J5"]
+    assert [award.job for award in schedule(state, model=model, reserve=2, promise="plan").started] == [
+        "J1",
+        "J2",
+    ]
 
 
 def test_the_reservation_that_stands_in_the_way_is_named() -> None:
@@ -102,7 +105,7 @@ def test_the_reservation_that_stands_in_the_way_is_named() -> None:
         {"cores": 4, "nodes": 1, "time_limit_s": 600, "required_nodes": "n4"},
     ]
     running = [{"id": "r", "nodes": {"n[1,3]": {"cores": 4}}, "end_time": at(100)}]
-    result = schedule(cluster(jobs, running), reserve=2)
+    result = schedule(cluster(jobs, running), reserve=2, promise="plan")
     detail = {refusal.job: refusal.detail for refusal in result.pending}["J3"]
     assert "J2" in detail
     assert "n[3-4]" in detail
@@ -110,7 +113,7 @@ def test_the_reservation_that_stands_in_the_way_is_named() -> None:
 
 def test_a_job_that_can_never_start_reserves_nothing() -> None:
     jobs = [{"nodes": 4, "cores": 64}, {"cores": 4}]
-    result = schedule(cluster(jobs, []), reserve=1)
+    result = schedule(cluster(jobs, []), reserve=1, promise="plan")
     assert [award.job for award in result.started] == ["J2"]
 
 
@@ -158,14 +161,14 @@ def _wide_start(reserve: int) -> tuple[int | None, float, float]:
         {"id": f"f{place}", "priority": 10, "cores": 4, "time_limit_s": 60 + 30 * place} for place in range(4)
     ]
     state = cluster([*first], [])
-    state = _step(state, schedule(state), 1)
+    state = _step(state, schedule(state, reserve=0), 1)
     state = dataclasses.replace(state, jobs=cluster([wide], []).jobs)
     shadow = shadow_time(state, state.jobs[0])
     assert shadow is not None
     for step in range(200):
         for number in range(4 if step == 0 else 1):
             state = _with_arrival(state, 10 * step + number)
-        result = schedule(state, reserve=reserve)
+        result = schedule(state, reserve=reserve, promise="plan")
         if "wide" in {award.job for award in result.started}:
             return step, state.time or 0.0, shadow.time
         state = _step(state, result, 30)
@@ -183,9 +186,9 @@ def test_a_wide_job_starved_over_200_steps_starts_with_a_reservation_by_its_firs
 
 @given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
 @settings(max_examples=80, deadline=None)
-def test_reservations_keep_every_award_valid(seed: int, model: str, reserve: int) -> None:
+def test_reservations_keep_every_award_valid(seed: int, model: Any, reserve: int) -> None:
     state = random_snapshot(seed)
-    result = schedule(state, model=model, reserve=reserve)
+    result = schedule(state, model=model, reserve=reserve, promise="plan")
     assert len(result.started) + len(result.pending) == len(state.jobs)
 
 
@@ -193,7 +196,7 @@ def test_reservations_keep_every_award_valid(seed: int, model: str, reserve: int
 @settings(max_examples=120, deadline=None)
 def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> None:
     state = random_snapshot(seed)
-    step = take_step(state, StepOptions(model=model, reserve=reserve))
+    step = take_step(state, StepOptions(model=model, reserve=reserve, promise="plan"))
     started = {award.job for award in step.schedule.started}
     for guard in step.cluster.guards:
         if guard.job.id not in started:
@@ -205,6 +208,6 @@ def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> N
 @given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
 def test_something_starts_where_the_first_blocked_job_could_now(seed: int, model: str, reserve: int) -> None:
-    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve))
+    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve, promise="plan"))
     if step.cluster.guards and step.cluster.guards[0].is_now:
         assert step.schedule.started

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_document, random_snapshot
+from support.build import ALONE
 
 from aucsched import Snapshot
 from aucsched.auction.check import check_schedule
@@ -86,6 +87,6 @@ def test_a_larger_work_limit_is_never_worse(seed: int) -> None:
 @pytest.mark.parametrize("seed", [4, 6, 7, 8])
 def test_rounds_better_an_award_where_bids_are_few(seed: int) -> None:
     cluster = parse_snapshot(msgspec.json.encode(random_document(seed, 60, 80)))
-    few: dict[str, Any] = {"window": 80, "max_bids": 100, "max_bids_per_job": 2}
+    few: dict[str, Any] = {**ALONE, "window": 80, "max_bids": 100, "max_bids_per_job": 2}
     search, rounds = (run_step(cluster, StepOptions(work_limit=limit, **few)) for limit in (32, 32 + 8 * 15))
     assert rounds.objective.priority > search.objective.priority

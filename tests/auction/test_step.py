@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import snapshot, tiny
+from support.build import ALONE, snapshot, tiny
 from support.optimum import best_priority_sum, fits_alone
 
 from aucsched import AwardError, OptionError, Schedule, Snapshot, schedule
@@ -27,12 +28,12 @@ SEEDS = st.integers(0, 10**6)
 
 
 @BOTH
-def test_forty_tiny_snapshots_reach_97_percent_of_free_placement(model: str) -> None:
+def test_forty_tiny_snapshots_reach_97_percent_of_free_placement(model: Any) -> None:
     best = reached = 0.0
     for seed in range(40):
         cluster = tiny(seed)
         limit = best_priority_sum(cluster)
-        value = float(schedule(cluster, model=model).objective.priority)
+        value = float(schedule(cluster, model=model, reserve=0).objective.priority)
         assert value <= limit
         best, reached = best + limit, reached + value
     assert reached >= 0.97 * best
@@ -40,9 +41,9 @@ def test_forty_tiny_snapshots_reach_97_percent_of_free_placement(model: str) -> 
 
 @given(SEEDS, st.sampled_from(MODELS), st.sampled_from(["lexicographic", "paper"]))
 @settings(max_examples=250, deadline=None)
-def test_every_award_is_valid_and_every_job_in_one_list(seed: int, model: str, weights: str) -> None:
+def test_every_award_is_valid_and_every_job_in_one_list(seed: int, model: Any, weights: Any) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster, model=model, weights=weights)
+    result = schedule(cluster, model=model, weights=weights, reserve=0)
     check_schedule(cluster, result)
     assert result.objective.bound is None or result.objective.bound >= float(result.objective.priority) - 1e-6
     assert result.objective.priority == sum(
@@ -54,7 +55,7 @@ def test_every_award_is_valid_and_every_job_in_one_list(seed: int, model: str, w
 @settings(max_examples=60, deadline=None)
 def test_an_award_is_never_worse_than_first_fit_nor_better_than_possible(seed: int) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster)
+    result = schedule(cluster, reserve=0)
     assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
     assert float(result.objective.priority) <= best_priority_sum(cluster) * (1 + 1e-9) + 1e-6
 
@@ -64,7 +65,7 @@ def test_an_award_is_never_worse_than_first_fit_nor_better_than_possible(seed: i
 def test_a_job_without_a_bid_could_not_start_alone(seed: int) -> None:
     cluster = random_snapshot(seed)
     jobs = {job.id: job for job in cluster.jobs}
-    for refusal in schedule(cluster).pending:
+    for refusal in schedule(cluster, reserve=0).pending:
         if refusal.reason in {Reason.NO_FIT, Reason.INELIGIBLE, Reason.RESERVATION}:
             assert not fits_alone(cluster, jobs[refusal.job]), refusal
 
@@ -175,7 +176,7 @@ def test_the_check_catches_every_broken_rule(
 
 def test_the_check_catches_a_job_in_no_list_and_one_in_both() -> None:
     cluster = snapshot(CLUSTER["nodes"], [{"cores": 1}])
-    result = schedule(cluster)
+    result = schedule(cluster, reserve=0)
     with pytest.raises(AwardError, match="J1 stands 0 times"):
         check_schedule(cluster, dataclasses.replace(result, started=()))
     refusal = Refusal(job="J1", reason=Reason.OUTBID, detail="")
@@ -202,6 +203,9 @@ def test_each_reason_names_what_stood_in_the_way() -> None:
         {"cores": 1, "unsupported": ["burst buffer"]},
         {"cores": 1, "user": "bob", "required_nodes": "n2"},
         {"cores": 3, "priority": 1},
+        {"cores": 1, "hold": "PartitionConfig"},
+        {"cores": 1, "hold": "RequeueHold"},
+        {"cores": 1, "hold": "Dependency", "priority": 0},
     ]
     reserved = {
         "name": "r",
@@ -213,10 +217,10 @@ def test_each_reason_names_what_stood_in_the_way() -> None:
     cluster = snapshot(
         [{"name": "n1", "cores": 8}, {"name": "n2", "cores": 8}], jobs, reservations=[reserved]
     )
-    result = schedule(cluster, window=4)
+    result = schedule(cluster, window=4, reserve=0)
     assert reasons(result) == {
         "J2": "outbid",
-        "J3": "no_fit",
+        "J3": "ineligible",
         "J4": "ineligible",
         "J5": "ineligible",
         "J6": "held",
@@ -224,12 +228,18 @@ def test_each_reason_names_what_stood_in_the_way() -> None:
         "J8": "not_expressible",
         "J9": "reservation",
         "J10": "window",
+        "J11": "not_eligible",
+        "J12": "held",
+        "J13": "held",
     }
     details = {refusal.job: refusal.detail for refusal in result.pending}
     assert details["J2"] == "outbid by J1 on n1"
+    assert details["J3"] == "it asks for 99 cores, there are 16"
     assert "nowhere" in details["J4"]
     assert "quantum" in details["J5"]
     assert details["J6"] == "JobHeldUser"
+    assert (details["J7"], details["J13"]) == ("priority 0", "priority 0; Dependency")
+    assert details["J11"] == "PartitionConfig"
     assert "burst buffer" in details["J8"]
 
 
@@ -240,7 +250,7 @@ def test_licences_are_shared_by_the_whole_cluster() -> None:
         {"cores": 1, "licenses": {"matlab": 9}},
     ]
     cluster = snapshot([{"name": "n1", "cores": 8}], jobs, licenses={"matlab": {"total": 9, "free": 3}})
-    result = schedule(cluster)
+    result = schedule(cluster, reserve=0)
     assert reasons(result) == {"J2": "outbid", "J3": "no_fit"}
     assert result.pending[0].detail == "outbid by J1"
 
@@ -249,7 +259,7 @@ def test_licences_are_shared_by_the_whole_cluster() -> None:
 def test_the_largest_memory_that_a_node_can_have_is_a_limit(memory: int) -> None:
     nodes = [{"name": "n1", "cores": 8, "memory_mib": memory}]
     jobs = [{"cores": 1, "memory_mib_per_node": memory}, {"cores": 1, "memory_mib_per_node": 1}]
-    assert reasons(schedule(snapshot(nodes, jobs))) == {"J2": "outbid"}
+    assert reasons(schedule(snapshot(nodes, jobs), reserve=0)) == {"J2": "outbid"}
 
 
 # Timeouts.
@@ -268,7 +278,7 @@ def crowded() -> Snapshot:
 
 def test_a_timeout_halves_the_window_while_there_is_time() -> None:
     # Seconds of this process: other work on the machine must not eat the time for a second attempt.
-    result = schedule(crowded(), strategy="exact", time_limit_s=1.0, clock=time.process_time)
+    result = schedule(crowded(), strategy="exact", time_limit_s=1.0, reserve=0, clock=time.process_time)
     sizes = [one.size for one in result.attempts]
     assert sizes == [60 // 2**place for place in range(len(sizes))]
     assert len(sizes) > 1
@@ -276,19 +286,20 @@ def test_a_timeout_halves_the_window_while_there_is_time() -> None:
     assert result.objective.priority >= max(one.priority for one in result.attempts)
     # Optimal is said of the window that was asked for only, and the next step looks at half of it.
     assert result.status == "feasible"
-    assert result.next_window == 50
-    assert result.to_dict()["window"]["next"] == 50
+    # Half of the 60 jobs, not of a window of 100: that would be all of them again.
+    assert result.next_window == 30
+    assert result.to_dict()["window"]["next"] == 30
 
 
 def test_a_work_limit_halves_the_window_until_a_proof() -> None:
-    result = schedule(crowded(), strategy="exact", work_limit=0)
+    result = schedule(crowded(), strategy="exact", work_limit=0, reserve=0)
     sizes = [one.size for one in result.attempts]
     assert sizes[:3] == [60, 30, 15]
     # The last window is one whose best priority sum is proved; the proof of its preference may be open.
     only = dataclasses.replace(crowded(), jobs=in_order(crowded().jobs)[: sizes[-1]])
-    small = schedule(only, strategy="exact", time_limit_s=60, on_timeout="incumbent")
+    small = schedule(only, strategy="exact", time_limit_s=60, on_timeout="incumbent", reserve=0)
     assert result.attempts[-1].priority == small.objective.priority
-    assert result.next_window == 50
+    assert result.next_window == 30
 
 
 def test_a_proof_leaves_the_next_window_as_it_was_asked_for() -> None:
@@ -301,7 +312,9 @@ def test_a_proof_leaves_the_next_window_as_it_was_asked_for() -> None:
 
 def test_no_step_takes_longer_than_its_limit_whatever_it_does() -> None:
     """The clock counts 10 ms each time it is asked: every phase has to ask, and to end when time is up."""
-    for options in ({}, {"strategy": "exact"}, {"reserve": 3}, {"reserve": 3, "strategy": "exact"}):
+    searches: list[dict[str, Any]] = [{}, {"strategy": "exact"}]
+    promises: list[Mapping[str, Any]] = [{}, ALONE, {"reserve": 3}, {"promise": "none", "reserve": 3}]
+    for options in ({**search, **promise} for search in searches for promise in promises):
         asked = [0.0]
 
         def clock(asked: list[float] = asked) -> float:
@@ -322,7 +335,7 @@ def test_an_incumbent_is_started_after_one_attempt() -> None:
 
 
 def test_discard_starts_nothing_without_a_proof() -> None:
-    result = schedule(crowded(), time_limit_s=0.05, on_timeout="discard")
+    result = schedule(crowded(), time_limit_s=0.05, on_timeout="discard", reserve=0)
     assert result.status == "no_solution"
     assert result.started == ()
     assert {refusal.reason for refusal in result.pending} <= {Reason.WINDOW, Reason.NO_FIT}
@@ -359,8 +372,8 @@ def test_an_empty_queue_is_an_empty_schedule() -> None:
 def test_priority_cores_prefers_the_wide_job() -> None:
     jobs = [{"cores": 1, "priority": 10}, {"cores": 8, "priority": 9}]
     cluster = snapshot([{"name": "n1", "cores": 8}], jobs)
-    assert [award.job for award in schedule(cluster).started] == ["J1"]
-    result = schedule(cluster, objective="priority_cores")
+    assert [award.job for award in schedule(cluster, reserve=0).started] == ["J1"]
+    result = schedule(cluster, objective="priority_cores", reserve=0)
     assert [award.job for award in result.started] == ["J2"]
     assert result.objective.priority == 72
 
@@ -371,6 +384,7 @@ def test_no_job_is_awarded_more_memory_than_an_amount_may_be() -> None:
         {"nodes": 1, "cores": 2, "memory_mib_per_core": 10**12, "exclusive": True},
         {"cores": 1, "memory_mib_per_core": 10**12},
     ]
+    model: Any
     for model in MODELS:
-        result = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), model=model)
+        result = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), model=model, reserve=0)
         assert reasons(result) == {"J1": "no_fit", "J2": "no_fit"}

@@ -181,14 +181,13 @@ def test_a_command_that_was_stopped_goes_on_where_it_was(
         return made_up(row, table, seed)
 
     monkeypatch.setattr(thesis, "run", run)
-    monkeypatch.setattr(thesis, "HERE", tmp_path)
     monkeypatch.setattr(thesis, "ProcessPoolExecutor", ThreadPoolExecutor)
     command = ["--table", "A.1", "--method", row.label, "--results", str(tmp_path / "results")]
     command += ["--workers", "1"]
     thesis.main(["--seed", "1", "--seed", "2", *command], standalone_mode=False)
     thesis.main([*command], standalone_mode=False)
     assert sorted(asked) == list(range(1, 8))
-    text = (tmp_path / "RESULTS.md").read_text()
+    text = (tmp_path / "results" / "RESULTS.md").read_text()
     assert "| esp-gpu | 1: Backfill | 7 |" in text
     assert "± " in text
 

@@ -14,8 +14,7 @@ from support.build import snapshot
 
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
-from aucsched.auction.render.console import LiteralConsole
-from aucsched.auction.render.tables import Column, Wrapped, table_of
+from aucsched.auction.render.tables import Column, LiteralConsole, Wrapped, table_of
 from aucsched.auction.render.text import render
 from aucsched.cli import COMMANDS, run
 
@@ -85,7 +84,7 @@ def test_every_command_has_one_line_of_help() -> None:
 def test_60_columns_are_enough_and_no_node_name_is_broken(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("aucsched.auction.render.console.PLAIN_WIDTH", 60)
+    monkeypatch.setattr("aucsched.auction.render.tables.PLAIN_WIDTH", 60)
     monkeypatch.chdir(EXAMPLES)
     assert run(arguments) == 0
     text = capsys.readouterr().out
@@ -140,13 +139,43 @@ def test_one_is_singular() -> None:
 def test_top_counts_the_others_and_reasons_are_counted() -> None:
     jobs: list[dict[str, Any]] = [{"cores": 1} for _ in range(6)] + [
         {"cores": 9},
-        {"cores": 1, "hold": "user"},
+        {"cores": 1, "hold": "JobHeldUser"},
     ]
     text = _printed(snapshot([{"name": "n1", "cores": 4}], jobs), top=2)
     assert "4 jobs start" in text
     assert text.count("2 more") == 2
-    assert "4 jobs wait: 2 outbid, 1 no_fit, 1 held" in text
+    assert "4 jobs wait: 2 outbid, 1 ineligible, 1 held" in text
     assert "more" not in _printed(snapshot([{"name": "n1", "cores": 4}], jobs))
+
+
+def test_tasks_of_an_array_are_one_row_for_each_reason() -> None:
+    tasks: list[dict[str, Any]] = [{"id": f"13_{task}", "cores": 4, "priority": 9} for task in range(20)]
+    for task in tasks[8:]:
+        task["hold"] = "JobArrayTaskLimit"
+    tasks.insert(12, {"id": "14_1", "cores": 1, "priority": 9, "hold": "BeginTime"})
+    cluster = snapshot([{"name": "n1", "cores": 4}], tasks)
+    rows = [line.split() for line in _printed(cluster).splitlines() if line.startswith(("13_", "14_"))]
+    assert [row[:5] for row in rows if "not_eligible" in row] == [
+        ["13_[8-19]", "(12", "tasks)", "9", "not_eligible"],
+        ["14_1", "9", "not_eligible", "BeginTime"],
+    ]
+    (outbid,) = (row for row in rows if row[0] == "13_[1-7]")
+    assert outbid[1:5] == ["(7", "tasks)", "9", "outbid"]
+    assert len(rows) == 4
+    assert "20 jobs wait: 13 not_eligible, 7 outbid" in _printed(cluster)
+    pending = schedule(cluster).to_dict()["pending"]
+    assert [one["job"] for one in pending] == [task["id"] for task in tasks[1:]]
+
+
+def test_rows_of_tasks_count_the_jobs_that_they_hide() -> None:
+    jobs: list[dict[str, Any]] = [
+        {"id": f"{array}_{task}", "cores": 1, "hold": "Dependency", "priority": 5}
+        for array in (1, 2, 3)
+        for task in range(0, 90, 3)
+    ]
+    text = _printed(snapshot([{"name": "n1", "cores": 4}], jobs), top=1)
+    assert "1_[0,3,6,9,12,15,18,21,...] (30 tasks)" in text
+    assert "60 more" in text
 
 
 def test_public_types_are_what_a_schedule_holds() -> None:

@@ -352,7 +352,7 @@ def test_what_makes_no_sense_is_refused(
         ({"nodes": 5}, "jobs[0].nodes: 5 nodes are above the partition's 4"),
         ({"cores_per_node": 3}, "jobs[0].cores_per_node: 3 cores a node are above the partition's 2"),
         ({"memory_mib_per_node": 2000}, "jobs[0].memory_mib_per_node: no node of the partition has 2000 MiB"),
-        ({"hold": "user"}, "jobs[0].hold: the job is held"),
+        ({"hold": "JobHeldUser"}, "jobs[0].hold: the job is held"),
         ({"kind": "malleable", "speedup": "magic"}, "jobs[0].speedup: 'magic' is none of"),
         ({"max_nodes": 4}, "jobs[0].max_nodes: given for a rigid job"),
     ],

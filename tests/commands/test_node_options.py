@@ -172,15 +172,16 @@ def test_windows_of_no_job_are_refused(value: int) -> None:
 
 
 class _RecordingQueue(NodeQueue):
-    """Records how many jobs a policy asked for in each pass."""
+    """Records how many jobs a policy asked for in each pass, and how many it got."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.windows: list[int] = []
+        self.windows: list[tuple[int, int]] = []
 
     def first(self, count: int) -> list[Demand]:
-        self.windows.append(count)
-        return super().first(count)
+        found = super().first(count)
+        self.windows.append((count, len(found)))
+        return found
 
 
 def _crowd(seed: int) -> ClusterWorkload:
@@ -212,7 +213,8 @@ def test_an_unproved_attempt_halves_the_next_window_and_a_proved_one_doubles_it(
     played = simulate_nodes(of, machine, auction, queue, interval_s=3)
     assert len(played.played) == 24
     windows = queue.windows
-    assert windows[0] == max(windows) == 16
-    steps = {(one, other) for one, other in pairwise(windows) if one != other}
-    assert all(other in (one // 2, 2 * one) for one, other in steps)
-    assert {one < other for one, other in steps} == {False, True}
+    assert windows[0][0] == max(size for size, _ in windows) == 16
+    steps = {(*before, size) for before, (size, _) in pairwise(windows) if before[0] != size}
+    # Half of the jobs that it looked at: half of a window that the queue does not fill would be all of them.
+    assert all(after in (max(1, min(size, jobs) // 2), min(2 * size, 16)) for size, jobs, after in steps)
+    assert {size < after for size, _, after in steps} == {False, True}

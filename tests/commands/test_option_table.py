@@ -26,10 +26,15 @@ from aucsched.cluster.option_table import (
 )
 from aucsched.commands.option_page import page
 from aucsched.models.preference import PREFERENCE_TABLES
+from aucsched.simulation.nodes.policies import NodeOptions
+from aucsched.simulation.nodes.policies import step_options as node_step_options
 from aucsched.sweeps.axes import AXES
 
 #: The engine resolves these from others when they are asked for.
-RESOLVED = {"max_bids", "max_bids_per_job", "work_limit", "part_nodes", "strategy", "promise"}
+RESOLVED = {
+    *("max_bids", "max_bids_per_job", "work_limit", "time_limit_s", "part_nodes", "strategy", "promise"),
+    *("reserve", "on_timeout"),
+}
 
 
 def parameters(name: str) -> dict[str, click.Option]:
@@ -48,7 +53,7 @@ def test_choices_are_what_the_engine_knows() -> None:
 def test_a_step_has_these_options_and_no_others() -> None:
     names = {option.name for option in read_by(STEP)}
     assert names == {one.name for one in fields(StepOptions)} - {"export", "clock", "began"} | {"preset"}
-    assert names == set(signature(schedule).parameters) - {"snapshot", "export", "clock"}
+    assert names == set(signature(schedule).parameters) - {"snapshot", "export", "clock", "window_from"}
 
 
 @pytest.mark.parametrize(
@@ -57,6 +62,17 @@ def test_a_step_has_these_options_and_no_others() -> None:
 def test_defaults_are_the_engine_s(option: Option) -> None:
     value = getattr(StepOptions(), option.name)
     assert value is None if option.name in RESOLVED else value == option.default
+    plain = StepOptions()
+    resolved = {
+        "work_limit": plain.most_work,
+        "time_limit_s": plain.most_s,
+        "part_nodes": plain.nodes_of_a_part,
+        "reserve": plain.reservations,
+    }
+    assert resolved.get(option.name, option.default) == option.default
+    assert str(option.default).startswith(
+        {"promise": plain.chosen_promise, "on_timeout": "halve"}.get(option.name, "")
+    )
     caps = StepOptions().bids_in_all, StepOptions().bids_per_job
     assert [str(cap) in str(OPTIONS_BY_NAME[name].default) for cap, name in zip(caps, CAPS, strict=True)]
 
@@ -99,3 +115,68 @@ def test_values_beyond_the_table_are_refused(name: str, value: Any) -> None:
 def test_the_reference_is_made_from_it() -> None:
     shown = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="utf-8")
     assert shown == page(), "python -m aucsched.commands.option_page > docs/options.md"
+
+
+#: Commands that decide about a queue: one default each, whoever asks.
+DECIDING = ("schedule", "explain", "compare", "slurm shadow", "slurm run")
+
+
+@pytest.mark.parametrize("command", DECIDING)
+def test_no_command_about_a_queue_has_a_default_of_its_own(command: str) -> None:
+    found: click.Command = cli
+    for word in command.split():
+        assert isinstance(found, click.Group)
+        named = found.get_command(click.Context(found), word)
+        assert named is not None
+        found = named
+    taken = {one.name: one for one in found.params if isinstance(one, click.Option)}
+    defaults = {one.name: taken[one.name].to_info_dict()["default"] for one in read_by(STEP)}
+    assert {name: value for name, value in defaults.items() if value is not None} == {}
+    said = [taken[one.name].help or "" for one in read_by(STEP)]
+    assert said == [parameters("schedule")[one.name].help for one in read_by(STEP)]
+
+
+@pytest.mark.parametrize("policy", MODELS)
+def test_a_simulation_s_step_has_the_defaults_of_a_step_but_no_clock(policy: str) -> None:
+    step, plain = node_step_options(NodeOptions(policy=policy)), StepOptions(model=policy)
+    for name in ("chosen_strategy", "chosen_promise", "reservations", "most_work", "window", "objective"):
+        assert getattr(step, name) == getattr(plain, name)
+    assert (step.most_s, plain.most_s) == (None, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "promise", "reserved"),
+    [
+        ({}, "backfill", 1),
+        ({"reserve": 4}, "backfill", 4),
+        ({"reserve": 0}, "none", 0),
+        ({"objective": "response"}, "auto", 0),
+        ({"objective": "response", "reserve": 2}, "auto", 2),
+        ({"objective": "priority_cores"}, "none", 1),
+        ({"balance": True}, "none", 1),
+        ({"award_alone": True}, "none", 1),
+        ({"weights": "paper"}, "none", 1),
+        ({"bid_order": "figure-4.5"}, "none", 1),
+        ({"promise": "plan"}, "plan", 1),
+    ],
+)
+def test_one_rule_says_the_promise_and_the_reservations(given: Any, promise: str, reserved: int) -> None:
+    step = StepOptions(**given)
+    played = node_step_options(NodeOptions(policy="aucsched3", **given))
+    for one in (step, played):
+        assert (one.chosen_promise, one.reservations) == (promise, reserved)
+
+
+@pytest.mark.parametrize(
+    ("given", "work", "seconds"),
+    [
+        ({}, 20, 3.0),
+        ({"time_limit_s": 5.0}, None, 5.0),
+        ({"work_limit": 7}, 7, None),
+        ({"work_limit": 7, "time_limit_s": 5.0}, 7, 5.0),
+        ({"strategy": "greedy"}, None, None),
+    ],
+)
+def test_a_limit_that_is_given_is_the_limit(given: Any, work: int | None, seconds: float | None) -> None:
+    step = StepOptions(**given)
+    assert (step.most_work, step.most_s) == (work, seconds)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support.fake_slurmrestd import FakeRest, listening
 from support.gated_slurm import FakeSlurm
 
 from aucsched.cli import run
@@ -131,42 +130,11 @@ def test_doctor_fails_where_the_controller_does_not_answer(
     assert capsys.readouterr().out.startswith("fail controller")
 
 
-def test_run_and_doctor_use_the_slurmrestd_that_is_given(
-    fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rest = FakeRest(fake)
-    whole, even = fake.submit(1, exclusive=True), fake.submit(4)
-    with listening(rest, tmp_path / "rest") as address:
-        assert run(["slurm", "doctor", "--rest", address]) == 1
-        assert "controller" in capsys.readouterr().out
-        common = ["--rest", address, "--mark", "comment", "--work-limit", "0"]
-        assert run(["slurm", "run", *common, "--dry-run"]) == 0
-        assert "POST /slurm/v0.0.38/job/1 {" in capsys.readouterr().out
-        assert not rest.posts
-        own = ["--once", "--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]
-        assert run(["slurm", "run", *common, *own]) == 0
-    assert f"slurmrestd {address}: updates of jobs by v0.0.38" in capsys.readouterr().err
-    assert (whole.required, even.required) == (("n0",), ("n1",))
-    assert rest.posts == ["1"]
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (["--rest", "localhost"], "neither unix:/PATH nor http(s)://HOST:PORT"),
-        (["--rest-token", "/nowhere"], "--rest-token stands without --rest"),
-        (["--rest", "http://127.0.0.1:6820"], "needs --rest-token, or SLURM_JWT"),
-        (["--rest", "unix:/x", "--rest-token", "/nowhere"], "/nowhere: cannot be read"),
-    ],
-)
+@pytest.mark.parametrize("option", ["--rest", "--rest-token"])
 @pytest.mark.parametrize("command", ["run", "doctor"])
-def test_a_slurmrestd_that_cannot_be_asked_is_refused(
-    command: str,
-    options: list[str],
-    why: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_changes_by_slurmrestd_were_removed(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("SLURM_JWT", raising=False)
-    assert run(["slurm", command, *options]) == 2
-    assert why in capsys.readouterr().err
+    assert run(["slurm", command, option, "unix:/run/rest.sock"]) == 2
+    said = capsys.readouterr().err
+    assert said.strip() == f"aucsched: {option}: removed in 0.2; scontrol makes every change of a job"

@@ -264,7 +264,7 @@ BAD_JOBS: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "resources": (
         lambda d: d["jobs"][1].update(job_resources={"hosts": 1}),
-        'jobs[1].job_resources: {"hosts": 1} is not a job\'s resources as Slurm 21.08 to 25.05 write them',
+        'jobs[1].job_resources: {"hosts": 1} is not a job\'s resources as Slurm 21.08 to 26.05 write them',
     ),
     "error": (
         lambda d: d.update(errors=[{"error": "Access denied"}]),

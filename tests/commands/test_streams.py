@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ SNAPSHOT = {
     ],
     "notes": ["ünï → 中"],
 }
-WORKLOAD = {
+WORKLOAD: dict[str, Any] = {
     "format": "aucsched-workload/1",
     "name": "two → jobs",
     "nodes": [{"name": "n[1-4]", "cores": 4}],
@@ -35,6 +36,7 @@ WORKLOAD = {
         {"id": "中", "priority": 2, "nodes": 3, "cores_per_node": 4, "arrival_s": 1, "run_time_s": 9},
     ],
 }
+HISTORY = {**WORKLOAD, "jobs": [{**job, "started_s": 2} for job in WORKLOAD["jobs"]]}
 BIDS = {
     "format": "aucsched-auction/1",
     "capacities": {"gpu": 2},
@@ -59,6 +61,7 @@ PRINTING = {
     "schedule --format json": "schedule snapshot.json --format json",
     "schedule --format slurm": "schedule snapshot.json --format slurm",
     "explain": "explain snapshot.json",
+    "gain": "gain history.json",
     "check": "check snapshot.json",
     "compare": "compare snapshot.json",
     "topology": "topology torus:2x2",
@@ -80,6 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "snapshot.json").write_text(json.dumps(SNAPSHOT, ensure_ascii=False))
     (place / "bids.json").write_text(json.dumps(BIDS))
     (place / "workload.json").write_text(json.dumps(WORKLOAD, ensure_ascii=False))
+    (place / "history.json").write_text(json.dumps(HISTORY, ensure_ascii=False))
     return place
 
 

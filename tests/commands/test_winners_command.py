@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mps import read_mps
 from support.run import aucsched
+
+from aucsched import InputError
+from aucsched.cli import run
+from aucsched.formats.auctions.cats import parse_cats
+from aucsched.models.winners import determine
 
 CATS = """%% a comment
 goods 3
@@ -141,3 +148,47 @@ def test_bad_options_exit_2(tmp_path: Path) -> None:
         run = aucsched("winners", str(file), *options)
         assert run.returncode == 2
         assert run.stderr.count("\n") == 1
+
+
+def test_more_goods_than_any_auction_are_refused_before_they_are_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "goods.txt"
+    path.write_text("goods 100000000\nbids 1\ndummy 0\n0 1 5 #\n")
+    tracemalloc.start()
+    try:
+        assert run(["winners", str(path)]) == 2
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+    assert "line 1: 100000000 goods are more than 1000000" in capsys.readouterr().err
+
+
+def test_reading_counts_towards_the_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bids.txt"
+    path.write_text("goods 2\nbids 2\ndummy 0\n0 5 0 #\n1 7 1 #\n")
+    given: dict[str, Any] = {}
+    kept = determine.winners_of
+
+    def found(lot: Any, **options: Any) -> Any:
+        given.update(options)
+        return kept(lot, **options)
+
+    monkeypatch.setattr(determine, "winners_of", found)
+    assert run(["winners", str(path), "--time-limit", "5"], time.perf_counter() - 60.0) == 0
+    told = capsys.readouterr()
+    assert "of the time limit of 5 s: the search hardly began" in told.err
+    assert "value 12" in told.out
+    assert given["began"] < time.perf_counter() - 59
+    assert run(["winners", str(path), "--time-limit", "5"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("good", ["00", "01"])
+def test_a_good_with_zeros_before_it_is_the_good(good: str) -> None:
+    read = parse_cats(f"goods 2\nbids 1\n0 5 {good} #\n".encode())
+    assert read.bids[0][2] == {good[1:]: 1}
+    with pytest.raises(InputError, match="stands twice"):
+        parse_cats(f"goods 2\nbids 1\n0 5 {good} {good[1:]} #\n".encode())

@@ -106,7 +106,8 @@ def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
     with_time = text.replace("Unknown", "2026-01-02T03:04:09")
     found, notes = made(tmp_path, "from-sacct", with_time, "--nodes", "4", "--cores", "8", "--gpus", "2")
     jobs = [(one["id"], one["time_limit_s"], one["nodes"], one.get("gres_per_node")) for one in found["jobs"]]
-    assert jobs == [("11_3", 30, 1, None), ("10", 7200, 2, {"gpu": 2})]
+    # 11_3 has no limit of its own: the longest in its partition.
+    assert jobs == [("11_3", 7200, 1, None), ("10", 7200, 2, {"gpu": 2})]
     assert "1 rows are steps of jobs: left out" in notes
     assert "1 jobs (first 12) did not run: left out" in notes
     (tmp_path / "bad.txt").write_text(text)

@@ -96,7 +96,7 @@ def test_random_snapshots_pass_as_made_and_as_written(seed: int) -> None:
 
 
 @pytest.mark.parametrize("model", ["ipsched", "aucsched1", "aucsched2", "aucsched3"])
-def test_schedules_of_every_model_pass(model: str) -> None:
+def test_schedules_of_every_model_pass(model: Any) -> None:
     for seed in range(3):
         for cluster in (random_snapshot(seed), tiny(seed)):
             SCHEDULE.validate(json.loads(schedule(cluster, model=model).to_json()))

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import compare
 import journal
@@ -19,6 +20,7 @@ import quality
 import rows
 from instances.families import FAMILIES, auction_text
 from instances.generate import KINDS, snapshot_bytes
+from support.build import ALONE
 
 from aucsched import Request, Snapshot, schedule
 from aucsched.formats.auctions.read import load_auction
@@ -147,7 +149,8 @@ def test_almost_all_nodes_of_the_hard_instance_are_partly_busy() -> None:
 def test_a_program_is_read_as_the_auction_wrote_it(tmp_path: Path) -> None:
     snapshot = loaded("tiny", 0)
     exported = tmp_path / "program.mps"
-    result = schedule(snapshot, max_bids=120, max_bids_per_job=10, strategy="exact", export=str(exported))
+    caps: dict[str, Any] = {"max_bids": 120, "max_bids_per_job": 10}
+    result = schedule(snapshot, **ALONE, **caps, strategy="exact", export=str(exported))
     program = mps.read_mps(exported)
     assert len(program.names) == result.sizes.variables
     assert len(program.row_lower) == result.sizes.constraints

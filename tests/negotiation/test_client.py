@@ -10,21 +10,20 @@ from threading import Thread
 
 import pytest
 
+from aucsched import DynState, EvolvingClient
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.negotiation.client import DynState, EvolvingClient
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
 from aucsched.negotiation.parties import dynsched
 from aucsched.negotiation.parties.dynsched import DynamicState
-from aucsched.negotiation.remote.dynamic_codec import DynamicCodec
+from aucsched.negotiation.remote.framing import PeerLostError
 from aucsched.negotiation.remote.handshake import Identity, RefusedError
-from aucsched.negotiation.remote.journal import Journal
-from aucsched.negotiation.remote.link import Connector, Limits, Listener, NobodyError, address_of
+from aucsched.negotiation.remote.journal import PartyJournal
+from aucsched.negotiation.remote.link import Connector, LinkLimits, Listener, NobodyError, address_of
 from aucsched.negotiation.remote.party import Party
-from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
-from aucsched.negotiation.remote.transport import PeerLostError
+from aucsched.negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
 from aucsched.runtime.evolving.fairness import Fairness, begun
 from aucsched.runtime.evolving.iteration import Depths
 
@@ -54,9 +53,9 @@ class Server:
         )
         identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=self._secret)
         path = self._folder / "server.journal"
-        journal = Journal(path, {"party": "dynsched"}, checkpoint_entries=3)
+        journal = PartyJournal(path, {"party": "dynsched"}, checkpoint_entries=3)
         party = Party(state, dynsched.step, journal, codec=DynamicCodec(state))
-        link = Listener(address_of(self.address), identity, Limits(), lambda _: None)
+        link = Listener(address_of(self.address), identity, LinkLimits(), lambda _: None)
         is_over = [False]
         thread = Thread(
             target=serve_applications,
@@ -168,7 +167,7 @@ def test_no_party_of_a_negotiation_is_taken_for_an_application(server: Server) -
     identity = Identity(party="ibsched", terms={"workload": "esp"}, notes={})
     with server.up():
         with pytest.raises(RefusedError, match="protocol"):
-            Connector(address_of(server.address), identity, Limits(wait_s=1.0)).open()
+            Connector(address_of(server.address), identity, LinkLimits(wait_s=1.0)).open()
         with EvolvingClient("A", server.address) as client:
             assert client.request(cores=1).state is DynState.GRANTED
 
@@ -177,7 +176,7 @@ def test_what_may_not_come_is_refused_and_others_are_served(server: Server) -> N
     identity = Identity(party="application", terms=TERMS, notes={})
     with server.up():
         for message in (NegotiationEnd(), DynStatus(job="")):
-            transport, _ = Connector(address_of(server.address), identity, Limits(wait_s=1.0)).open()
+            transport, _ = Connector(address_of(server.address), identity, LinkLimits(wait_s=1.0)).open()
             transport.send(message)
             with pytest.raises(PeerLostError, match="refuses"):
                 transport.receive(5.0)

@@ -15,11 +15,11 @@ from aucsched.formats.native.workload import parse_workload, workload_to_json
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.runtime.backfill import run_time_s
 from aucsched.runtime.deadlines import is_pressing, least_count, needed_count, rescue_count
-from aucsched.runtime.draft import Draft
 from aucsched.runtime.machine import empty_machine, started
 from aucsched.runtime.records import MapEntry, NodeCount
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.runtime.share import equipartition, full_transformation, partial_transformation
+from aucsched.runtime.tentative import TentativeState
 from aucsched.runtime.transform import transform
 from aucsched.simulation.negotiated.plays import play_of
 from aucsched.simulation.negotiated.report import negotiated_metrics
@@ -168,7 +168,7 @@ def test_equipartition_leaves_out_jobs_that_start_where_asked() -> None:
     )
     counts = []
     for with_starts in (True, False):
-        draft = Draft(machine)
+        draft = TentativeState(machine)
         draft.start(entry("b", 1, 6, 10), 1)
         equipartition(draft, with_starts=with_starts)
         counts.append((draft.count["a"], draft.starts["b"][1].bit_count()))
@@ -194,6 +194,11 @@ def test_the_preset_is_chapter_5_and_what_stands_beside_it_stands(tmp_path: Path
     assert (batch["mapper"], batch["decision"], batch["third_of"]) == ("greedy", "paper", "queue")
     assert (runtime["dependencies"], runtime["last_backfill"]) == ("one", False)
     assert (runtime["equipartition"], runtime["reject_idle"]) == ("running", "any")
+    assert (batch["steps"], runtime["steps"]) == ("printed", "printed")
     beside = json.loads(aucsched(*args, "--dependencies", "all", "--mapper", "auction").stdout)["settings"]
     assert (beside["runtime"]["dependencies"], beside["batch"]["mapper"]) == ("all", "auction")
     assert beside["runtime"]["last_backfill"] is False
+    beside = json.loads(aucsched(*args, "--steps", "ceiling").stdout)["settings"]
+    assert (beside["batch"]["steps"], beside["runtime"]["steps"]) == ("ceiling", "ceiling")
+    shipped = json.loads(aucsched(*args[:-2]).stdout)["settings"]
+    assert (shipped["batch"]["steps"], shipped["runtime"]["steps"]) == ("ceiling", "ceiling")

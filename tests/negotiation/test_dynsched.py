@@ -23,7 +23,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.parties.dynsched import DynamicState, step
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.remote.dynamic_codec import DynamicCodec
+from aucsched.negotiation.remote.serve_dynamic import DynamicCodec
 from aucsched.runtime.evolving.fairness import Fairness, begun, same_for_every_user
 from aucsched.runtime.evolving.iteration import Depths
 

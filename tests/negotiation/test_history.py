@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mutants import mutants
 from support.run import aucsched, refused
 
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
+from aucsched.formats import history
 from aucsched.formats.history import add_to_history, load_history
 from aucsched.formats.native.workload import parse_workload
 from aucsched.negotiation.parties.batch_state import BatchSettings
@@ -114,6 +118,99 @@ def test_a_file_keeps_runs_and_refuses_what_is_none(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(InputError, match="another program's database"):
         add_to_history(tmp_path / "other.sqlite", [])
+
+
+HISTORY = "CREATE TABLE runs (name TEXT NOT NULL, job TEXT NOT NULL, nodes INTEGER NOT NULL, run_time_s REAL)"
+HOSTILE = {
+    "a view without end": "CREATE VIEW runs AS WITH RECURSIVE t(x) AS "
+    "(SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT x AS name, x AS nodes, x AS run_time_s FROM t",
+    "a view of zeros": "CREATE VIEW runs AS SELECT hex(zeroblob(900000000)) AS name, 1 AS nodes, "
+    "1.0 AS run_time_s",
+    "a computed column": "CREATE TABLE runs "
+    "(name TEXT AS (hex(zeroblob(900000000))), job, nodes, run_time_s)",
+    "another type": HISTORY.replace("TEXT NOT NULL,", "BLOB,"),
+    "a trigger": f"{HISTORY}; CREATE TRIGGER t BEFORE INSERT ON runs BEGIN SELECT 1; END",
+    "an index": f"{HISTORY}; CREATE INDEX i ON runs (name)",
+    "no table": "CREATE TABLE others (a)",
+}
+
+
+@pytest.mark.parametrize("statements", HOSTILE.values(), ids=HOSTILE)
+def test_only_the_table_of_a_history_is_read_or_written(statements: str, tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    with closing(sqlite3.connect(path)) as base, base:
+        base.executescript(f"PRAGMA application_id = {0x41554353}; {statements}")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another table, view or trigger"):
+        load_history(path)
+    with pytest.raises(InputError, match="another table, view or trigger"):
+        add_to_history(path, [("a", "1", 2, 10.0)])
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (("a", "1", 10**18, 1.0), "is no number of nodes"),
+        (("a", "1", 1, 9e999), "inf is no time in seconds"),
+        (("a", "1", 1, 1e300), "is no time in seconds"),
+        (("a\x1b", "1", 1, 1.0), "control character"),
+        (("", "1", 1, 1.0), "is empty"),
+    ],
+)
+def test_rows_that_no_run_had_are_refused(
+    row: tuple[str, str, int, float], message: str, tmp_path: Path
+) -> None:
+    add_to_history(tmp_path / "h.sqlite", [row])
+    with pytest.raises(InputError, match=message):
+        load_history(tmp_path / "h.sqlite")
+
+
+def test_a_long_name_is_refused_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    add_to_history(path, [("a", "1", 2, 10.0)])
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("INSERT INTO runs SELECT hex(zeroblob(5000000)), '1', 1, 1.0")
+    with pytest.raises(InputError, match=r"no history of runs: .*too big"):
+        load_history(path)
+
+
+def test_damaged_files_are_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    add_to_history(path, [(f"name {number % 9}", str(number), 1 + number % 5, 2.0) for number in range(400)])
+    good = path.read_bytes()
+    told: list[str] = []
+    for _, content in mutants(good, seed=5, count=120):
+        path.write_bytes(content)
+        try:
+            load_history(path)
+        except InputError as error:
+            told.append(str(error))
+    assert len(told) > 20
+    assert all(line.startswith(str(path)) and "\n" not in line for line in told)
+
+
+def test_a_query_takes_as_many_steps_as_the_size_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    add_to_history(path, [("a", str(number), 1 + number % 7, 2.0) for number in range(5000)])
+    assert len(load_history(path)["a"]) == 7
+    monkeypatch.setattr(history, "_STEPS", 0)
+    monkeypatch.setattr(history, "_STEPS_A_BYTE", 0)
+    with pytest.raises(InputError, match="no history of runs: interrupted"):
+        load_history(path)
+
+
+def test_what_is_no_file_is_refused_and_reading_writes_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(InputError, match="it is no file"):
+            load_history(path)
+    path = tmp_path / "a #%3f?.sqlite"
+    add_to_history(path, [("a", "1", 2, 10.0)])
+    path.chmod(0o400)
+    assert load_history(path) == {"a": {2: (1, 10.0)}}
 
 
 def test_the_command_learns_from_one_run_to_the_next(tmp_path: Path) -> None:

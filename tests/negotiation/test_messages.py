@@ -136,7 +136,8 @@ def _entry(**members: Any) -> list[dict[str, Any]]:
         (_changed("RESPONSE_RESOURCE_OFFER", map=_entry(priority=-1)), "map[0].priority: -1 is below 0"),
         (_changed("RESPONSE_RESOURCE_OFFER", queued=-1), "queued: -1 is not from 0"),
         (_changed("NEGOTIATION_START", max_attempts=0), "max_attempts: 0 is not from 1"),
-        (_changed("NEGOTIATION_START", interval_s=0), "interval_s: 0 is not above 0"),
+        (_changed("NEGOTIATION_START", interval_s=0), "interval_s: 0 is not a time from 1 s on"),
+        (_changed("NEGOTIATION_START", interval_s=1e-9), "interval_s: 1e-09 is not a time from 1 s on"),
     ],
 )
 def test_what_no_party_may_say_is_refused_in_one_line(text: bytes, said: str) -> None:

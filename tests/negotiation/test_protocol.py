@@ -23,7 +23,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.parties import ibsched, irtsched
 from aucsched.negotiation.parties.batch_state import Arrival
 from aucsched.negotiation.parties.pair import StuckError
-from aucsched.negotiation.protocol import Phase, ProtocolError
+from aucsched.negotiation.protocol import ProtocolError, SessionPhase
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.esp import Mix, esp_arrivals
 
@@ -69,7 +69,7 @@ def test_s2_an_empty_map_closes_and_a_submission_asks_again() -> None:
     both, sent = pair(4)
     both.connect()
     assert kinds(sent)[2:] == ["< OFFER 1.1 negotiation=1", "> MAP 1.1 accept 0"]
-    assert both.runtimes[""].phase is Phase.WAITING
+    assert both.runtimes[""].phase is SessionPhase.WAITING
     assert both.runtimes[""].next_wake_s() is None  # it waits for a request
     sent.clear()
     both.submit(Submit(jobs=(rigid("a", 2, 10),)))
@@ -146,7 +146,7 @@ def test_another_version_is_refused_by_both() -> None:
     assert isinstance(send.message, NegotiationStartResponse)
     assert send.message.code is Code.REJECT
     assert "is not" in send.message.text
-    assert state.phase is Phase.CLOSED
+    assert state.phase is SessionPhase.CLOSED
     batch, _ = ibsched.step(both.batch, Connect(), "")
     with pytest.raises(ProtocolError, match="refuses: version 2 is not 1"):
         ibsched.step(batch, send.message, "")
@@ -171,7 +171,7 @@ def test_an_atomic_map_starts_whole_or_not_at_all_also_at_the_last_attempt() -> 
     both.submit(Submit(jobs=(rigid("x", 5, 1),)))  # opens no transaction of its own that starts
     state = both.runtimes[""]
     state = msgspec.structs.replace(
-        state, phase=Phase.NEGOTIATING, transaction=7, attempt=3, base=state.machine
+        state, phase=SessionPhase.NEGOTIATING, transaction=7, attempt=3, base=state.machine
     )
     a, b = (msgspec.structs.replace(rigid(job, 2, 10), node_cnt=2) for job in "ab")
     answer = ResponseResourceOffer(
@@ -201,14 +201,14 @@ def test_an_urgent_job_aborts_a_transaction_whose_attempt_does_not_count() -> No
     # Open a transaction by hand: an offer is out, its answer on the way.
     runtime = both.runtimes[""]
     opened = msgspec.structs.replace(
-        runtime, phase=Phase.NEGOTIATING, transaction=5, attempt=2, base=runtime.machine
+        runtime, phase=SessionPhase.NEGOTIATING, transaction=5, attempt=2, base=runtime.machine
     )
     urgent = UrgentJob(job=rigid("z", 4, 10, priority=1000), queued=1)
     state, sends = irtsched.step(opened, urgent)
     assert [type(send.message) for send in sends] == [UrgentJobResponse, StatusReport]
     assert list(state.machine.running) == ["z"]
     assert list(state.machine.suspended) == ["a", "b"]
-    assert (state.phase, state.base) == (Phase.WAITING, None)
+    assert (state.phase, state.base) == (SessionPhase.WAITING, None)
     # The answer to the voided offer comes late: it is let pass, and starts nothing.
     late = ResponseResourceOffer(
         transaction=5, attempt=2, code=Code.ACCEPT, map=(rigid("c", 1, 1),), queued=1
@@ -318,7 +318,7 @@ def test_a_job_that_started_is_not_started_again_by_a_stale_map() -> None:
     both.connect()
     state = both.runtimes[""]
     state = msgspec.structs.replace(
-        state, phase=Phase.NEGOTIATING, transaction=7, attempt=5, base=state.machine
+        state, phase=SessionPhase.NEGOTIATING, transaction=7, attempt=5, base=state.machine
     )
     again = msgspec.structs.replace(rigid("a", 2, 100), node_cnt=2)
     answer = ResponseResourceOffer(transaction=7, attempt=5, code=Code.ACCEPT, map=(again,), queued=1)

@@ -15,10 +15,10 @@ from aucsched.cluster.jobs import Job, JobKind, Request, Span
 from aucsched.cluster.nodes import Node, Resources, Switch
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime.machine import Machine, empty_machine
+from aucsched.runtime.machine import MachineState, empty_machine
+from aucsched.runtime.placement_constraints import more_nodes, start_nodes
 from aucsched.runtime.records import MapEntry, NodeCount
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.runtime.standing import more_nodes, start_nodes
 from aucsched.simulation.negotiated.plays import play_of
 from aucsched.simulation.negotiated.run import Negotiated, negotiate
 
@@ -172,7 +172,7 @@ def test_what_no_idle_machine_holds_is_refused() -> None:
 # Where the runtime scheduler puts them.
 
 
-def machine() -> Machine:
+def machine() -> MachineState:
     """Return ten nodes."""
     return empty_machine([f"n{number}" for number in range(10)])
 

@@ -19,14 +19,16 @@ from aucsched.pages.auctions import schedule_page
 from aucsched.pages.page import page_of, table
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FULL, DAYS, OVERTAKEN = (
-    str(EXAMPLES / name) for name in ("emulated-1408-full.json", "days.swf", "overtaken.json")
+FULL, DAYS, OVERTAKEN, HISTORY = (
+    str(EXAMPLES / name)
+    for name in ("emulated-1408-full.json", "days.swf", "overtaken.json", "history.txt.gz")
 )
 COMMANDS = {
     "schedule": ["schedule", FULL, "--work-limit", "1"],
     "explain": ["explain", FULL, "64", "--work-limit", "1"],
     "prices": ["explain", FULL, "--work-limit", "1"],
     "compare": ["compare", FULL, "--work-limit", "1"],
+    "gain": ["gain", "--sacct", HISTORY, "--nodes", f"{EXAMPLES}/history-nodes.txt"],
     "log": ["simulate", DAYS, "--policy", "fcfs,easy"],
     "nodes": ["simulate", OVERTAKEN, "--policy", "aucsched3"],
     "sweep": ["sweep", DAYS, "--policy", "fcfs,easy", "--order", "fcfs,sjf", "-o", "sweep.csv"],
@@ -36,6 +38,7 @@ KINDS = {
     "explain": ["facts", "table", "table"],
     "prices": ["facts", "table", "table"],
     "compare": ["table", "table"],
+    "gain": ["facts", "table", "spread", "table", "lines", "table", "table"],
     "log": ["table", *["lines", "gantt", "spread", "table", "spread", "table", "table"] * 2],
     "nodes": ["table", "lines", "gantt", "table"],
     "sweep": ["scatter", "table"],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from adaptive.scheduler import Application, Event, decide
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.runtime.ischeduler.policies import BASELINES, Control, IschedulerPolicy
-from aucsched.runtime.ischeduler.scheduler import Application, Event, decide
 
 
 def app(name: str, least: int, ideal: int, count: int = 0, **more: float) -> Application:

@@ -19,12 +19,12 @@ from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, Bat
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.parties.pair import Pair, Sent
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.runtime.machine import Machine, empty_machine
+from aucsched.runtime.machine import MachineState, empty_machine
 from aucsched.runtime.parts import in_parts
+from aucsched.runtime.placement_constraints import start_nodes
 from aucsched.runtime.records import MapEntry
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.runtime.speedup import relative_speed
-from aucsched.runtime.standing import start_nodes
 from aucsched.simulation.negotiated.esp import node_names
 
 
@@ -45,7 +45,7 @@ def test_a_job_in_parts_is_as_large_and_as_fast_as_in_nodes() -> None:
     assert in_parts(sharing(entry, 5, 16), 4).parts == 2
 
 
-def placed(machine: Machine, entry: MapEntry, idle: int) -> list[int]:
+def placed(machine: MachineState, entry: MapEntry, idle: int) -> list[int]:
     """Return how many parts of each node a job starts on."""
     nodes = start_nodes(entry, machine, idle, entry.min_nodes)
     per_node = machine.parts
@@ -82,11 +82,11 @@ def test_neighbours_are_neighbouring_nodes() -> None:
 
 def play(
     entries: list[MapEntry], nodes: int, parts: int, **batch: Any
-) -> tuple[Pair, list[Sent], list[Machine]]:
+) -> tuple[Pair, list[Sent], list[MachineState]]:
     """Run both parties; return the messages and every state of the machine."""
     arrivals = tuple(Arrival(time_s=10.0 * place, job=entry) for place, entry in enumerate(entries))
     sent: list[Sent] = []
-    seen: list[Machine] = []
+    seen: list[MachineState] = []
     both = Pair(
         BatchState(settings=BatchSettings(ends_when_done=True, **batch), arrivals=arrivals),
         {
@@ -101,7 +101,7 @@ def play(
     return both, sent, seen
 
 
-def check_parts(machine: Machine) -> None:
+def check_parts(machine: MachineState) -> None:
     check_machine(machine)
     mask = (1 << machine.parts) - 1
     for job in machine.running.values():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 from support.negotiation import check_machine, machine, malleable, moldable, rigid
@@ -9,9 +11,8 @@ from support.negotiation import check_machine, machine, malleable, moldable, rig
 from aucsched.cluster.errors import InputError
 from aucsched.runtime.backfill import plan
 from aucsched.runtime.dependencies import update_dependencies
-from aucsched.runtime.draft import Draft
 from aucsched.runtime.machine import (
-    Machine,
+    MachineState,
     advanced,
     empty_machine,
     highest,
@@ -23,14 +24,15 @@ from aucsched.runtime.machine import (
 from aucsched.runtime.records import MapEntry
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.runtime.share import full_transformation, partial_transformation
-from aucsched.runtime.shrink import Shrinking, ShrinkOrder, shrunk_count, step_size
+from aucsched.runtime.shrink import Shrinking, ShrinkOrder, Steps, shrunk_count, step_size
+from aucsched.runtime.tentative import TentativeState
 from aucsched.runtime.transform import transform
 from aucsched.runtime.urgent import resumed, start_urgent
 
 
-def running(state: Machine, *jobs: tuple[MapEntry, int], **marks: str) -> Machine:
+def running(state: MachineState, *jobs: tuple[MapEntry, int], **marks: str) -> MachineState:
     """Return the machine with jobs started on so many nodes each; ``name=waiting`` marks whom it grew for."""
-    draft = Draft(state)
+    draft = TentativeState(state)
     for entry, count in jobs:
         draft.start(entry, count)
     after = draft.committed()
@@ -41,18 +43,36 @@ def running(state: Machine, *jobs: tuple[MapEntry, int], **marks: str) -> Machin
     return msgspec.structs.replace(after, running=records)
 
 
-def counts(state: Machine) -> dict[str, int]:
+def counts(state: MachineState) -> dict[str, int]:
     return {name: job.count for name, job in state.running.items()}
 
 
 def test_a_step_is_at_least_one_and_the_last_attempt_reaches_the_minimum() -> None:
-    assert [step_size(span, 5) for span in (0, 1, 4, 5, 6, 12, 14)] == [1, 1, 1, 1, 2, 3, 3]
-    assert [shrunk_count(16, 4, attempt, 5) for attempt in range(1, 6)] == [13, 10, 7, 4, 4]
-    assert [shrunk_count(2, 1, attempt, 5) for attempt in range(1, 6)] == [1, 1, 1, 1, 1]
+    assert [step_size(span, 5, "ceiling") for span in (0, 1, 4, 5, 6, 12, 14)] == [1, 1, 1, 1, 2, 3, 3]
+    assert [shrunk_count(16, 4, attempt, 5, "ceiling") for attempt in range(1, 6)] == [13, 10, 7, 4, 4]
+    assert [shrunk_count(2, 1, attempt, 5, "ceiling") for attempt in range(1, 6)] == [1, 1, 1, 1, 1]
     for count in range(1, 40):
         for least in range(1, count + 1):
             for attempts in range(1, 9):
-                assert shrunk_count(count, least, attempts, attempts) == least
+                assert shrunk_count(count, least, attempts, attempts, "ceiling") == least
+
+
+def test_algorithm_5_as_printed_shrinks_by_the_quotient() -> None:
+    """A job with a range below the attempts keeps its nodes, also in a partial transformation."""
+    assert [step_size(span, 5, "printed") for span in (0, 1, 4, 5, 6, 12, 14)] == [0, 0, 0, 1, 1, 2, 2]
+    assert [shrunk_count(16, 4, attempt, 5, "printed") for attempt in range(1, 6)] == [14, 12, 10, 8, 6]
+    assert {shrunk_count(5, 1, attempt, 5, "printed") for attempt in range(1, 6)} == {5}
+    small, wide = malleable("small", 1, 5, 100), malleable("wide", 1, 8, 100)
+    state = running(machine(13), (small, 5), (wide, 8))
+    room = {
+        steps: Shrinking(TentativeState(state), 5, 5, "priority", steps).can_give("")
+        for steps in get_args(Steps)
+    }
+    assert room == {"ceiling": 4 + 7, "printed": 5}
+    assert counts(partial_transformation(state, 5, "printed")) == {"small": 5, "wide": 7}
+    uneven = running(machine(6), (small, 5), (malleable("other", 1, 4, 100), 1))
+    assert counts(partial_transformation(uneven, 5, "printed")) == {"small": 5, "other": 1}
+    assert counts(partial_transformation(uneven, 5)) == {"small": 4, "other": 1}
 
 
 def test_node_sets() -> None:
@@ -69,13 +89,13 @@ def test_work_done_follows_each_change_of_size() -> None:
     state = running(machine(8), (malleable("m", 2, 8, 100), 2))
     state, ended = advanced(state, 10.0)
     assert ended == ()
-    draft = Draft(state)
+    draft = TentativeState(state)
     draft.resize("m", 8)
     state = draft.committed()
     # 90 s of two nodes are left: 22.5 s of eight.
     assert state.running["m"].end_s == 32.5
     state, _ = advanced(state, 20.0)
-    draft = Draft(state)
+    draft = TentativeState(state)
     draft.resize("m", 4)
     state = draft.committed()
     assert state.running["m"].end_s == 45.0
@@ -87,7 +107,7 @@ def test_work_done_follows_each_change_of_size() -> None:
 
 def test_expected_ends_follow_the_speedup_model() -> None:
     state = running(machine(8), (malleable("m", 1, 8, 100, speedup="amdahl:0.5"), 1))
-    draft = Draft(state)
+    draft = TentativeState(state)
     draft.resize("m", 8)
     assert draft.committed().running["m"].end_s == pytest.approx(100 * (0.5 + 0.5 / 8))
 
@@ -95,7 +115,7 @@ def test_expected_ends_follow_the_speedup_model() -> None:
 def test_the_plan_delays_no_job_before_another() -> None:
     state = running(machine(4), (rigid("r", 3, 100), 3))
     wide, short, long = rigid("w", 4, 50), rigid("s", 1, 100), rigid("l", 1, 101)
-    draft = Draft(state)
+    draft = TentativeState(state)
     reserved = plan(draft, [wide, long, short], {})
     assert list(draft.starts) == ["s"]
     assert [(one.entry.job, one.start_s, one.end_s) for one in reserved] == [("w", 100, 150), ("l", 150, 251)]
@@ -105,7 +125,7 @@ def test_all_jobs_that_end_together_are_dependencies_or_one_of_them() -> None:
     first, second = malleable("a", 2, 3, 100), malleable("b", 1, 4, 100)
     state = running(machine(3), (first, 2), (second, 1))
     for mode, holders in (("all", {"a": "w", "b": "w"}), ("one", {"a": "w"})):
-        draft = Draft(state)
+        draft = TentativeState(state)
         reserved = plan(draft, [rigid("w", 3, 10)], {})
         update_dependencies(draft, reserved, mode)  # type: ignore[arg-type]
         assert draft.holds_for == holders
@@ -113,7 +133,7 @@ def test_all_jobs_that_end_together_are_dependencies_or_one_of_them() -> None:
 
 def test_a_dependency_is_cleared_once_its_job_starts() -> None:
     state = running(machine(4), (malleable("a", 1, 4, 100), 2), a="w")
-    draft = Draft(state)
+    draft = TentativeState(state)
     reserved = plan(draft, [rigid("w", 2, 10)], {})
     update_dependencies(draft, reserved, "all")
     assert draft.grown_for == {}
@@ -130,20 +150,20 @@ def test_shrinking_goes_by_class_then_by_rising_priority() -> None:
     state = running(machine(16), *jobs, other="x", own="w")
     order = []
     for need in range(1, 13):
-        draft = Draft(state)
+        draft = TentativeState(state)
         assert Shrinking(draft, 5, 5).take("", need, "w") == need
         order.append(min((draft.count[name], name) for name in draft.count if draft.count[name] < 4)[1])
         shrunk = [name for name in ("own", "none-low", "none-high", "other") if draft.count[name] < 4]
         assert shrunk == ["own", "none-low", "none-high", "other"][: -(-need // 3)]
     # For a holder's expansion its own class gives nothing.
-    draft = Draft(state)
+    draft = TentativeState(state)
     assert Shrinking(draft, 5, 5).take("", 12, "w", spare=("own",)) == 9
     assert draft.count["own"] == 4
 
 
 def test_an_attempt_takes_no_more_than_its_steps() -> None:
     state = running(machine(16), (malleable("m", 4, 16, 100), 16))
-    given = [Shrinking(Draft(state), attempt, 5).can_give("") for attempt in range(1, 6)]
+    given = [Shrinking(TentativeState(state), attempt, 5).can_give("") for attempt in range(1, 6)]
     assert given == [3, 6, 9, 12, 12]
 
 
@@ -314,7 +334,7 @@ def test_a_harvest_policy_says_who_shrinks_first(order: ShrinkOrder, expected: d
         (malleable("m2", 1, 8, 200, priority=2), 4),
         (malleable("m3", 1, 16, 400, priority=3), 4),
     )
-    draft = Draft(state)
+    draft = TentativeState(state)
     need = 12 - sum(expected.values())
     assert Shrinking(draft, 5, 5, order).take("", need, "w") == need
     assert draft.count == expected

@@ -11,6 +11,9 @@ import msgspec
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.read import parse_snapshot
 
+#: Options of the auction alone: no promise to keep, no job with a reservation.
+ALONE: Mapping[str, Any] = {"promise": "none", "reserve": 0}
+
 
 def document(
     nodes: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], **members: Any

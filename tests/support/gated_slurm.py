@@ -51,6 +51,9 @@ class FakeJob:
     exclusive: bool = False
     features: str = ""
     dependency: str = ""
+    begin: float = 0.0
+    #: Until the next cycle 22.05 shows no reason of a job that was updated.
+    is_updated: bool = False
     state: str = "PENDING"
     min_cpus: int = 1
     required: tuple[str, ...] = ()
@@ -240,7 +243,7 @@ class FakeSlurm:
             "resv_name": job.reservation,
             "time_limit": job.limit_min,
             "submit_time": 1_000_000,
-            "eligible_time": 1_000_000,
+            "eligible_time": int(job.begin) or 1_000_000,
             "start_time": 0,
             "end_time": int(job.end),
             "array_job_id": 0,
@@ -293,7 +296,10 @@ class FakeSlurm:
                 return "Requested reservation is in use"
             del self.reservations[name]
         else:
-            self.reservations[name]["end"] = self.now + int(values["EndTime"].removeprefix("now+"))
+            end = self.now + int(values["EndTime"].removeprefix("now+"))
+            if end <= self.reservations[name]["start"]:
+                return "Invalid time specified"
+            self.reservations[name]["end"] = end
         return ""
 
     def _create(self, name: str, values: Mapping[str, str]) -> str:
@@ -321,6 +327,15 @@ class FakeSlurm:
     def update(self, values: Mapping[str, str]) -> str:
         """Change a job by scontrol's words; return what Slurm says against it."""
         job = self.jobs.get(values["JobId"])
+        if (
+            job is not None
+            and job.state == "RUNNING"
+            and values.keys() <= {*("JobId", "AdminComment", "Comment", "Licenses")}
+        ):
+            job.comment = values.get("AdminComment", job.comment)
+            job.own_comment = values.get("Comment", job.own_comment)
+            job.licenses = values.get("Licenses", job.licenses)
+            return ""
         if job is None or job.state != "PENDING":
             return "Invalid job id specified" if job is None else "Job is no longer pending execution"
         if self.is_operators and "AdminComment" in values:
@@ -330,6 +345,7 @@ class FakeSlurm:
             return "Invalid node name specified"
         if "ReqNodeList" in values:
             job.required = required
+        job.is_updated = True
         job.licenses = values.get("Licenses", job.licenses)
         job.comment = values.get("AdminComment", job.comment)
         job.own_comment = values.get("Comment", job.own_comment)
@@ -351,8 +367,12 @@ class FakeSlurm:
         """Return why a waiting job waits."""
         if job.priority == 0:
             return "JobHeldUser"
+        if job.is_updated:
+            return "None"
         if job.dependency:
             return "Dependency"
+        if job.begin > self.now:
+            return "BeginTime"
         if self.partition_state != "UP":
             return "PartitionDown"
         return "Licenses" if "auction" in job.licenses and self.gate_is_up else "Resources"
@@ -383,6 +403,7 @@ class FakeSlurm:
         if not self.is_up:
             return
         for job in self.jobs.values():
+            job.is_updated = False
             if job.state == "RUNNING" and job.end <= self.now:
                 job.state, job.held = "COMPLETED", {}
         for name, one in list(self.reservations.items()):
@@ -454,12 +475,12 @@ class FakeSlurm:
 def loop_on(
     fake: FakeSlurm, *, host: str = "one", hand: Hand | None = None, ask: Ask | None = None, **settings: Any
 ) -> Loop:
-    """Return a loop over a fake cluster, on its clock; the award is the same each time."""
+    """Return a loop over a fake cluster, on its clock; the auction alone, the same each time."""
     from aucsched.auction.options import StepOptions  # noqa: PLC0415 - after the engine's own imports
 
     return Loop(
         Settings(host=host, user="root", **settings),
-        StepOptions(work_limit=0),
+        StepOptions(work_limit=0, promise="none", reserve=0),
         ask=ask or fake.ask,
         hand=hand or fake.hand,
         journal=fake,

@@ -11,7 +11,7 @@ from aucsched.negotiation.messages import Message, ResourceOffer, ResponseResour
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.parties.pair import Pair, Sent
-from aucsched.runtime.machine import Machine, empty_machine
+from aucsched.runtime.machine import MachineState, empty_machine
 from aucsched.runtime.records import JobState, MapEntry
 from aucsched.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.esp import entry_of, node_names
@@ -36,7 +36,7 @@ def moldable(job: str, least: int, most: int, seconds: float, *, priority: int =
     return entry_of(job, least, seconds, priority=priority, kind=JobKind.MOLDABLE, bounds=(least, most))
 
 
-def machine(nodes: int) -> Machine:
+def machine(nodes: int) -> MachineState:
     """Return idle nodes."""
     return empty_machine(node_names(nodes))
 
@@ -70,7 +70,7 @@ def _kind(message: Message) -> str:
             return str(message.__struct_config__.tag)
 
 
-def check_machine(state: Machine) -> None:
+def check_machine(state: MachineState) -> None:
     """Assert that no node is held twice or lost, and that sizes are within the jobs' bounds."""
     every, seen = (1 << len(state.names)) - 1, state.idle
     for name, job in state.running.items():
@@ -83,7 +83,7 @@ def check_machine(state: Machine) -> None:
     assert not set(state.done) & {*state.running, *state.suspended}
 
 
-def check_jobs(batch: BatchState, runtime: Machine) -> None:
+def check_jobs(batch: BatchState, runtime: MachineState) -> None:
     """Assert that every job that has come stands in exactly one place, and that both parties agree."""
     together = [*batch.queue, *batch.urgent, *batch.dispatched, *batch.done]
     assert len(together) == len(set(together))
@@ -96,7 +96,7 @@ def check_jobs(batch: BatchState, runtime: Machine) -> None:
         assert job in runtime.done
 
 
-def conserved(state: Machine, entries: dict[str, MapEntry]) -> None:
+def conserved(state: MachineState, entries: dict[str, MapEntry]) -> None:
     """Assert that a linear job's node-seconds are its work, whatever sizes it had."""
     for job, done in state.done.items():
         entry = entries[job]

@@ -12,8 +12,8 @@ from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, Bat
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.remote.handshake import Identity, PartyName
 from aucsched.negotiation.remote.link import (
-    Limits,
     Link,
+    LinkLimits,
     Listener,
     address_of,
 )
@@ -29,7 +29,7 @@ ARRIVALS = (
     Arrival(time_s=40.0, job=rigid("z", 2, 7, priority=1), urgent=True),
     Arrival(time_s=400.0, job=malleable("c", 1, 2, 10, priority=97)),
 )
-LIMITS = Limits(timeout_s=20.0, wait_s=20.0)
+LIMITS = LinkLimits(timeout_s=20.0, wait_s=20.0)
 
 
 def identity(party: PartyName, secret: bytes | None = None) -> Identity:
@@ -73,7 +73,7 @@ class Served(threading.Thread):
 
 @contextmanager
 def listening(
-    party: PartyName, limits: Limits = LIMITS, address: str = "127.0.0.1:0", secret: bytes | None = None
+    party: PartyName, limits: LinkLimits = LIMITS, address: str = "127.0.0.1:0", secret: bytes | None = None
 ) -> Iterator[tuple[Listener, list[str]]]:
     """Give a listener, and what it tells of strangers."""
     told: list[str] = []

@@ -291,4 +291,27 @@ READERS: dict[str, Reader] = {
     "reservations-json": _answer("reservations", _JSON_RESERVATIONS),
     "licenses": _answer("licenses"),
     "licenses-json": _answer("licenses", _JSON_LICENSES),
+    "cats": Reader(
+        good=b"% made\ngoods 3\nbids 3\ndummy 1\n0\t10.5\t0\t1\t#\n1\t4.5\t0\t3\t#\n7\t2.25\t2\t#\n",
+        command="winners {} --work-limit 10 -o @/out",
+    ),
+    "auction": Reader(
+        good=b'{"format":"aucsched-auction/1","capacities":{"gpu":2,"node":4.5},"bids":['
+        b'{"bidder":"a","value":10.25,"items":{"gpu":1,"node":2}},{"value":3,"items":{"node":1}}]}',
+        command="winners {} --work-limit 10 -o @/out",
+    ),
+    "graph": Reader(
+        good=b'{"kind":"graph","nodes":"n[1-6]","links":[["n[1-3]","s1"],["n[4-6]","s2"],["s1","s2"]]}',
+        command="topology {} -o @/out",
+    ),
+    "failures": Reader(
+        good=b'{"format":"aucsched-failures/1","failures":[{"nodes":"n01","down_s":5,"up_s":9.5}]}',
+        command="simulate @/workload.json --policy fcfs --failures {} -o @/out",
+        beside={"workload.json": _WORKLOAD_TEXT},
+    ),
+    "config": Reader(
+        good=b'[check]\nformat = "json"\n[schedule]\nwindow = 5\ntime-limit = 1.5\n',
+        command="--config {} check @/snapshot.json -o @/out",
+        beside={"snapshot.json": _SNAPSHOT_TEXT},
+    ),
 }

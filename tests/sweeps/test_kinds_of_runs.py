@@ -40,7 +40,7 @@ def test_preemption_and_its_credits_are_axes(tmp_path: Path) -> None:
         assert float(row["wait_mean_s"]) == metrics["wait_mean_s"]
     with pytest.raises(OptionError, match="--credits needs --preempt"):
         sweep(path, policy="aucsched3", credits=[5])
-    rows = sweep(path, policy="aucsched3", work_limit=0, preempt="on", credits=[0, 500]).rows
+    rows = sweep(path, policy="aucsched3", work_limit=0, preempt=True, credits=[0, 500]).rows
     assert [row["credits"] for row in rows] == [0, 500]
 
 

@@ -75,7 +75,7 @@ def test_a_row_is_what_the_auction_says_with_these_options(swept: Path) -> None:
 def test_a_row_names_its_input_all_options_and_versions(swept: Path) -> None:
     row = rows_of(swept / "s.csv")[0]
     given = {"model": "aucsched3", "strategy": "anytime", "weights": "lexicographic", "objective": "priority"}
-    limits = {"max_bids_per_job": "60", "time_limit_s": "", "work_limit": "3", "reserve": "0", "preset": ""}
+    limits = {"max_bids_per_job": "60", "time_limit_s": "", "work_limit": "3", "reserve": "1", "preset": ""}
     assert row == row | given | limits
     assert row["input"] == "small.json"
     assert re.fullmatch("[0-9a-f]{64}", row["input_sha256"])
@@ -231,7 +231,7 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
     wide = tmp_path / "wide.json"
     wide.write_text(f'{{"format": "aucsched-snapshot/1", "nodes": [{nodes}], "jobs": [{jobs}]}}')
     out = tmp_path / "w.csv"
-    grid = ("--model", "ipsched", "--window", "10,2200", "--workers", "1", "-o", out)
+    grid = ("--model", "ipsched", "--reserve", "0", "--window", "10,2200", "--workers", "1", "-o", out)
     done = aucsched("sweep", wide, *grid)
     assert done.returncode == 0
     good, failed = rows_of(out)
@@ -269,7 +269,7 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
         (["--order", "sjf"], "--order: a snapshot has no use for it"),
         (
             ["--preset", "plugin", "--model", "aucsched2"],
-            "preset: there was no published plugin of aucsched2",
+            "preset: the constants of aucsched2's published plugin are not known here",
         ),
         (
             ["--time-limit", "1", "--work-limit", "5"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import tracemalloc
 from typing import Any
 
 import networkx as nx
@@ -14,11 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucsched import InputError, Snapshot
+from aucsched.auction.explain.networks import network_report
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
-from aucsched.topology.graphs import graph_of, hop_table, linked_graph
+from aucsched.topology import distances
+from aucsched.topology.distances import MOST_LINKS, hop_table
+from aucsched.topology.graphs import graph_of
 from aucsched.topology.hilbert import curve_place, grid
-from aucsched.topology.networks import torus
+from aucsched.topology.networks import dragonfly, extent, torus
 from aucsched.topology.tree import topology_of
 
 
@@ -175,8 +179,118 @@ def test_a_graph_without_groups_is_halved_into_parts_of_neighbours() -> None:
 
 
 def test_a_table_of_hops_takes_any_vertices() -> None:
-    graph = linked_graph([("a", "b"), ("b", "c"), ("c", "d")])
-    assert hop_table(graph, ["d", "a"]).tolist() == [[0, 3], [3, 0]]
+    links = np.array([[0, 1], [1, 2], [2, 3], [4, 4]])
+    assert hop_table(links, 5, np.array([3, 0])).tolist() == [[0, 3], [3, 0]]
+    assert hop_table(links, 5, np.array([0, 4])).tolist() == [[0, -1], [-1, 0]]
+
+
+@pytest.mark.parametrize("kind", ["path", "lollipop", "sparse", "dense"])
+def test_steps_of_few_and_of_many_pairs_find_the_distances_of_networkx(kind: str) -> None:
+    graph = {
+        "path": nx.path_graph(300),
+        "lollipop": nx.lollipop_graph(60, 200),
+        "sparse": nx.connected_watts_strogatz_graph(200, 4, 0.1, seed=3),
+        "dense": nx.gnp_random_graph(80, 0.5, seed=3),
+    }[kind]
+    wanted = np.arange(0, len(graph), 2)
+    found = hop_table(np.array(graph.edges()), len(graph), wanted)
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    assert found.tolist() == [[lengths[one][other] for other in wanted] for one in wanted]
+
+
+def test_a_long_way_follows_each_link_of_each_pair_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[int] = []
+    kept = distances.BreadthFirst.reach
+
+    def note(search: Any, pairs: Any, steps: int) -> None:
+        followed.append(len(pairs))
+        kept(search, pairs, steps)
+
+    monkeypatch.setattr(distances.BreadthFirst, "reach", note)
+    count = 2000
+    links = np.stack([np.arange(count - 1), np.arange(1, count)], axis=1)
+    assert hop_table(links, count, np.arange(count)).max() == count - 1
+    # Every pair once: no step was one over all links and vertices.
+    assert sum(followed) == count * count
+
+
+def test_a_graph_of_too_many_links_is_refused_before_they_are_made() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=f"more than {MOST_LINKS} links"):
+            made(2, {"kind": "graph", "links": [["a[1-10000]", "b[1-10000]"]]})
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_dragonfly_is_described_without_its_millions_of_links() -> None:
+    names = tuple(f"n{place}" for place in range(40_000))
+    network = dragonfly(20, 2000, 1, 1, members=names)
+    tracemalloc.start()
+    try:
+        report = network_report(names, None, network)
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+    assert report.links == 40_000 + 20 * (2000 * 1999 // 2) + 190 * (2000 // 19)
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        *({"kind": "torus", "shape": shape} for shape in ([16], [2, 8], [4, 4, 1], [2, 2, 2, 2])),
+        {"kind": "dragonfly", "groups": 2, "routers": 2, "nodes_per_router": 4, "global_links": 3},
+        {"kind": "dragonfly", "groups": 4, "routers": 4, "nodes_per_router": 1, "global_links": 2},
+        {"kind": "fat-tree", "levels": 3, "radix": 4},
+        {"kind": "graph", "links": [["n[0-15]", "s"], ["n0", "n1"]]},
+    ],
+)
+def test_vertices_and_links_are_those_of_the_graph(topology: dict[str, Any]) -> None:
+    network = made(16, topology).network
+    assert network is not None
+    graph = graph_of(network)
+    assert extent(network) == (len(graph), graph.number_of_edges())
+
+
+def test_means_of_levels_are_those_of_all_pairs() -> None:
+    snapshot = made(
+        72, {"kind": "dragonfly", "groups": 9, "routers": 4, "nodes_per_router": 2, "global_links": 2}
+    )
+    report = network_report([node.name for node in snapshot.nodes], snapshot.switches, snapshot.network)
+    topology = topology_of(snapshot)
+    for level in report.levels:
+        links = [
+            int(topology.hops(np.array([one]), np.array([other]))[0])
+            for switch in np.flatnonzero(topology.level == level.level)
+            for one, other in itertools.combinations(
+                topology.order[topology.low[switch] : topology.high[switch]].tolist(), 2
+            )
+        ]
+        assert (level.mean_hops, level.most_hops) == (sum(links) / len(links), max(links))
+
+
+def test_groups_of_many_distances_nest() -> None:
+    """Nodes at the ends of a comb whose teeth all end equally deep: each tooth is a group beside the next."""
+    teeth = 12
+    links = []
+    for tooth in range(teeth):
+        way = [f"s{tooth}", *(f"t{tooth}-{step}" for step in range(tooth)), f"n{tooth}"]
+        links += [list(pair) for pair in itertools.pairwise(way)]
+        links += [[f"s{tooth}", f"s{tooth + 1}"]] if tooth + 1 < teeth else []
+    topology = topology_of(made(teeth, {"kind": "graph", "links": links}))
+    sizes = topology.high - topology.low
+    assert sorted(set(sizes.tolist())) == list(range(1, teeth + 1))
+
+
+def test_switches_too_deep_for_any_cluster_are_refused() -> None:
+    rows = [{"name": f"s{place}", "switches": f"s{place + 1}"} for place in range(20_000)]
+    switches = [*rows, {"name": "s20000", "nodes": "n0"}]
+    with pytest.raises(InputError, match="101 switches stand one above another, more than 100"):
+        made(1, {"kind": "tree", "switches": switches})
+    with pytest.raises(InputError, match="loop") as caught:
+        made(1, {"kind": "tree", "switches": [*rows, {"name": "s20000", "switches": "s0"}]})
+    assert len(str(caught.value)) < 300
 
 
 REFUSED = [

@@ -17,7 +17,7 @@ FULL = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
 
 
 def test_a_schedule_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    made = aucsched.schedule(aucsched.load_snapshot(FULL), work_limit=1)
+    made = aucsched.schedule(aucsched.load_snapshot(FULL), work_limit=1, reserve=0)
     (tmp_path / "award.json").write_text(made.to_json())
     assert aucsched.load_schedule(tmp_path / "award.json").to_json() == made.to_json()
 
@@ -25,13 +25,13 @@ def test_a_schedule_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 def test_the_award_made_is_explained() -> None:
     jobs = [{"cores": 5, "priority": 3}, {"cores": 4, "priority": 2}, {"cores": 4, "priority": 2}]
     cluster = snapshot([{"name": "n1", "cores": 8}], jobs)
-    now = aucsched.schedule(cluster)
+    now = aucsched.schedule(cluster, reserve=0)
     assert sorted(award.job for award in now.started) == ["J2", "J3"]
-    other = aucsched.schedule(snapshot([{"name": "n1", "cores": 8}], jobs[:1]))
+    other = aucsched.schedule(snapshot([{"name": "n1", "cores": 8}], jobs[:1]), reserve=0)
     outbid, names = aucsched.Reason.OUTBID, ("J2", "J3")
     waits = tuple(aucsched.Refusal(job=name, reason=outbid, detail="as it was then") for name in names)
     made = replace(other, pending=waits)
-    assert aucsched.explain(cluster, "J1").refusal is not None
+    assert aucsched.explain(cluster, "J1", reserve=0).refusal is not None
     assert aucsched.explain(cluster, "J1", award=made).award == made.started[0]
     found = aucsched.explain(cluster, "J2", award=made)
     assert found.refusal == waits[0]

@@ -303,7 +303,7 @@ def test_the_changed_job_starts_when_it_is_scheduled_beside_the_award(start: int
         rest = with_awards(cluster, result.started)
         for refusal in result.pending:
             job = next(job for job in cluster.jobs if job.id == refusal.job)
-            if refusal.reason.value in {"held", "not_expressible"}:
+            if refusal.reason.value in {"held", "not_eligible", "not_expressible"}:
                 continue
             for change in smallest_changes(Room(cluster, result.started, ()), job):
                 again = schedule(replace(rest, jobs=(replace(change.job, priority=1),)), work_limit=5)

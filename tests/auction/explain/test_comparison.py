@@ -35,7 +35,7 @@ JOBS: list[dict[str, Any]] = [
 
 
 def compared(cluster: Snapshot, within_s: int = 60) -> Comparison:
-    return compare(cluster, schedule(cluster), first_fit_by_priority(cluster, 100), within_s)
+    return compare(cluster, schedule(cluster, reserve=0), first_fit_by_priority(cluster, 100), within_s)
 
 
 def test_three_schedulers_beside_each_other() -> None:
@@ -73,7 +73,7 @@ def test_cores_of_every_job_type() -> None:
 @settings(max_examples=25, deadline=None)
 def test_totals_are_those_of_the_schedules(seed: int) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster)
+    result = schedule(cluster, reserve=0)
     baseline = first_fit_by_priority(cluster, 100)
     found = compare(cluster, result, baseline, 60)
     assert len(found.lines) == len(cluster.jobs)
@@ -86,13 +86,15 @@ def test_totals_are_those_of_the_schedules(seed: int) -> None:
 
 def test_the_command_prints_tables_and_json() -> None:
     text = json.dumps(document(NODES, JOBS))
-    done = aucsched("compare", "-", stdin=text)
+    done = aucsched("compare", "-", "--reserve", "0", stdin=text)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["J2", "90", "8", "now", "waits", "09:31:01", "UTC", "(+1", "min", "1", "s)"] in lines
     assert "1 more job waits under all of them." in done.stdout
     assert lines[-1] == ["Slurm's", "plan", "starts", "within", "1", "min", "1", "10", "100"]
-    answer = json.loads(aucsched("compare", "-", "--within", "7200", "--format", "json", stdin=text).stdout)
+    answer = json.loads(
+        aucsched("compare", "-", "--reserve", "0", "--within", "7200", "--format", "json", stdin=text).stdout
+    )
     assert answer["totals"]["slurm"] == {"jobs": 3, "cores": 26, "priority": 270.0}
     assert answer["jobs"][0]["slurm_wait_s"] == 0.0
 
@@ -114,7 +116,7 @@ def test_no_award_depends_on_them() -> None:
     bare = dataclasses.replace(
         cluster, jobs=tuple(dataclasses.replace(job, expected_start_time=None) for job in cluster.jobs)
     )
-    assert schedule(cluster).started == schedule(bare).started
+    assert schedule(cluster, reserve=0).started == schedule(bare, reserve=0).started
 
 
 def test_slurms_plan_is_imported() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import document, snapshot
+from support.build import ALONE, document, snapshot
 from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, schedule
@@ -36,7 +36,7 @@ RUNNING = [
 
 
 def explained(cluster: Snapshot, job: str, **options: Any) -> Explanation:
-    return explain(cluster, job, StepOptions(**options))
+    return explain(cluster, job, StepOptions(**{**ALONE, **options}))
 
 
 def groups(found: Explanation) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -153,7 +153,7 @@ def test_a_bid_that_would_delay_a_reservation_says_so() -> None:
     cluster = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, running=running)
     found = explained(cluster, "J3", reserve=1)
     assert [(lack.what, lack.nodes, lack.held_by) for bid in found.bids for lack in bid.lacks] == [
-        ("room beside the reservation", ("n2",), ("J1",))
+        ("room next to the reservation", ("n2",), ("J1",))
     ]
 
 
@@ -171,9 +171,10 @@ def test_licences_are_a_lack_without_nodes() -> None:
     [
         ({"cores": 1, "hold": "JobHeldUser"}, "held", "JobHeldUser"),
         ({"cores": 1, "priority": 0}, "held", "priority 0"),
+        ({"cores": 1, "hold": "BeginTime"}, "not_eligible", "BeginTime"),
         ({"cores": 1, "unsupported": ["burst buffer"]}, "not_expressible", "burst buffer"),
         ({"cores": 1, "partition": "nowhere"}, "ineligible", "nowhere"),
-        ({"cores": 999}, "no_fit", "999 cores"),
+        ({"cores": 999}, "ineligible", "it asks for 999 cores, there are"),
         ({"cores": 32, "priority": 1}, "window", "1 job of the window has higher priority"),
     ],
 )
@@ -188,9 +189,9 @@ def test_jobs_that_make_no_bid_have_a_clear_statement(job: dict[str, Any], reaso
 
 @given(st.integers(0, 10**6), st.sampled_from(MODELS))
 @settings(max_examples=15, deadline=None)
-def test_an_explanation_agrees_with_the_schedule(seed: int, model: str) -> None:
+def test_an_explanation_agrees_with_the_schedule(seed: int, model: Any) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster, model=model, work_limit=50)
+    result = schedule(cluster, model=model, work_limit=50, reserve=0)
     for job in cluster.jobs[:5]:
         found = explained(cluster, job.id, model=model, work_limit=50)
         started = {award.job: award for award in result.started}
@@ -238,7 +239,7 @@ def test_a_job_that_is_none_is_refused() -> None:
 
 
 def test_the_command_explains_a_real_queue() -> None:
-    done = aucsched("explain", EXAMPLE, "70", "--seed", "0")
+    done = aucsched("explain", EXAMPLE, "70", "--seed", "0", "--reserve", "0")
     assert (done.returncode, done.stderr) == (0, "")
     for words in (
         "asks for",
@@ -248,7 +249,7 @@ def test_the_command_explains_a_real_queue() -> None:
         "taken by jobs that start",
     ):
         assert words in done.stdout
-    answer = json.loads(aucsched("explain", EXAMPLE, "33", "--format", "json").stdout)
+    answer = json.loads(aucsched("explain", EXAMPLE, "33", "--reserve", "0", "--format", "json").stdout)
     assert answer["waits"]["reason"] == "no_fit"
     assert answer["latest_start"]["alone"]["time"] > NOW
     assert answer["expected_start_time"] == 1_795_169_669
@@ -260,14 +261,17 @@ def test_explain_and_compare_take_reservations() -> None:
     running = [{"id": "R", "nodes": {"n1": {"cores": 8}}, "end_time": NOW + 10}]
     text = json.dumps(document(nodes, jobs, running=running))
     plain, reserved = (
-        aucsched("explain", "-", "J2", *given, stdin=text).stdout for given in ((), ("--reserve", "1"))
+        aucsched("explain", "-", "J2", *given, stdin=text).stdout
+        for given in (("--reserve", "0"), ("--promise", "plan", "--reserve", "1"))
     )
     assert "starts" in plain
     assert "reservation: it would delay job J1" in reserved
-    assert "reserved" in aucsched("explain", "-", "J1", "--reserve", "1", stdin=text).stdout
+    assert (
+        "reserved" in aucsched("explain", "-", "J1", "--promise", "plan", "--reserve", "1", stdin=text).stdout
+    )
     plain, reserved = (
         json.loads(aucsched("compare", "-", "--format", "json", *given, stdin=text).stdout)
-        for given in ((), ("--reserve", "1"))
+        for given in (("--reserve", "0"), ("--promise", "plan", "--reserve", "1"))
     )
     assert [plain["totals"]["auction"]["jobs"], reserved["totals"]["auction"]["jobs"]] == [1, 0]
     assert "reserve: -1 is below 0" in refused("compare", "-", "--reserve", "-1", stdin=text)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import document, snapshot, tiny
+from support.build import ALONE, document, snapshot, tiny
 from support.run import aucsched, refused
 
 from aucsched import Snapshot, schedule
@@ -32,14 +32,14 @@ FULL = EXAMPLES / "emulated-1408-full.json"
 
 
 def market(cluster: Snapshot, **options: Any) -> Market:
-    chosen = StepOptions(**{"work_limit": 20, **options})
+    chosen = StepOptions(**{**ALONE, "work_limit": 20, **options})
     found = market_of(take_step(cluster, chosen), chosen)
     assert found is not None
     return found
 
 
 def explained(cluster: Snapshot, job: str, **options: Any) -> Explanation:
-    return explain(cluster, job, StepOptions(**{"work_limit": 20, **options}))
+    return explain(cluster, job, StepOptions(**{**ALONE, "work_limit": 20, **options}))
 
 
 def one_node(*jobs: dict[str, Any], **node: Any) -> Snapshot:
@@ -98,10 +98,10 @@ def test_the_bound_is_what_the_prices_prove_and_no_award_exceeds_it(
     seed: int, model: str, objective: str
 ) -> None:
     cluster = random_snapshot(seed)
-    found = take_step(cluster, StepOptions(model=model, objective=objective, work_limit=20))
+    found = take_step(cluster, StepOptions(model=model, objective=objective, work_limit=20, reserve=0))
     if found.best is None:
         return
-    chosen = StepOptions(model=model, objective=objective, work_limit=20)
+    chosen = StepOptions(model=model, objective=objective, work_limit=20, reserve=0)
     told_market = market_of(found, chosen)
     assert told_market is not None
     assert told_market.prices.bound == pytest.approx(proved(cluster, told_market), rel=1e-6, abs=1e-6)
@@ -182,13 +182,13 @@ def paid(prices: dict[str, dict[str, float]], award: Award) -> float:
 
 
 def test_the_document_lets_every_price_be_recomputed() -> None:
-    text = aucsched("explain", FULL, "--work-limit", "50", "--format", "json").stdout
+    text = aucsched("explain", FULL, "--work-limit", "50", "--reserve", "0", "--format", "json").stdout
     answer = json.loads(text)
     assert answer["format"] == "aucsched-prices/1"
     from aucsched import load_snapshot  # noqa: PLC0415
 
     cluster = load_snapshot(FULL)
-    result = schedule(cluster, work_limit=50)
+    result = schedule(cluster, work_limit=50, reserve=0)
     prices = {node: group["prices"] for group in answer["nodes"] for node in expand(group["nodes"])}
     assert len(prices) == sum(group["count"] for group in answer["nodes"])
     assert len(prices) + answer["unwanted"]["count"] == 1408
@@ -199,9 +199,12 @@ def test_the_document_lets_every_price_be_recomputed() -> None:
         assert costs[job]["price"] == pytest.approx(paid(prices, award))
     assert answer["award"]["price"] == pytest.approx(sum(cost["price"] for cost in costs.values()))
     assert answer["award"]["worth"] == float(result.objective.priority) <= answer["award"]["bound"]
-    assert aucsched("explain", FULL, "--work-limit", "50", "--format", "json").stdout == text
+    assert (
+        aucsched("explain", FULL, "--work-limit", "50", "--reserve", "0", "--format", "json").stdout == text
+    )
     (line,) = (line for line in answer["jobs"] if line["job"] == "70")
-    single = json.loads(aucsched("explain", FULL, "70", "--work-limit", "50", "--format", "json").stdout)
+    given = ("--work-limit", "50", "--reserve", "0", "--format", "json")
+    single = json.loads(aucsched("explain", FULL, "70", *given).stdout)
     assert single["price"] == line["price"]
     assert single["price"]["price"] == min(bid["price"] for bid in single["bids"])
 
@@ -215,7 +218,7 @@ def test_a_job_beyond_the_window_is_priced_by_bids_of_its_own() -> None:
 
 
 def test_jobs_that_no_change_concerns_have_neither_price_nor_change() -> None:
-    cluster = one_node({"cores": 4}, {"cores": 1, "hold": "user"}, {"cores": 1, "unsupported": ["x"]})
+    cluster = one_node({"cores": 4}, {"cores": 1, "hold": "JobHeldUser"}, {"cores": 1, "unsupported": ["x"]})
     for job in ("J2", "J3"):
         found = explained(cluster, job)
         assert (found.quote, found.changes) == (None, None)
@@ -223,15 +226,15 @@ def test_jobs_that_no_change_concerns_have_neither_price_nor_change() -> None:
 
 
 def test_a_queue_without_jobs_has_no_prices() -> None:
-    empty = overview(one_node(), StepOptions())
+    empty = overview(one_node(), StepOptions(reserve=0))
     assert (empty.groups, empty.unwanted, empty.jobs, empty.worth) == ((), ("n1",), (), 0.0)
-    held = explained(one_node({"cores": 1, "hold": "user"}), "J1").to_dict()
+    held = explained(one_node({"cores": 1, "hold": "JobHeldUser"}), "J1").to_dict()
     assert held["award"] == {"worth": None, "bound": None}
     json.dumps(empty.to_dict())
 
 
 def test_the_command_says_prices_and_changes() -> None:
-    text = aucsched("explain", FULL, "--work-limit", "50").stdout
+    text = aucsched("explain", FULL, "--work-limit", "50", "--reserve", "0").stdout
     for words in (
         "in units of priority",
         "no award over these bids is worth more than",
@@ -239,7 +242,7 @@ def test_the_command_says_prices_and_changes() -> None:
         "short by",
     ):
         assert words in text
-    text = aucsched("explain", FULL, "75", "--work-limit", "50").stdout
+    text = aucsched("explain", FULL, "75", "--work-limit", "50", "--reserve", "0").stdout
     assert "its best bid, on n" in text
     assert "would start" in text
     jobs: list[dict[str, Any]] = [
@@ -251,9 +254,10 @@ def test_the_command_says_prices_and_changes() -> None:
         "explain",
         "-",
         "J2",
+        *("--reserve", "0"),
         stdin=json.dumps(document(nodes[:1], [{**jobs[0], "required_nodes": "n2"}, jobs[1]])),
     ).stdout
-    assert "with nodes that need not be consecutive, on n[1,3], free beside the jobs that start" in told_text
+    assert "with nodes that need not be consecutive, on n[1,3], left free by the jobs that start" in told_text
     assert "window: 0 is below 1" in refused("explain", FULL, "--window", "0")
 
 

@@ -29,6 +29,7 @@ JOBS: list[dict[str, Any]] = [
     {"cores": 1, "unsupported": ["burst buffer"], "expected_start_time": "2026-11-20T12:00:00Z"},
     {"cores": 1, "unsupported": ["burst buffer", "tmp disk"]},
     {"cores": 1, "priority": 0},
+    {"cores": 1, "hold": "BeginTime"},
 ]
 MEMBERS: dict[str, Any] = {
     "running": [
@@ -56,14 +57,15 @@ def test_every_figure() -> None:
     }
     assert report.levels == {0: 2, 1: 1}
     assert report.partitions == {"night": (2, "down"), "batch": (2, "up")}
-    assert report.types == {"cores": 4, "nodes and cores": 1, "nodes and cores per node": 1}
+    assert report.types == {"cores": 5, "nodes and cores": 1, "nodes and cores per node": 1}
     present = {name: count for name, count in report.members.items() if count}
     assert present == {
         "held": 2,
+        "not eligible": 1,
         "contiguous": 1,
         "exclusive": 1,
         "gres": 1,
-        "no time limit": 5,
+        "no time limit": 6,
         "expected_start_time": 1,
     }
     assert report.unsupported == {"burst buffer": 2, "tmp disk": 1}

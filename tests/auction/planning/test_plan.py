@@ -18,6 +18,7 @@ from support.plain import J, earliest
 
 from aucsched.auction.planning.plan import OVERDUE_S, Plan, make_plan
 from aucsched.auction.planning.timeline import Timeline
+from aucsched.bidgen.families.pools import Pools
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.snapshot import Snapshot
@@ -288,7 +289,7 @@ def test_reservations_let_only_their_users_in() -> None:
 
 def test_jobs_that_cannot_be_planned_say_why() -> None:
     jobs = [
-        {"id": "held", "cores": 1, "hold": "user"},
+        {"id": "held", "cores": 1, "hold": "JobHeldUser"},
         {"id": "feature", "cores": 1, "features": ["gold"]},
         {"id": "big", "nodes": 5, "cores_per_node": 1},
         {"id": "down", "cores": 1, "required_nodes": "d1"},
@@ -340,7 +341,7 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", str(EXAMPLE), "--jobs", "5"]) == 0
     out = capsys.readouterr().out
     assert "5 jobs planned" in out
-    assert "59 jobs left out by --jobs." in out
+    assert "--jobs leaves out 59 jobs." in out
     assert "2026-11-20 10:" in out
 
 
@@ -355,3 +356,38 @@ def test_what_cannot_be_planned_is_refused(tmp_path: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert run(["plan", str(timeless)]) == 2
     assert capsys.readouterr().err.startswith(f"{timeless}: time: a plan compares")
+
+
+def test_jobs_that_take_of_no_pool_cost_no_look_at_every_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(count: int) -> int:
+        calls: list[int] = []
+        kept = Pools.spent
+
+        def spent(*of: Any) -> Any:
+            calls.append(1)
+            return kept(*of)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Pools, "spent", spent)
+            patched.setattr(Pools, "add", lambda *_: calls.append(1))
+            jobs = [
+                {"id": str(number), "priority": 1, "cores": 3, "time_limit_s": 10 + number}
+                for number in range(count)
+            ]
+            assert len(plan([{"name": "n1", "cores": 4}], jobs).planned) == count
+        return len(calls)
+
+    assert asked(40) == 2 * asked(20)
+
+
+def test_the_command_says_how_many_jobs_it_plans(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    jobs = [{"id": str(number), "priority": 9 - number, "cores": 1} for number in range(5)]
+    file = document([{"name": "n1", "cores": 4}], jobs)
+    path = tmp_path / "now.json"
+    path.write_text(json.dumps(file))
+    assert run(["plan", str(path), "--jobs", "3", "--format", "json"]) == 0
+    told = capfd.readouterr()
+    assert "the first 3 of 5 jobs are planned: --jobs plans more" in told.err
+    assert len(json.loads(told.out)["planned"]) == 3
+    assert run(["plan", str(path), "--jobs", "5"]) == 0
+    assert capfd.readouterr().err == ""

@@ -15,9 +15,15 @@ from support.build import snapshot, tree
 from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, load_snapshot, save_snapshot, schedule
-from aucsched.auction.render.boxes import Boxes, boxes_of, gpus, place_of_number
-from aucsched.auction.render.changed import changed_part
-from aucsched.auction.render.layout import Layout, layout_of
+from aucsched.auction.render.layout import (
+    Boxes,
+    Layout,
+    boxes_of,
+    changed_part,
+    gpus,
+    layout_of,
+    place_of_number,
+)
 from aucsched.auction.render.picture import draw_machine
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
@@ -176,3 +182,24 @@ def test_of_a_full_machine_only_what_changes_is_drawn() -> None:
     assert changed_part(few, schedule(few)) is few
     empty = snapshot(nodes, [{"nodes": 1, "cores_per_node": 2}], topology=tree(names, 4))
     assert changed_part(empty, schedule(empty)) is empty
+
+
+def test_without_matplotlib_commands_that_draw_nothing_run(tmp_path: Path) -> None:
+    """Also none of what they import may load it."""
+    days = EXAMPLE.parent / "days.swf"
+    code = f"""
+import sys
+sys.modules["matplotlib"] = None
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "matplotlib" else found(name, *rest)
+from aucsched.cli import run
+for words in (
+    ["schedule", {str(EXAMPLE)!r}, "-o", {str(tmp_path / "a.txt")!r}],
+    ["simulate", {str(days)!r}, "--policy", "easy", "-o", {str(tmp_path / "b.txt")!r}],
+    ["plan", {str(EXAMPLE)!r}, "--jobs", "2", "-o", {str(tmp_path / "c.txt")!r}],
+):
+    assert run(words) == 0, words
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

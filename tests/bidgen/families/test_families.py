@@ -97,7 +97,7 @@ def test_every_family_says_its_equation() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["cores", "memory", "licenses"])
-def test_a_gres_called_like_another_resource_is_its_own(model: str, kind: str) -> None:
+def test_a_gres_called_like_another_resource_is_its_own(model: Any, kind: str) -> None:
     nodes = [{"name": "n[1-2]", "cores": 4, "memory_mib": 100, "gres": {kind: 1}}]
     asked: dict[str, Any] = {"nodes": 1, "cores": 1, "gres_per_node": {kind: 1}, "memory_mib_per_node": 10}
     cluster = snapshot(nodes, [dict(asked) for _ in range(3)])
@@ -127,7 +127,7 @@ def test_a_reservation_keeps_such_a_gres_beside_the_resource_of_its_name(kind: s
     }
     plain = {"nodes": 1, "cores": 2, "memory_mib_per_node": 1, "time_limit_s": 6000}
     cluster = snapshot(nodes, [wide, small, plain], running=running)
-    found = take_step(cluster, StepOptions(reserve=1, work_limit=20))
+    found = take_step(cluster, StepOptions(promise="none", reserve=1, work_limit=20))
     assert [award.job for award in found.schedule.started] == ["J3"]
     (guard,) = found.cluster.guards
     table = found.best.bids.table if found.best is not None else None

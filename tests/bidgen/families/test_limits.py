@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_document
-from support.build import document, snapshot
+from support.build import ALONE, document, snapshot
 
 from aucsched import AwardError, InputError, Snapshot, schedule
 from aucsched.auction.check import check_schedule
@@ -43,7 +43,7 @@ def limited(jobs: list[dict[str, Any]], *limits: dict[str, Any]) -> Snapshot:
     return snapshot(NODES, jobs, running=RUNNING, limits=list(limits))
 
 
-def started(cluster: Snapshot, model: str = "aucsched3") -> list[str]:
+def started(cluster: Snapshot, model: Any = "aucsched3") -> list[str]:
     return [award.job for award in schedule(cluster, model=model, work_limit=20).started]
 
 
@@ -113,8 +113,10 @@ def test_the_reason_names_the_limit_and_who_uses_it_up() -> None:
     cluster = limited([ANN, BOB], {"name": "qos normal", "jobs": NORMAL, "max": {"cores": 8}})
     (waits,) = schedule(cluster, work_limit=20).pending
     assert waits.reason == "limit"
+    (waits,) = schedule(cluster, work_limit=20, **ALONE).pending
+    assert waits.reason == "limit"
     assert waits.detail == "the limit qos normal: cores is used up by running r1, J1"
-    told = explain(cluster, "J2", StepOptions(work_limit=20))
+    told = explain(cluster, "J2", StepOptions(work_limit=20, **ALONE))
     lacks = {(lack.what, lack.held_by) for bid in told.bids for lack in bid.lacks}
     assert ("the limit qos normal: cores", ("r1", "J1")) in lacks
     full = limited([ANN], {"name": "qos normal", "jobs": NORMAL, "max": {"jobs": 1}})
@@ -126,7 +128,7 @@ def test_the_reason_names_the_limit_and_who_uses_it_up() -> None:
 
 @given(st.integers(0, 10**6), st.sampled_from(MODELS))
 @settings(max_examples=15, deadline=None)
-def test_limits_hold_on_random_snapshots_and_wide_ones_change_nothing(seed: int, model: str) -> None:
+def test_limits_hold_on_random_snapshots_and_wide_ones_change_nothing(seed: int, model: Any) -> None:
     told = random_document(seed)
     for place, job in enumerate(told["jobs"]):
         job["user"] = f"u{place % 3}"

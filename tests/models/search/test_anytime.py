@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import snapshot, tiny
+from support.build import ALONE, snapshot, tiny
 
 from aucsched import OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
@@ -84,11 +84,11 @@ def test_prices_bound_every_award(seed: int) -> None:
 @example(seed=823, model="aucsched2")
 @example(seed=1068, model="aucsched3")
 @settings(max_examples=25, deadline=None)
-def test_small_windows_are_solved_as_exactly(seed: int, model: str) -> None:
+def test_small_windows_are_solved_as_exactly(seed: int, model: Any) -> None:
     cluster = random_snapshot(seed)
     # The oracle has time: on a busy machine a minute did not prove each preference.
-    exact = schedule(cluster, model=model, strategy="exact", time_limit_s=600)
-    anytime = schedule(cluster, model=model, strategy="anytime", time_limit_s=60)
+    exact = schedule(cluster, model=model, strategy="exact", time_limit_s=600, **ALONE)
+    anytime = schedule(cluster, model=model, strategy="anytime", time_limit_s=60, **ALONE)
     if anytime.sizes.bids > exact.sizes.bids:
         # Jobs bid anew: what starts on what an exact award leaves is then part of what is proved.
         assert anytime.objective.priority >= exact.objective.priority
@@ -124,18 +124,18 @@ def test_more_steps_are_never_worse_and_the_same_steps_are_the_same() -> None:
     cluster = crowded(80)
     values: list[tuple[Any, float]] = []
     for steps in (0, 4, 8, 12):
-        result = schedule(cluster, strategy="anytime", work_limit=steps, max_bids_per_job=60)
+        result = schedule(cluster, **ALONE, strategy="anytime", work_limit=steps, max_bids_per_job=60)
         assert result.sizes.bids > 3000
         values.append((result.objective.priority, result.objective.preference or 0.0))
     assert values == sorted(values)
     assert values[-1] > values[0]
-    again = [schedule(cluster, strategy="anytime", work_limit=6, seed=7) for _ in range(2)]
+    again = [schedule(cluster, **ALONE, strategy="anytime", work_limit=6, seed=7) for _ in range(2)]
     assert without_seconds(again[0]) == without_seconds(again[1])
 
 
 def test_few_steps_beat_first_fit_and_stay_below_the_bound() -> None:
     cluster = crowded(80)
-    result = schedule(cluster, strategy="anytime", work_limit=8)
+    result = schedule(cluster, **ALONE, strategy="anytime", work_limit=8)
     assert result.objective.priority > first_fit_by_priority(cluster, 100).priority
     assert result.objective.bound is not None
     assert result.objective.bound >= result.objective.priority
@@ -144,7 +144,7 @@ def test_few_steps_beat_first_fit_and_stay_below_the_bound() -> None:
 def test_a_clock_that_has_run_out_ends_the_search_with_the_award_at_hand() -> None:
     ticks = iter(range(10**9))
     cluster = crowded(80)
-    result = schedule(cluster, strategy="anytime", time_limit_s=1, clock=lambda: float(next(ticks)))
+    result = schedule(cluster, **ALONE, strategy="anytime", time_limit_s=1, clock=lambda: float(next(ticks)))
     assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
 
 
@@ -189,6 +189,7 @@ def test_the_search_is_the_default_where_there_is_one(options: dict[str, Any], *
 def test_nodes_limit_the_exact_strategy_where_no_clock_may(model: str) -> None:
     ticks = itertools.count(step=1000)
     options: dict[str, Any] = {
+        **ALONE,
         "model": model,
         "strategy": "exact",
         "work_limit": 1,

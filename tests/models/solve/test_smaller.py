@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.build import snapshot
+from support.build import ALONE, snapshot
 
 from aucsched import schedule
 from aucsched.models.solve import smaller as smaller_module
@@ -207,7 +207,7 @@ def test_a_row_that_one_bid_fills_becomes_exclusions() -> None:
 @pytest.mark.parametrize("model", ["aucsched1", "aucsched2", "aucsched3", "ipsched"])
 @pytest.mark.parametrize("weights", ["lexicographic", "paper"])
 def test_steps_are_worth_what_the_whole_program_is_worth(
-    model: str, weights: str, monkeypatch: pytest.MonkeyPatch
+    model: Any, weights: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(7)
     for _ in range(3):
@@ -218,6 +218,7 @@ def test_steps_are_worth_what_the_whole_program_is_worth(
             monkeypatch.setattr(smaller_module, "_MOST_ENTRIES", most)
             one = schedule(
                 snapshot(nodes, jobs),
+                **ALONE,
                 model=model,
                 weights=weights,
                 strategy="exact",

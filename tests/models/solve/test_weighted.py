@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from support.build import snapshot
+from support.build import ALONE, snapshot
 
 from aucsched import schedule
 from aucsched.models.solve.lexicographic import SolveSettings, solve_weighted
@@ -59,5 +59,5 @@ def test_small_weights_are_proved_under_a_count_of_nodes_too() -> None:
 def test_a_step_with_slurm_s_priorities_is_worth_no_less_than_first_fit() -> None:
     nodes = [{"name": "n[1-6]", "cores": 12}]
     jobs = [{"cores": 17, "nodes": 3, "priority": 4_294_901_760 - rank} for rank in range(8)]
-    result = schedule(snapshot(nodes, jobs), model="ipsched", weights="paper", work_limit=1)
+    result = schedule(snapshot(nodes, jobs), **ALONE, model="ipsched", weights="paper", work_limit=1)
     assert result.objective.priority >= sum(4_294_901_760 - rank for rank in range(4))

@@ -16,7 +16,7 @@ from aucsched.cluster.errors import OptionError
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.mappers import auction_map as module
 from aucsched.negotiation.mappers.auction_map import auction_map
-from aucsched.negotiation.mappers.mapping import Dispatched, Engine, Offered, Place, Request, Slot
+from aucsched.negotiation.mappers.mapping import Dispatched, Engine, MapRequest, Offered, Place, Slot
 from aucsched.negotiation.messages import JobReport, JobState
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.runtime.records import MapEntry, NodeCount
@@ -50,14 +50,14 @@ def request(  # noqa: PLR0913 - what a test may set
     patience_s: float = 1e9,
     depth: int = 100,
     promised: dict[str, int] | None = None,
-) -> Request:
+) -> MapRequest:
     """Return a request with the jobs' whole ranges open."""
     offered = Offered(
         place=place, idle=idle, promised=promised or {}, later={}, now_s=0.0, attempt=5, attempts=5,
         running=running or {},
     )  # fmt: skip
     queue = [(job, NodeCount(min=job.min_nodes, max=job.max_nodes)) for job in jobs]
-    return Request(
+    return MapRequest(
         queue=queue, offered=offered, depth=depth, switches=switches, patience_s=patience_s,
         engine=engine or Engine(),
     )  # fmt: skip

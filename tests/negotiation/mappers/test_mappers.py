@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import pytest
@@ -11,12 +12,14 @@ from support.negotiation import malleable, moldable, rigid
 
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.mappers.auction_map import auction_map
-from aucsched.negotiation.mappers.decision import Memory, objective_decision, paper_decision
+from aucsched.negotiation.mappers.decision import LastAttempt, objective_decision, paper_decision
 from aucsched.negotiation.mappers.greedy import greedy_map, try_schedule
-from aucsched.negotiation.mappers.mapping import Dispatched, Mapper, Offered, Place, Request, Slot
-from aucsched.negotiation.mappers.ranges import first_range, relaxed_range
+from aucsched.negotiation.mappers.mapping import Dispatched, Mapper, MapRequest, Offered, Place, Slot
 from aucsched.negotiation.messages import Code, JobReport, JobState
+from aucsched.negotiation.parties.batch_answer import relaxed_range
+from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.runtime.records import MapEntry, NodeCount
+from aucsched.runtime.shrink import Steps, step_size
 from aucsched.simulation.negotiated.esp import node_names
 
 MAPPERS = pytest.mark.parametrize("mapper", [greedy_map, auction_map])
@@ -37,12 +40,12 @@ def request(  # noqa: PLR0913 - what a test may set
     now_s: float = 0.0,
     switches: tuple[Switch, ...] | None = None,
     patience_s: float = 0.0,
-) -> Request:
+) -> MapRequest:
     """Return a request; a job may come with how often its range was relaxed."""
     queue = []
     for job in jobs:
         entry, times = job if isinstance(job, tuple) else (job, 0)
-        queue.append((entry, relaxed_range(entry, 5, times)))
+        queue.append((entry, relaxed_range(entry, BatchSettings(), times)))
     offered = Offered(
         place=place(nodes),
         idle=(1 << nodes) - 1 if idle is None else idle,
@@ -53,7 +56,7 @@ def request(  # noqa: PLR0913 - what a test may set
         attempts=5,
         running=running or {},
     )
-    return Request(queue=queue, offered=offered, depth=depth, switches=switches, patience_s=patience_s)
+    return MapRequest(queue=queue, offered=offered, depth=depth, switches=switches, patience_s=patience_s)
 
 
 def mapped(slots: list[Slot]) -> dict[str, int]:
@@ -64,13 +67,24 @@ def mapped(slots: list[Slot]) -> dict[str, int]:
 
 
 def test_a_range_opens_by_steps_and_the_last_attempt_reaches_the_minimum() -> None:
-    job = malleable("m", 4, 16, 100)
-    assert first_range(job, 5) == NodeCount(min=13, max=16)
-    assert [relaxed_range(job, 5, times).min for times in range(6)] == [13, 10, 7, 4, 4, 4]
-    assert first_range(malleable("s", 1, 2, 100), 5) == NodeCount(min=1, max=2)
+    job, settings = malleable("m", 4, 16, 100), BatchSettings()
+    assert relaxed_range(job, settings, 0) == NodeCount(min=13, max=16)
+    assert [relaxed_range(job, settings, times).min for times in range(6)] == [13, 10, 7, 4, 4, 4]
+    assert relaxed_range(malleable("s", 1, 2, 100), settings, 0) == NodeCount(min=1, max=2)
     for least, most, attempts in product(range(1, 12), range(1, 25), range(1, 9)):
         if least <= most:
-            assert relaxed_range(malleable("m", least, most, 1), attempts, attempts - 1).min == least
+            opened = relaxed_range(
+                malleable("m", least, most, 1), BatchSettings(max_attempts=attempts), attempts - 1
+            )
+            assert opened.min == least
+
+
+def test_algorithm_1_as_printed_relaxes_by_the_quotient_and_a_step_of_0_is_1() -> None:
+    """Nagendra, p. 41: "If step size in the above calculation comes up as 0 then we will set it as 1"."""
+    printed = BatchSettings(steps="printed")
+    small, wide = malleable("s", 1, 4, 100), malleable("w", 2, 16, 100)
+    assert [relaxed_range(small, printed, times).min for times in range(5)] == [3, 2, 1, 1, 1]
+    assert [relaxed_range(wide, printed, times).min for times in range(5)] == [14, 12, 10, 8, 6]
 
 
 # Algorithms 1-3.
@@ -95,6 +109,22 @@ def test_beyond_the_depth_only_jobs_that_fit_are_forwarded() -> None:
     assert [slot.entry.job for slot in slots] == ["a", "b", "d"]
 
 
+@pytest.mark.parametrize(("steps", "given"), [("ceiling", True), ("printed", False)])
+def test_algorithm_3_as_printed_leaves_a_job_of_a_small_range_as_it_is(steps: Steps, *, given: bool) -> None:
+    """Its quotient has no sentence about 0: only algorithm 1's has one."""
+    small = malleable("small", 1, 4, 1)
+    slots = [
+        Slot(small, NodeCount(min=1, max=4), nodes=0b1111),
+        Slot(rigid("new", 1, 1), NodeCount(min=1, max=1)),
+    ]
+    queue = [(slot.entry, slot.range) for slot in slots]
+    offered = Offered(
+        place=place(4), idle=0, promised={"small": 0b1111}, later={}, now_s=0, attempt=1, attempts=5
+    )
+    slots = greedy_map(MapRequest(queue=queue, offered=offered, depth=9, steps=steps))
+    assert mapped(slots) == ({"small": 3, "new": 1} if given else {"small": 4})
+
+
 def test_algorithm_3_shrinks_mapped_jobs_in_increasing_priority_by_a_step() -> None:
     high, low = malleable("high", 2, 12, 1), malleable("low", 2, 12, 1)
     slots = [
@@ -102,14 +132,14 @@ def test_algorithm_3_shrinks_mapped_jobs_in_increasing_priority_by_a_step() -> N
         Slot(low, NodeCount(min=2, max=12), nodes=0b111111111111 << 12),
         Slot(rigid("new", 3, 1), NodeCount(min=3, max=3)),
     ]
-    free = {"": 0}
-    lost = try_schedule(slots[2], slots, free, 5)
+    free, step = {"": 0}, partial(step_size, attempts=5, steps="ceiling")
+    lost = try_schedule(slots[2], slots, free, step)
     # low gives its step of ⌈10/5⌉ = 2, high one of 2; the one node more than needed stays free.
     assert [slot.count for slot in slots] == [10, 10, 3]
     assert (free[""].bit_count(), lost) == (1, 0)
     slots[2].nodes, free[""] = 0, 0b1 << 40
     slots[2].range = NodeCount(min=2, max=3)
-    try_schedule(slots[2], slots, free, 5)
+    try_schedule(slots[2], slots, free, step)
     # One more is missing: low gives, high is not asked.
     assert [slot.count for slot in slots] == [10, 8, 2]
 
@@ -136,14 +166,14 @@ def _slots(*flags: bool) -> list[Slot]:
     ]
 
 
-def _decide(slots: list[Slot], memory: Memory, attempt: int = 1, *, of: str = "forwarded") -> Code:
+def _decide(slots: list[Slot], memory: LastAttempt, attempt: int = 1, *, of: str = "forwarded") -> Code:
     asked = request(*(slot.entry for slot in slots), nodes=16, attempt=attempt)
     return paper_decision(asked, slots, memory, of)  # type: ignore[arg-type]
 
 
 def test_the_papers_decision() -> None:
     accept, reject = Code.ACCEPT, Code.REJECT
-    none = Memory()
+    none = LastAttempt()
     # (a) the front job, and a third of the jobs; waived past half the attempts.
     assert _decide(_slots(True, True, False), none) is accept
     assert _decide(_slots(False, True, True), none) is reject
@@ -152,24 +182,24 @@ def test_the_papers_decision() -> None:
     assert _decide(_slots(True, False, False, False), none, 2) is reject
     assert _decide(_slots(True, False, False, False), none, 3) is accept
     # (b) after an accept: the objective must not fall, (a) does not count any more.
-    assert _decide(_slots(False, True, False, False), Memory(code=accept, objective=99)) is accept
-    assert _decide(_slots(False, True, False, False), Memory(code=accept, objective=100)) is reject
+    assert _decide(_slots(False, True, False, False), LastAttempt(code=accept, objective=99)) is accept
+    assert _decide(_slots(False, True, False, False), LastAttempt(code=accept, objective=100)) is reject
     # (c) after a reject: reject if it fell, else accept unless (a).
-    assert _decide(_slots(True, True, False), Memory(code=reject, objective=200)) is reject
-    assert _decide(_slots(True, True, False), Memory(code=reject, objective=199)) is accept
-    assert _decide(_slots(False, True, True), Memory(code=reject, objective=0)) is reject
+    assert _decide(_slots(True, True, False), LastAttempt(code=reject, objective=200)) is reject
+    assert _decide(_slots(True, True, False), LastAttempt(code=reject, objective=199)) is accept
+    assert _decide(_slots(False, True, True), LastAttempt(code=reject, objective=0)) is reject
 
 
 def test_a_third_of_the_queue_is_more_than_a_third_of_the_forwarded() -> None:
     slots = _slots(True, False)
     asked = request(*(rigid(f"j{n}", 1, 1) for n in range(9)), nodes=16)
-    assert paper_decision(asked, slots, Memory(), "forwarded") is Code.ACCEPT
-    assert paper_decision(asked, slots, Memory(), "queue") is Code.REJECT
+    assert paper_decision(asked, slots, LastAttempt(), "forwarded") is Code.ACCEPT
+    assert paper_decision(asked, slots, LastAttempt(), "queue") is Code.REJECT
 
 
 def test_relaxing_stops_once_more_jobs_are_mapped_after_an_accept() -> None:
     one, two = _slots(True, False), _slots(True, True)
-    memory = Memory().after(Code.REJECT, one)
+    memory = LastAttempt().after(Code.REJECT, one)
     assert memory.after(Code.ACCEPT, two).relaxes
     accepted = memory.after(Code.ACCEPT, one)
     assert accepted.after(Code.ACCEPT, one).relaxes
@@ -182,9 +212,9 @@ def test_the_objective_decision_talks_on_while_it_can_gain() -> None:
         Slot(moldable("m", 2, 8, 1), NodeCount(min=6, max=8), nodes=0xFF),
         Slot(rigid("r", 4, 1), NodeCount(min=4, max=4)),
     ]
-    assert objective_decision(asked, slots, Memory(), "forwarded") is Code.REJECT
+    assert objective_decision(asked, slots, LastAttempt(), "forwarded") is Code.REJECT
     slots[0].entry = rigid("m", 8, 1)
-    assert objective_decision(asked, slots, Memory(), "forwarded") is Code.ACCEPT
+    assert objective_decision(asked, slots, LastAttempt(), "forwarded") is Code.ACCEPT
 
 
 # The auction.

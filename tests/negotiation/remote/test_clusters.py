@@ -172,8 +172,8 @@ def test_what_cannot_be_is_refused_before_anything_begins(
 def test_the_file_stands_alone(site: Path) -> None:
     (site / "empty.toml").write_text("timeout = 3\n")
     for options, why in (
-        (["east.json", "--clusters", "clusters.toml"], "--clusters stands alone: WORKLOAD"),
-        (["--clusters", "clusters.toml", "--journal", "j"], "--clusters stands alone: --journal"),
+        (["east.json", "--clusters", "clusters.toml"], "--clusters cannot be combined with WORKLOAD"),
+        (["--clusters", "clusters.toml", "--journal", "j"], "--clusters cannot be combined with --journal"),
         ([], "WORKLOAD or --clusters is needed"),
         (["--clusters", "empty.toml"], "empty.toml: it has no table of a cluster"),
     ):

@@ -25,7 +25,7 @@ from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, Bat
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.remote.journal import Journal
+from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.party import Party
 from aucsched.runtime.settings import RuntimeSettings, Urgency
 
@@ -42,7 +42,7 @@ def played(path: Path) -> tuple[Party[RuntimeState], list[Message]]:
     """Run a small workload; return the runtime scheduler's party, journalled, and what it sent."""
     both, sent = pair(4, ARRIVALS, ends_when_done=True)
     both.run()
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     party = fresh(journal)
     said: list[Message] = []
     heard = deque(one.message for one in sent if one.from_batch)
@@ -54,14 +54,14 @@ def played(path: Path) -> tuple[Party[RuntimeState], list[Message]]:
     return party, said
 
 
-def fresh(journal: Journal) -> Party[RuntimeState]:
+def fresh(journal: PartyJournal) -> Party[RuntimeState]:
     return Party(RuntimeState(settings=RuntimeSettings(), machine=machine(4)), irtsched.step, journal)
 
 
 def test_a_journal_leads_to_the_same_state(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     party, _ = played(path)
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     again = fresh(journal)
     assert again.state == party.state
     assert again.has_ended
@@ -87,12 +87,12 @@ def test_a_journal_cut_anywhere_holds_what_was_whole(tmp_path: Path) -> None:
         len(content) - 1,
     ):
         short.write_bytes(content[:cut])
-        journal = Journal(short, WHOSE)
+        journal = PartyJournal(short, WHOSE)
         assert len(journal.held) == max(0, content[:cut].count(b"\n") - 1)
         fresh(journal)
         journal.note({"k": "v"})  # and it goes on behind the last whole line
         journal.close()
-        journal = Journal(short, WHOSE)
+        journal = PartyJournal(short, WHOSE)
         assert journal.notes == {"k": "v"}
         journal.close()
 
@@ -102,19 +102,19 @@ def test_what_is_no_journal_of_this_party_is_refused(tmp_path: Path) -> None:
     played(path)
     content = path.read_bytes()
     with pytest.raises(InputError, match="begun with party irtsched, this run has ibsched"):
-        Journal(path, {"party": "ibsched"})
-    journal = Journal(path, WHOSE)
+        PartyJournal(path, {"party": "ibsched"})
+    journal = PartyJournal(path, WHOSE)
     with pytest.raises(InputError, match="another process is writing it"):
-        Journal(path, WHOSE)
+        PartyJournal(path, WHOSE)
     journal.close()
     spoilt = bytearray(content)
     spoilt[content.find(b"\n") + 40] ^= 1
     path.write_bytes(spoilt)
     with pytest.raises(InputError, match="line 2 is damaged"):
-        Journal(path, WHOSE)
+        PartyJournal(path, WHOSE)
     path.write_bytes(b"something else\n")
     with pytest.raises(InputError, match="not a journal of a negotiation"):
-        Journal(path, WHOSE)
+        PartyJournal(path, WHOSE)
 
 
 @pytest.mark.parametrize("target", ["/dev/null", "/dev/zero", "/dev/full", "fifo", "folder", "socket"])
@@ -127,15 +127,15 @@ def test_what_is_no_regular_file_is_no_journal(target: str, tmp_path: Path) -> N
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as bound:
         bound.bind(str(tmp_path / "socket"))
         with pytest.raises(InputError, match="journal: it is not a regular file, and not a journal of"):
-            Journal(path, WHOSE)
+            PartyJournal(path, WHOSE)
 
 
 def test_a_journal_may_be_a_link_to_a_file(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "journal"
     path.symlink_to(tmp_path / "elsewhere" / "journal")
-    Journal(path, WHOSE).close()
-    Journal(path, WHOSE).close()
+    PartyJournal(path, WHOSE).close()
+    PartyJournal(path, WHOSE).close()
     assert path.is_symlink()
     assert (tmp_path / "elsewhere" / "journal").stat().st_size
 
@@ -143,7 +143,7 @@ def test_a_journal_may_be_a_link_to_a_file(tmp_path: Path) -> None:
 def test_a_journal_that_this_program_would_not_have_written_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     played(path)
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     other = RuntimeState(settings=RuntimeSettings(last_backfill=False), machine=machine(3))
     with pytest.raises(InputError, match="leads elsewhere"):
         Party(other, irtsched.step, journal)
@@ -156,7 +156,7 @@ def test_what_cannot_have_happened_is_refused_in_one_line(tmp_path: Path) -> Non
     played(path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines, lines[-1]]))
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     with pytest.raises(InputError, match=r"entry \d+ cannot have happened then") as refused:
         fresh(journal)
     journal.close()
@@ -164,7 +164,7 @@ def test_what_cannot_have_happened_is_refused_in_one_line(tmp_path: Path) -> Non
 
 
 def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal", WHOSE)
+    journal = PartyJournal(tmp_path / "journal", WHOSE)
     party = fresh(journal)
     before = party.state
     with pytest.raises(ProtocolError):
@@ -172,7 +172,7 @@ def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
     assert party.state is before
     assert not party.has_history
     journal.close()
-    journal = Journal(tmp_path / "journal", WHOSE)
+    journal = PartyJournal(tmp_path / "journal", WHOSE)
     assert journal.held == ()
     journal.close()
 
@@ -190,7 +190,7 @@ class World:
     checkpoint_entries: int
     batch: Party[BatchState] = field(init=False)
     runtime: Party[RuntimeState] = field(init=False)
-    journals: dict[str, Journal] = field(default_factory=dict)
+    journals: dict[str, PartyJournal] = field(default_factory=dict)
     to_batch: deque[Message] = field(default_factory=deque)
     to_runtime: deque[Message] = field(default_factory=deque)
 
@@ -205,7 +205,7 @@ class World:
             self.journals[name].close()
         if forgetful:
             (self.folder / name).unlink()
-        journal = self.journals[name] = Journal(
+        journal = self.journals[name] = PartyJournal(
             self.folder / name, {"party": name}, checkpoint_entries=self.checkpoint_entries
         )
         if name == "batch":
@@ -316,7 +316,7 @@ def served(path: Path, every: int) -> tuple[Party[RuntimeState], list[Message]]:
     said: list[Message] = []
     heard = deque(one.message for one in sent if one.from_batch)
     while True:
-        journal = Journal(path, WHOSE, checkpoint_entries=every)
+        journal = PartyJournal(path, WHOSE, checkpoint_entries=every)
         party = fresh(journal)
         if not party.has_ended:
             time = party.state.next_wake_s()
@@ -333,7 +333,7 @@ def test_a_party_goes_on_from_its_checkpoint(every: int, tmp_path: Path) -> None
     plain, _ = played(tmp_path / "plain")
     party, _ = served(tmp_path / "journal", every)
     assert party.state == plain.state
-    journal = Journal(tmp_path / "journal", WHOSE)
+    journal = PartyJournal(tmp_path / "journal", WHOSE)
     assert journal.checkpoint is not None
     assert journal.checkpoint.entries + len(journal.held) == plain.transitions == party.transitions
     again = fresh(journal)
@@ -345,7 +345,7 @@ def test_a_party_goes_on_from_its_checkpoint(every: int, tmp_path: Path) -> None
 def test_a_journal_stays_as_short_as_its_state_lets_it(tmp_path: Path) -> None:
     """However long the clock goes on: only twice a checkpoint's length is written, and read."""
     path = tmp_path / "journal"
-    journal = Journal(path, WHOSE, checkpoint_entries=10)
+    journal = PartyJournal(path, WHOSE, checkpoint_entries=10)
     party = fresh(journal)
     longest = 0
     for second in range(400):
@@ -356,7 +356,7 @@ def test_a_journal_stays_as_short_as_its_state_lets_it(tmp_path: Path) -> None:
     party.close()
     journal.close()
     assert longest < 4000
-    journal = Journal(path, WHOSE, checkpoint_entries=10)
+    journal = PartyJournal(path, WHOSE, checkpoint_entries=10)
     assert len(journal.held) < 100
     assert fresh(journal).state == party.state
     journal.close()
@@ -366,7 +366,7 @@ def test_a_kill_between_writing_and_renaming_leaves_the_journal_that_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "journal"
-    journal = Journal(path, WHOSE, checkpoint_entries=3)
+    journal = PartyJournal(path, WHOSE, checkpoint_entries=3)
     party = fresh(journal)
     party.take(Wake(time_s=1.0))
     party.take(Wake(time_s=2.0))
@@ -382,14 +382,14 @@ def test_a_kill_between_writing_and_renaming_leaves_the_journal_that_was(
     journal.close()
     left = tmp_path / ".journal.new"
     assert left.exists()
-    journal = Journal(path, WHOSE, checkpoint_entries=3)
+    journal = PartyJournal(path, WHOSE, checkpoint_entries=3)
     assert (journal.checkpoint, len(journal.held)) == (None, 3)
     party = fresh(journal)
     party.take(Wake(time_s=4.0))
     assert not left.exists()
     assert path.stat().st_mode & 0o777 == 0o666 & ~_umask()
     journal.close()
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     assert journal.checkpoint is not None
     assert fresh(journal).state.machine.now_s == 4.0
     journal.close()
@@ -405,7 +405,7 @@ def test_where_no_file_can_be_put_in_its_place_a_journal_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "journal"
-    journal = Journal(path, WHOSE, checkpoint_entries=2)
+    journal = PartyJournal(path, WHOSE, checkpoint_entries=2)
     party = fresh(journal)
 
     def refused(*_: object) -> None:
@@ -417,7 +417,7 @@ def test_where_no_file_can_be_put_in_its_place_a_journal_goes_on(
     party.close()
     journal.close()
     assert [one.name for one in tmp_path.iterdir()] == ["journal"]
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     assert (journal.checkpoint, len(journal.held)) == (None, 9)
     journal.close()
 
@@ -426,13 +426,13 @@ def test_a_journal_that_begins_again_is_still_locked_and_still_its_link(tmp_path
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "journal"
     path.symlink_to(tmp_path / "elsewhere" / "journal")
-    journal = Journal(path, WHOSE, checkpoint_entries=1)
+    journal = PartyJournal(path, WHOSE, checkpoint_entries=1)
     fresh(journal).take(Wake(time_s=1.0))
     with pytest.raises(InputError, match="another process is writing it"):
-        Journal(path, WHOSE)
+        PartyJournal(path, WHOSE)
     journal.close()
     assert path.is_symlink()
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     assert journal.checkpoint is not None
     journal.close()
 
@@ -449,15 +449,15 @@ def test_a_checkpoint_of_another_program_or_of_nothing_is_refused(tmp_path: Path
 
     with_checkpoint(b'"version":"', b'"version":"9')
     with pytest.raises(InputError, match=r"its checkpoint is of aucsched 9\S+, this is \d"):
-        Journal(path, WHOSE)
+        PartyJournal(path, WHOSE)
     with_checkpoint(b'"running":{', b'"walking":{')
-    journal = Journal(path, WHOSE)
+    journal = PartyJournal(path, WHOSE)
     with pytest.raises(InputError, match=r"its checkpoint cannot be read: machine: unknown member 'walking'"):
         fresh(journal)
     journal.close()
     path.write_bytes(b"\n".join([head, checkpoint, checkpoint, b""]))
     with pytest.raises(InputError, match="a checkpoint stands behind entries"):
-        Journal(path, WHOSE)
+        PartyJournal(path, WHOSE)
 
 
 def test_a_batch_scheduler_s_state_is_read_back_with_its_tree(tmp_path: Path) -> None:
@@ -468,11 +468,11 @@ def test_a_batch_scheduler_s_state_is_read_back_with_its_tree(tmp_path: Path) ->
         engine=Engine(strategy="anytime", work_limit=3),
     )
     state = BatchState(settings=settings, arrivals=ARRIVALS, known={"x": {2: (3, 1.5)}})
-    journal = Journal(tmp_path / "journal", WHOSE, checkpoint_entries=1)
+    journal = PartyJournal(tmp_path / "journal", WHOSE, checkpoint_entries=1)
     party = Party(state, ibsched.step, journal)
     party.take(Connect())
     journal.close()
-    journal = Journal(tmp_path / "journal", WHOSE)
+    journal = PartyJournal(tmp_path / "journal", WHOSE)
     assert journal.checkpoint is not None
     assert journal.held == ()
     assert Party(state, ibsched.step, journal).state == party.state

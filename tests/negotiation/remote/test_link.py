@@ -20,11 +20,11 @@ from aucsched.cluster.errors import OptionError
 from aucsched.negotiation.remote.framing import framed
 from aucsched.negotiation.remote.handshake import Identity, RefusedError
 from aucsched.negotiation.remote.link import (
-    Address,
     Connector,
-    Limits,
+    LinkLimits,
     Listener,
     NobodyError,
+    PartyAddress,
     address_of,
 )
 from aucsched.negotiation.remote.serve import serve_batch, serve_runtime
@@ -45,15 +45,15 @@ def test_a_unix_socket_is_private_and_goes_with_its_listener(tmp_path: Path) -> 
         pass
     path.write_text("a file")
     with pytest.raises(OptionError, match="the file is no socket"):
-        Listener(Address(path=str(path)), identity("irtsched"), LIMITS, print)
+        Listener(PartyAddress(path=str(path)), identity("irtsched"), LIMITS, print)
     assert path.read_text() == "a file"
 
 
 def test_addresses() -> None:
-    assert address_of("unix:s") == Address(path="s") == address_of("unix:s")
-    assert address_of("/run/s") == Address(path="/run/s")
-    assert address_of("localhost:7000") == Address(host="localhost", port=7000)
-    assert address_of("[::1]:0") == Address(host="::1", port=0)
+    assert address_of("unix:s") == PartyAddress(path="s") == address_of("unix:s")
+    assert address_of("/run/s") == PartyAddress(path="/run/s")
+    assert address_of("localhost:7000") == PartyAddress(host="localhost", port=7000)
+    assert address_of("[::1]:0") == PartyAddress(host="::1", port=0)
     assert str(address_of("[::1]:7")) == "[::1]:7"
     for wrong in ("", "unix:", "7000", "host:", ":7000", "host:70000", "host:-1", "host:x"):
         with pytest.raises(OptionError):
@@ -82,7 +82,7 @@ def test_only_this_machine_may_connect_without_a_secret() -> None:
     ],
 )
 def test_a_stranger_is_told_why_and_the_listener_goes_on(first: bytes, why: str) -> None:
-    limits = Limits(timeout_s=0.3, wait_s=20.0)
+    limits = LinkLimits(timeout_s=0.3, wait_s=20.0)
     with listening("irtsched", limits) as (listener, told):
         runtime = Served(serve_runtime, runtime_party(), listener)
         with socket.create_connection((listener.address.host, listener.address.port), timeout=5) as stranger:

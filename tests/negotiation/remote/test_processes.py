@@ -165,6 +165,19 @@ def test_kills_lose_nothing(workload: Path) -> None:
     assert f"{len(JOBS)} ends: each job once" in done.stdout
 
 
+def test_kills_at_random_moments_with_checkpoints_lose_nothing(workload: Path) -> None:
+    """Some of the benchmark's: its moments are drawn by the clock, as a journal with checkpoints shrinks."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "negotiation_kill.py", "--kills", "4", "--checkpoint", "8",
+         "--mapper", "greedy", workload],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"kills +[1-4] \(ibsched \d, irtsched \d\)", done.stdout), done.stdout
+    assert re.search(r"checkpoints +ibsched after [1-9]\d+, irtsched after [1-9]\d+ entries", done.stdout)
+    assert f"{len(JOBS)} jobs, each done once" in done.stdout
+
+
 def test_kills_after_checkpoints_lose_nothing(workload: Path, tmp_path: Path) -> None:
     """Each party is killed when its journal has just begun again, and a few entries later."""
     play: list[str | Path] = [workload, "--urgent", "kill", "--journal", "journals", "--checkpoint", "4"]
@@ -232,6 +245,7 @@ def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -
         ([], "one of --listen and --connect is needed"),
         (["--listen", "unix:s", "--connect", "unix:s"], "one of --listen and --connect is needed"),
         (["--connect", "nowhere"], "'nowhere' is no address"),
+        (["--connect", "unix:s", "--interval", "1e-9"], "1e-09 is not in the range x>=1"),
         (["--listen", "0.0.0.0:0"], "a shared secret is needed"),
         (["--connect", "unix:s", "--secret-file", "empty"], "empty: the file holds no secret"),
         (["--connect", "unix:s", "--journal", "journals"], "not a journal of a negotiation"),

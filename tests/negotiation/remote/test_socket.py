@@ -35,16 +35,15 @@ from aucsched.negotiation.messages import (
 )
 from aucsched.negotiation.parties.batch_state import Arrival
 from aucsched.negotiation.parties.pair import StuckError
-from aucsched.negotiation.remote.framing import framed
+from aucsched.negotiation.remote.framing import PeerLostError, framed
 from aucsched.negotiation.remote.handshake import PartyName
 from aucsched.negotiation.remote.link import (
     Connector,
-    Limits,
     Link,
+    LinkLimits,
 )
 from aucsched.negotiation.remote.serve import CutOffError, serve_batch, serve_runtime
 from aucsched.negotiation.remote.socket import SocketTransport, TooLongError
-from aucsched.negotiation.remote.transport import PeerLostError
 from aucsched.runtime.records import JobReport, JobState
 
 # The same schedule.
@@ -101,6 +100,10 @@ TO_RUNTIME = MALFORMED | {
     "another attempt": (_says(msgspec.structs.replace(MAP, attempt=4)), "attempt 4, not 1"),
     "its own message": (_says(StatusReport(time_s=0.0)), "may not come to a runtime scheduler"),
     "an end that nobody asked for": (_says(NegotiationEndResponse()), "may not come"),
+    "steps without end": (
+        _says(NegotiationStart(version=PROTOCOL_VERSION, max_attempts=5, interval_s=1e-9)),
+        "interval_s: 1e-09 is not a time from 1 s on",
+    ),
 }
 OFFER = ResourceOffer(time_s=0.0, negotiation=1, transaction=1, attempt=1, idle=("n1", "n2", "n3", "n4"))
 UNKNOWN = JobReport(job="x", state=JobState.RUNNING, node_count=0, start_s=0, run_time_s=0, end_s=1)
@@ -128,7 +131,7 @@ def refused_with(transport: SocketTransport) -> str:
 @pytest.mark.parametrize("attack", TO_RUNTIME)
 def test_a_batch_scheduler_that_misbehaves_is_refused_and_nothing_is_lost(attack: str) -> None:
     act, why = TO_RUNTIME[attack]
-    with listening("irtsched", Limits(timeout_s=0.5, wait_s=20.0)) as (listener, _):
+    with listening("irtsched", LinkLimits(timeout_s=0.5, wait_s=20.0)) as (listener, _):
         runtime = Served(serve_runtime, runtime_party(), listener)
         bad, _hello = Connector(listener.address, identity("ibsched"), LIMITS).open()
         bad.send(NegotiationStart(version=PROTOCOL_VERSION, max_attempts=5, interval_s=60.0, queued=2))
@@ -147,7 +150,7 @@ def test_a_batch_scheduler_that_misbehaves_is_refused_and_nothing_is_lost(attack
 @pytest.mark.parametrize("attack", TO_BATCH)
 def test_a_runtime_scheduler_that_misbehaves_is_refused_and_nothing_is_lost(attack: str) -> None:
     act, why = TO_BATCH[attack]
-    with listening("ibsched", Limits(timeout_s=0.5, wait_s=20.0)) as (listener, _):
+    with listening("ibsched", LinkLimits(timeout_s=0.5, wait_s=20.0)) as (listener, _):
         batch = Served(serve_batch, batch_party(), listener)
         bad, _hello = Connector(listener.address, identity("irtsched"), LIMITS).open()
         assert isinstance(bad.receive(), NegotiationStart)
@@ -208,7 +211,7 @@ def test_a_peer_that_does_not_read_is_given_up() -> None:
 
 def test_jobs_that_nothing_will_start_end_both_parties() -> None:
     never = (Arrival(time_s=0.0, job=rigid("big", NODES + 1, 10)),)
-    limits = Limits(timeout_s=1.0, wait_s=20.0)
+    limits = LinkLimits(timeout_s=1.0, wait_s=20.0)
     with listening("irtsched", limits) as (listener, _):
         runtime = Served(serve_runtime, runtime_party(), listener)
         batch = Served(

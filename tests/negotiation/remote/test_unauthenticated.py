@@ -31,17 +31,22 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote import handshakes
-from aucsched.negotiation.remote.framing import framed
+from aucsched.negotiation.remote.framing import PeerLostError, framed
 from aucsched.negotiation.remote.handshake import Handshake, Identity, RefusedError
-from aucsched.negotiation.remote.link import Connector, Limits, Listener, NobodyError, address_of
+from aucsched.negotiation.remote.link import (
+    Connector,
+    LinkLimits,
+    Listener,
+    NobodyError,
+    RateLimitedLog,
+    address_of,
+)
 from aucsched.negotiation.remote.party import Party
-from aucsched.negotiation.remote.remarks import Remarks
 from aucsched.negotiation.remote.serve import serve_batch, serve_runtime
-from aucsched.negotiation.remote.transport import PeerLostError
 from aucsched.simulation.negotiated.party import batch_notes, batch_settings_in
 
 #: Longer than any test: a listener that waits for one silent connection serves nobody.
-PATIENT = Limits(timeout_s=600.0, wait_s=120.0)
+PATIENT = LinkLimits(timeout_s=600.0, wait_s=120.0)
 ANYWHERE = address_of("127.0.0.1:0")
 #: Every sequence that has ended processes, and some drawn.
 SEQUENCES = tuple(socket_garbage.sequences(60, random.Random(5)))
@@ -360,12 +365,12 @@ def test_bad_notes_are_refused_and_never_fatal() -> None:
     assert all(line.isprintable() for line in told)
 
 
-# Remarks.
+# RateLimitedLog.
 
 
 def test_a_log_is_not_filled() -> None:
     told: list[str] = []
-    remarks = Remarks(told.append)
+    remarks = RateLimitedLog(told.append)
     for number in range(100):
         remarks.add(f"remark {number}")
     assert told == [f"remark {number}" for number in range(20)]

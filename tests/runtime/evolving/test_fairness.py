@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.runtime.evolving.accounts_file import load_accounts, save_accounts
 from aucsched.runtime.evolving.counts import Credentials
 from aucsched.runtime.evolving.fairness import (
     Accounts,
@@ -24,7 +23,9 @@ from aucsched.runtime.evolving.fairness import (
 from aucsched.runtime.evolving.fairness_file import (
     fairness_of_maui,
     fairness_of_toml,
+    load_accounts,
     load_fairness,
+    save_accounts,
     seconds_of,
 )
 
@@ -95,7 +96,7 @@ def test_figure_6_is_read_as_it_stands() -> None:
         ("group", "group05"): DelayLimits(single_s=14400.0),
         ("group", "group06"): DelayLimits(permitted=False),
     }
-    assert fairness_of_toml(IN_TOML) == found
+    assert fairness_of_toml(IN_TOML.encode()) == found
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 from support.run import aucsched
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, save_workload
-from aucsched.simulation.charts.plot_gantt import draw_gantt
-from aucsched.simulation.charts.plot_use import draw_utilization
-from aucsched.simulation.nodes.placement import place_on_nodes
+from aucsched.simulation.charts.curves import draw_utilization
+from aucsched.simulation.charts.gantt import draw_gantt
 from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.nodes.result import NodeResult
+from aucsched.simulation.placement import place_on_nodes
 
 
 def full(name: str, arrival_s: float, run_s: float, cores: int = 8) -> ArrivingJob:

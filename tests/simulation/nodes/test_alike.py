@@ -36,7 +36,9 @@ def workload(*jobs: ArrivingJob, nodes: int = 4) -> ClusterWorkload:
 
 def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 100) -> dict[str, Any]:
     machine = Machine(of)
-    options = StepOptions(model="aucsched3", strategy="greedy", window=window, reserve=reserve)
+    options = StepOptions(
+        model="aucsched3", strategy="greedy", window=window, reserve=reserve, promise="plan"
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decide, "MANY", 0)
         if not thinned:
@@ -102,7 +104,13 @@ def test_the_program_over_fewer_has_the_same_optimum(
     read = [machine.reader.read(one.job, at) for at, one in enumerate(jobs)]
     waiting = [demand for demand in read if isinstance(demand, Demand)]
     options = StepOptions(
-        model=model, strategy="exact", objective=objective, reserve=0, work_limit=10_000, max_bids_per_job=200
+        model=model,
+        strategy="exact",
+        objective=objective,
+        reserve=0,
+        work_limit=10_000,
+        max_bids_per_job=200,
+        promise="plan",
     )
     few, all_ = (
         decide.decide(machine.state(0), waiting, options, all_bid_up_to=most).best for most in (0, 100)
@@ -120,7 +128,10 @@ def test_how_long_alike_jobs_run_matters_only_where_some_are_reserved_for() -> N
     waiting = [demand for demand in read if isinstance(demand, Demand)]
     most = {
         reserve: decide.decide(
-            machine.state(0), waiting, StepOptions(work_limit=0, reserve=reserve), all_bid_up_to=0
+            machine.state(0),
+            waiting,
+            StepOptions(work_limit=0, reserve=reserve, promise="plan"),
+            all_bid_up_to=0,
         ).best
         for reserve in (0, 1)
     }
@@ -157,7 +168,7 @@ def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(decide, "attempt", counted)
     machine = Machine(of)
-    policy = Auction(machine, StepOptions(window=501, work_limit=0, reserve=1))
+    policy = Auction(machine, StepOptions(window=501, work_limit=0, reserve=1, promise="plan"))
     queue = NodeQueue()
     for number, job in enumerate(of.jobs):
         demand = machine.reader.read(job.job, number)

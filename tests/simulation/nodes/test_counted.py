@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 from typing import Any, ClassVar
 
@@ -138,7 +139,7 @@ class Watched(CountedPlan):
 
     latest: ClassVar[dict[int, float]] = {}
 
-    def follow(self, now: float, queue: NodeQueue, longest_s: float) -> None:
+    def follow(self, now: float, queue: Iterable[Demand], longest_s: float) -> None:
         """Plan who waits."""
         super().follow(now, queue, longest_s)
         due = self._state.machine.waiting[: self._state.machine.counts[PROMISED]].tolist()

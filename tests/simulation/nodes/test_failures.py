@@ -15,12 +15,15 @@ import attack_simulations as attack
 import pytest
 from support.run import aucsched
 
-from aucsched.auction.spot import Start
+from aucsched.auction.spot import Start, place_alone
+from aucsched.bidgen.columns import nothing_held
+from aucsched.bidgen.demand import Demand
 from aucsched.cluster.errors import AwardError, InputError, OptionError
 from aucsched.cluster.failures import Outage
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.simulation.nodes import startable
 from aucsched.simulation.nodes.failures import Failures, drawn_times
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.machine import Machine
@@ -100,8 +103,8 @@ def test_a_lost_job_is_listed_and_counts_as_lost_work() -> None:
     assert document["lost_core_s"] == 480
     assert "job 0 is lost: n2 went down at 30 s while it ran" in to_node_text(result, "test")
     assert [row.split(",")[:4] for row in node_jobs_csv(result).splitlines()[1:]] == [
-        ["0", "-10", "", ""],
-        ["1", "0", "20", "25"],
+        ["0", "0", "", ""],
+        ["1", "10", "30", "35"],
     ]
 
 
@@ -125,6 +128,54 @@ def test_jobs_that_need_a_node_that_never_comes_back_are_listed_and_hold_up_nobo
     assert set(times(result)) == {"1", "2"}
     assert max(times(result).values()) < 90
     assert not list(attack.violations(of, NodeOptions(**setting, failures=(down("n3", 30),)), result))
+
+
+def test_the_table_counts_from_the_first_job_though_it_is_lost() -> None:
+    of = workload((100, 50, 4), (410, 5, 4))
+    result = played(of, down("n0", 120, 130), on_failure="lost")
+    rows = [row.split(",") for row in node_jobs_csv(result).splitlines()]
+    submit, start = rows[0].index("submit_s"), rows[0].index("start_s")
+    assert [(row[submit], row[start]) for row in rows[1:]] == [("0", ""), ("310", "310")]
+
+
+def test_nodes_that_never_come_back_cost_a_job_one_look_at_what_remains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = []
+
+    def empty(*of: Any) -> Any:
+        counted.append(1)
+        return nothing_held(*of)
+
+    monkeypatch.setattr(startable, "nothing_held", empty)
+    of = workload((0, 1, 4), (500, 1, 4), nodes=200)
+    outages = [down(f"n{node}", 10 + node) for node in range(150)]
+    assert len(played(of, *outages).played) == 2
+    assert len(counted) == 1
+
+
+def test_a_node_that_fails_stops_what_runs_on_it_without_a_look_at_every_job() -> None:
+    machine = Machine(workload(*[(0, 50, 4)] * 40, nodes=40))
+    for job in range(40):
+        demand = machine.reader.read(Job(id=str(job), priority=1, request=Request(cores=4)), job)
+        assert isinstance(demand, Demand)
+        spot = place_alone(demand, machine.columns, machine.topology)
+        assert spot is not None
+        machine.start(Start(demand=demand, spot=spot), 0.0)
+    held = {node: machine.holders(node) for node in range(40)}
+    assert sorted(job for jobs in held.values() for job in jobs) == list(range(40))
+    # A dict that may not be walked: only who runs on the node is looked at.
+    machine.end(held[3][0], 1.0)
+    machine.running = _Unwalked(machine.running)
+    assert (machine.holders(3), machine.holders(4)) == ([], held[4])
+    assert machine.empty().holders(4) == []
+
+
+class _Unwalked(dict[int, Any]):
+    """Running jobs that nobody may go through."""
+
+    def items(self) -> Any:
+        raise AssertionError
 
 
 def test_requeues_have_an_end() -> None:

@@ -124,7 +124,7 @@ def test_nothing_is_reserved_beside_it_unless_asked() -> None:
 
     def reserve(**told: Any) -> int:
         policy: Any = NODE_POLICIES["aucsched3"](NodeOptions(**RESPONSE, **told), machine)
-        return int(policy._options.reserve)  # noqa: SLF001 - what it was made with
+        return int(policy._options.reservations)  # noqa: SLF001 - what it was made with
 
     assert reserve() == 0
     assert reserve(promise="auto", reserve=2) == 2

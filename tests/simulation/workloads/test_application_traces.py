@@ -9,7 +9,7 @@ import pytest
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import Field, SwfLog, parse_swf, swf_text
-from aucsched.simulation.malleable.reading import trace_of
+from aucsched.simulation.malleable.run import trace_of
 from aucsched.simulation.requests import workload_from_swf
 from aucsched.simulation.workloads.systemcentric import (
     SDSC_SP2,

@@ -11,7 +11,7 @@ from support.run import aucsched, refused
 from support.spoiled import WORKLOAD as GOOD
 
 from aucsched.formats.native.workload import parse_workload
-from aucsched.simulation.workloads.describe_cluster import cluster_text, describe_cluster
+from aucsched.simulation.workloads.describe import cluster_text, describe_cluster
 
 
 def test_figures_by_hand() -> None:

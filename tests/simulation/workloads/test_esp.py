@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from aucsched import InputError
-from aucsched.simulation.workloads.esp_table import ESP_TYPES, FULL_MACHINE, machine_seconds
+from aucsched.simulation.workloads.esp import ESP_TYPES, FULL_MACHINE, machine_seconds
 
 
 def test_the_table_has_230_jobs_and_sums_to_11011_seconds() -> None:

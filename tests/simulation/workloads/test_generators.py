@@ -16,8 +16,7 @@ from support.run import aucsched, refused
 from aucsched import ArrivingJob, ClusterWorkload, Span, load_workload
 from aucsched.formats.native.workload import workload_to_json
 from aucsched.simulation.workloads.clusters import EvenCluster
-from aucsched.simulation.workloads.esp import esp_workload
-from aucsched.simulation.workloads.esp_table import ESP_TYPES, machine_seconds
+from aucsched.simulation.workloads.esp import ESP_TYPES, esp_workload, machine_seconds
 from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
 from aucsched.simulation.workloads.tables import TABLES, TableOptions, table_workload
 

@@ -9,12 +9,12 @@ from threading import Event
 
 import numpy as np
 import pytest
+from adaptive.jacobi import JacobiApplication, serial_jacobi
+from adaptive.live import LiveScheduler
+from adaptive.prophet import Callbacks, Platform, Prophet, Sample, fitted
+from adaptive.protocol import Adaptive, Method
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.runtime.adaptive.jacobi import JacobiApplication, serial_jacobi
-from aucsched.runtime.adaptive.live import LiveScheduler
-from aucsched.runtime.adaptive.prophet import Callbacks, Platform, Prophet, Sample, fitted
-from aucsched.runtime.adaptive.protocol import Adaptive, Method
 from aucsched.runtime.ischeduler.policies import IschedulerPolicy
 
 CALLBACKS = Callbacks(

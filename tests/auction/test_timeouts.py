@@ -1,0 +1,78 @@
+"""What ends a step: work, the clock above it, and what a timeout leads to in the pass after it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.build import snapshot
+from support.run import aucsched
+
+from aucsched import Snapshot, explain, schedule
+from aucsched.auction.queue import in_order
+from aucsched.formats.native.write import snapshot_to_json
+
+
+def crowded() -> Snapshot:
+    """A window that HiGHS does not prove in a few milliseconds."""
+    rng = random.Random(5)
+    nodes = [{"name": f"n{place:03d}", "cores": 12, "free_cores": rng.randint(0, 12)} for place in range(120)]
+    jobs = [
+        {"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7), "priority": rng.randint(1, 10**6)}
+        for _ in range(60)
+    ]
+    return snapshot(nodes, jobs)
+
+
+def ticking(step_s: float) -> Callable[[], float]:
+    """Return a clock that goes on by so much at every look, as on a machine that is busy."""
+    ticks = itertools.count()
+    return lambda: next(ticks) * step_s
+
+
+def test_a_busy_machine_decides_and_explains_the_same() -> None:
+    queue = dataclasses.replace(crowded(), jobs=in_order(crowded().jobs)[:24])
+    options: dict[str, Any] = {"promise": "none", "reserve": 0}
+    quick, slow = (schedule(queue, **options, clock=ticking(step_s)) for step_s in (0.0, 1e-4))
+    assert (quick.started, quick.pending, quick.objective) == (slow.started, slow.pending, slow.objective)
+    loser = quick.pending[0].job
+    told = [explain(queue, loser, **options, clock=ticking(step_s)).to_json() for step_s in (0.0, 1e-4)]
+    assert told[0] == told[1]
+
+
+def test_the_time_limit_ends_a_step_whose_work_would_take_longer() -> None:
+    stopped = schedule(crowded(), promise="none", reserve=0, clock=ticking(0.05))
+    assert stopped.seconds.total < 6
+    assert stopped.status == "feasible"
+    # Half of the queue: what the clock ended is a timeout, what made all its steps is none.
+    assert stopped.next_window == 30
+    assert schedule(crowded(), promise="none", reserve=0, work_limit=1).next_window == 100
+
+
+@pytest.mark.parametrize("jobs", [25, 100])
+def test_the_window_that_timed_out_is_halved_and_the_next_pass_reads_it(jobs: int) -> None:
+    queue = dataclasses.replace(crowded(), jobs=in_order(crowded().jobs)[:jobs])
+    count = len(queue.jobs)
+    first = schedule(queue, reserve=0, work_limit=0, on_timeout="halve")
+    assert (first.status, first.next_window) == ("feasible", count // 2)
+    second = schedule(queue, reserve=0, work_limit=0, on_timeout="halve", window_from=first)
+    assert second.window == count // 2
+
+
+def test_the_command_reads_the_window_of_the_pass_before(tmp_path: Path) -> None:
+    now, last = tmp_path / "now.json", tmp_path / "last.json"
+    now.write_text(snapshot_to_json(crowded()))
+    options = ("--reserve", "0", "--work-limit", "0", "--on-timeout", "halve", "--format", "json")
+    assert aucsched("schedule", now, *options, "-o", last).returncode == 0
+    done = aucsched("schedule", now, *options, "--window-from", last)
+    assert json.loads(done.stdout)["window"]["size"] == json.loads(last.read_text())["window"]["next"] == 30
+    for wrong in (now, tmp_path / "none.json"):
+        done = aucsched("schedule", now, "--window-from", wrong)
+        assert done.returncode == 2
+        assert wrong.name in done.stderr

@@ -1,0 +1,114 @@
+"""Results that somebody keeps elsewhere leave the repository's pages alone; pictures need no matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import evolving_plots
+import ischeduler
+import marked_part
+import negotiation_figures
+import pytest
+import real
+import thesis
+import ub_week
+from click.testing import CliRunner
+from marked_part import page_of
+from thesis_tables import TABLES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_page_is_the_repository_s_only_of_its_own_results(tmp_path: Path) -> None:
+    own, page = tmp_path / "own", tmp_path / "docs" / "page.md"
+    assert page_of(own, own, page) == page
+    assert page_of(tmp_path / "there" / ".." / "own", own, page) == page
+    assert page_of(tmp_path / "else", own, page) == tmp_path / "else" / "page.md"
+
+
+@pytest.fixture
+def kept() -> Any:
+    """Yield nothing; the repository's pages and pictures are what they were."""
+    paths = [ROOT / "benchmarks" / "RESULTS.md", ROOT / "benchmarks" / "notes" / "real.md"]
+    paths += [*(ROOT / "benchmarks" / "figures").glob("*.png"), *(ROOT / "docs" / "images").glob("*.png")]
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in paths}
+    yield
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in paths} == before
+
+
+@pytest.fixture(params=[True, False], ids=["matplotlib", "none"])
+def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    if not request.param:
+        monkeypatch.setattr(marked_part, "find_spec", lambda _: None)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("kept")
+def test_thesis_writes_page_and_figures_among_its_results(tmp_path: Path, *, draws: bool) -> None:
+    row = TABLES["A.1"][0]
+    path = Path("table-A.1-seed-1") / f"{row.key}.json"
+    (tmp_path / path).parent.mkdir()
+    (tmp_path / path).write_text((ROOT / "benchmarks" / "results" / path).read_text())
+    asked = ["--table", "A.1", "--seed", "1", "--method", row.label, "--results", str(tmp_path)]
+    done = CliRunner().invoke(thesis.main, [*asked, "--only", row.workload], catch_exceptions=False)
+    assert done.exit_code == 0
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert row.label in text
+    assert ("](figures/figure-8.1.png)" in text) == draws
+    assert (tmp_path / "figures" / "figure-8.1.png").exists() == draws
+    assert ("need matplotlib" in done.stderr) != draws
+
+
+@pytest.mark.usefixtures("kept")
+def test_real_writes_page_and_plot_among_its_results(tmp_path: Path, *, draws: bool) -> None:
+    for path in (ROOT / "benchmarks" / "results" / "real").glob("KTH*.json"):
+        (tmp_path / path.name).write_text(path.read_text())
+    done = CliRunner().invoke(real.main, ["--results", str(tmp_path), "--report"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert (tmp_path / "real.md").exists()
+    assert (tmp_path / "images" / "real.png").exists() == draws
+    assert ("needs matplotlib" in done.stderr) != draws
+
+
+@pytest.mark.usefixtures("kept")
+def test_negotiation_draws_beside_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, draws: bool
+) -> None:
+    kept = (ROOT / "benchmarks" / "results" / "figures-7.jsonl").read_text()
+    (tmp_path / "rows.jsonl").write_text(kept)
+    monkeypatch.setattr(negotiation_figures, "made", None)
+    done = CliRunner().invoke(
+        negotiation_figures.main, ["--rows", str(tmp_path / "rows.jsonl")], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    assert "| share | text |" in done.stdout
+    assert (tmp_path / "figures-7.png").exists() == draws
+
+
+@pytest.mark.usefixtures("kept")
+def test_ub_week_writes_its_part_among_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ub_week.EVENTS).write_text("")
+    (tmp_path / "ub-week").mkdir()
+    for policy in ub_week.RUNS:
+        (tmp_path / "ub-week" / f"{policy}.json").write_text("{}")
+    monkeypatch.setattr(ub_week, "week", lambda _: (type("Week", (), {"jobs": ()}), ()))
+    monkeypatch.setattr(ub_week, "_is_done", lambda *_: True)
+    monkeypatch.setattr(ub_week, "section", lambda *_: ["# UB"])
+    done = CliRunner().invoke(
+        ub_week.main, [str(tmp_path), "--results", str(tmp_path)], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    assert "# UB" in (tmp_path / "RESULTS.md").read_text()
+
+
+@pytest.mark.parametrize("benchmark", [ischeduler, evolving_plots])
+def test_figures_are_refused_before_the_run(
+    benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(marked_part, "find_spec", lambda _: None)
+    monkeypatch.setattr("sys.argv", ["benchmark", "--figures", str(tmp_path / "figures")])
+    with pytest.raises(SystemExit, match="2"):
+        benchmark.main()
+    assert "--figures needs matplotlib" in capsys.readouterr().err
+    assert not (tmp_path / "figures").exists()

@@ -1,0 +1,120 @@
+"""sacct's output: every odd form of it, and the jobs around a window."""
+
+from __future__ import annotations
+
+import pytest
+
+from aucsched import ClusterWorkload, InputError, Node, Span, parse_workload
+from aucsched.formats.delimited import read_table
+from aucsched.formats.native.workload import workload_to_json
+from aucsched.simulation.workloads.from_sacct import COLUMNS, workload_of_sacct
+
+#: As Slurm prints it, in an order of its own and with a column that nobody asked for.
+ODD = """\
+State|JobID|User|Account|Partition|QOS|Priority|JobName|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|ReqMem|ReqTRES|AllocTRES
+COMPLETED|10|ann|a|p|high|900|x|1000|1000|1100|1700|600|20|2|16|4Gn|billing=16,cpu=16,node=2|cpu=16,gres/gpu:a100=4,gres/gpu=4,mem=8G,node=2
+COMPLETED|10.batch||a|p||900|batch|1100|1100|1100|1700|600||1|8||cpu=8|cpu=8
+TIMEOUT|11_3|bob|b|p|normal|800|x|1010|1200|1200|1260|60|1|1|4|2000Mc||cpu=4,mem=8000M,node=1
+PENDING|11_[4-9%2]|bob|b|p|normal|1|x|1010|1010|Unknown|Unknown|0|1|1|4|2000Mc|cpu=4|
+RUNNING|12|cy|b|p|normal|700|x|1020|1020|1300|Unknown|50|UNLIMITED|1|1|0n||cpu=1
+FAILED|13+0|cy|b|p|normal|600|x|1030|Unknown|1400|1400|0|Partition_Limit|1|2|16G||cpu=2,mem=16G
+FAILED|13+1|cy|b|p|normal|600|x|1030|1030|1400|1460|60|5|2|2|2.50G||cpu=2
+CANCELLED by 1000|14|cy|b|p|normal|500|x|1040|1040|None|1500|0|5|1|1|1G|cpu=1|
+CANCELLED by 0|15|cy|b|p|normal|500|x|1040|1040|1500|1500|0|5|1|0|1G|cpu=1|
+OUT_OF_MEMORY|16|dee|b|q|normal|400|x|1050|1050|1500|1530|30|5|1|64|0||cpu=64
+"""
+NODES = [
+    Node(name="a1", cores=16, memory_mib=64_000, gres={"gpu:a100": 4}, partitions=("p",)),
+    Node(name="a2", cores=16, memory_mib=64_000, gres={"gpu:a100": 4}, partitions=("p",)),
+    Node(name="b1", cores=32, partitions=("p", "q")),
+]
+
+
+def read(text: str, since: float | None = None, until: float | None = None) -> ClusterWorkload:
+    machine = ClusterWorkload(name="", nodes=NODES)
+    table = read_table(text.encode(), "|")
+    return workload_of_sacct("site", table, machine, since=since, until=until)[0]
+
+
+def test_every_odd_form_is_read_and_what_is_left_out_is_counted() -> None:
+    made = read(ODD, since=1000)
+    assert [one.job.id for one in made.jobs] == ["10", "12", "13+0", "13+1", "11_3"]
+    ten, twelve, het, part, array = made.jobs
+    assert (ten.arrival_s, ten.started_s, ten.run_time_s, ten.job.time_limit_s) == (0, 100, 600, 1200)
+    owner = (ten.job.user, ten.job.account, ten.job.partition, ten.job.qos, ten.job.priority)
+    assert owner == ("ann", "a", "p", "high", 900)
+    request = ten.job.request
+    assert (request.cores, request.nodes, request.memory_mib_per_node) == (16, Span.exactly(2), 4096)
+    assert {name: span.minimum for name, span in request.gres_per_node.items()} == {"gpu:a100": 2}
+    # 12 still runs: for its limit, which is the longest of its partition. 0n is all of a node's memory.
+    assert (twelve.started_s, twelve.run_time_s, twelve.job.time_limit_s) == (300, 1200, 1200)
+    assert twelve.job.request.memory_mib_per_node is None
+    # 13+0 ran less than a second; its memory is the job's, 13+1's are two nodes' shares.
+    assert (het.run_time_s, het.job.time_limit_s, het.job.request.memory_mib_per_node) == (1, 1200, 16_384)
+    assert part.job.request.memory_mib_per_node == 1280
+    # 11_3 waits from 1200 on, when it became eligible.
+    assert (array.arrival_s, array.started_s, array.job.request.memory_mib_per_core) == (200, 200, 2000)
+    assert array.job.time_limit_s == 60
+    for text in (
+        "the column JobName is not read",
+        "1 rows are steps of jobs: left out",
+        "1 jobs had not started when sacct was asked: left out",
+        "1 jobs became eligible after submission: they wait from then on",
+        "2 jobs are parts of heterogeneous jobs: each may start alone",
+        "2 jobs have no limit of their own: the longest that is asked for in their partition",
+        "1 jobs still ran: taken to run for their time limit",
+        "1 jobs ran less than 1 s: taken as 1 s",
+        "2 jobs (first 14) did not run: left out",
+        "1 jobs (first 16) are larger than the machine: left out",
+    ):
+        assert text in made.notes
+    assert parse_workload(workload_to_json(made).encode()) == made
+
+
+def test_jobs_around_the_window() -> None:
+    row = "{}|{}|{}|{}|{}|60|1|1"
+    jobs = [
+        row.format("gone", 0, 10, 90, 80),
+        row.format("runs", 0, 50, 250, 200),
+        row.format("waits", 40, 150, 160, 10),
+        row.format("inside", 120, 130, 140, 10),
+        row.format("after", 300, 310, 320, 10),
+    ]
+    header = "JobID|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS"
+    made = read("\n".join([header, *jobs]), since=100, until=299)
+    found = [(one.job.id, one.arrival_s, one.started_s, one.run_time_s) for one in made.jobs]
+    # At 100 s: "runs" has 150 s to go and no start of its own, "waits" comes now.
+    assert found == [("runs", 0, None, 150), ("waits", 0, 50, 10), ("inside", 20, 30, 10)]
+    assert made.jobs[0].job.time_limit_s == 3600 - 50
+    assert made.jobs[0].job.priority > made.jobs[1].job.priority
+    for text in (
+        "1 jobs ended before the window: left out",
+        "1 jobs came after the window: left out",
+        "1 jobs ran when the window began: they are not compared",
+        "1 jobs waited when the window began: they wait from then on",
+    ):
+        assert text in made.notes
+    # Where nobody says, the window begins when the first job ended.
+    assert read("\n".join([header, *jobs])).jobs[0].run_time_s == 160
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("JobID|Start\n", "no column Submit: sacct -a -X -P --format=JobID"),
+        ("JobID|Submit\n", "no column ElapsedRaw: sacct"),
+        ("JobID|Submit|ElapsedRaw|ReqMem\n1|5|5|lots\n", "line 2: ReqMem: 'lots' is no amount of memory"),
+        ("JobID|Submit|ElapsedRaw|Eligible\n1|5|5|soon\n", "line 2: Eligible: 'soon' is neither"),
+        ("JobID|Submit|ElapsedRaw\n", "no job is left"),
+    ],
+)
+def test_what_cannot_be_read_names_line_and_column(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert message in str(caught.value)
+
+
+def test_the_columns_of_the_command_are_all_read() -> None:
+    row = "1|u|a|p|q|COMPLETED|7|0|0|5|10|5|1|1|1|1G|cpu=1|cpu=1"
+    made = read("|".join(COLUMNS) + f"\n{row}\n2{row[1:]}", since=0)
+    assert not [text for text in made.notes if "not read" in text]

@@ -1,0 +1,160 @@
+"""Every figure of the README stands in a file that a benchmark wrote, or in what a command prints now."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aucsched
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+README = (ROOT / "README.md").read_text()
+CROWDED = str(ROOT / "examples" / "emulated-1408-full.json")
+#: Numbers of the README that measure nothing: versions, options, years, sizes that a sentence defines.
+NO_FIGURES = {"3.11", "2.0", "1408", "2016", "22.05", "21.08", "26.05", "64", "5 766", "10 s"}
+
+
+def real(log: str, policy: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((RESULTS / "real" / f"{log}_{policy}.json").read_text())
+    return document
+
+
+def of_table(workload: str, label: str) -> float:
+    document = json.loads((RESULTS / "table-A.5-seed-1" / f"{workload} {label}.json").read_text())
+    return 100 * float(document["metrics"]["cpu_utilization"])
+
+
+def grouped(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")
+
+
+def of_real_logs() -> Iterator[str]:
+    logs = ("KTH-SP2", "SDSC-SP2-first-5k", "HPC2N-first", "theta-2023")
+    ours, easy = ([real(log, name) for log in logs] for name in ("aucsched3-response", "easy"))
+    waits = [one["wait_mean"] / other["wait_mean"] for one, other in zip(ours, easy, strict=True)]
+    longest = [one["wait_max"] / other["wait_max"] for one, other in zip(ours, easy, strict=True)]
+    yield f"the mean wait is {min(waits):.2f} to {max(waits):.2f} of EASY's on four public logs"
+    yield f"the longest wait at most {max(longest):.2f} times EASY's"
+    yield f"On KTH-SP2 the mean bounded slowdown is {ours[0]['slowdown_mean']:.1f}"
+    yield f"EASY has {easy[0]['slowdown_mean']:.1f}"
+
+
+def of_gpu_machines() -> Iterator[str]:
+    balance, backfill = of_table("3", "AUCSCHED3 balanced greedy"), of_table("3", "Backfill")
+    used = f"uses {balance:.1f} % of the cores, our model of Slurm's backfill {backfill:.1f} %"
+    yield f"workload 3 `--balance` {used}"
+
+
+def of_quality() -> Iterator[str]:
+    """The table of docs/quality.md, which benchmarks/quality.py writes from runs.jsonl."""
+    lines = (ROOT / "docs" / "quality.md").read_text().splitlines()
+    head = next(line for line in lines if line.startswith("| family"))
+    rows = [line.split("|")[1:-1] for line in lines if re.match(r"\| [a-zA-Z0-9-]+ \| ", line)][1:]
+    names = [name.strip() for name in head.split("|")[1:-1]]
+    ours, peer = names.index("aucsched 3 s, 312a42b"), names.index("highs 60 s")
+    assert len(rows) == 12
+    worst = [max(float(row[place].split()[0]) for row in rows) for place in (ours, peer)]
+    yield f"On auctions of twelve families 3 s of search are within {worst[0]:.2f} % of the best"
+    yield f"HiGHS alone, without the search, is within {worst[1]:.2f} % after 60 s"
+
+
+def of_tests() -> Iterator[str]:
+    minutes = json.loads((RESULTS / "test-times.json").read_text())["minutes"]
+    yield f"takes {minutes['test']:.0f} minutes once all is installed and compiled"
+    yield f"{minutes['slow']:.0f} more, `make quick` {minutes['quick']:.0f}."
+
+
+def of_published() -> Iterator[str]:
+    """59.32 is other people's: benchmarks/published.json has it with its source."""
+    published = json.loads((ROOT / "benchmarks" / "published.json").read_text())
+    one = published["KTH-SP2, variants of EASY, longest flow at most 1.1 times EASY's"]
+    count, best = grouped(one["variants"]), one["best"]
+    yield f"{count} published variants of EASY with a similar longest wait has {best:.1f}"
+
+
+@pytest.mark.parametrize("source", [of_real_logs, of_gpu_machines, of_quality, of_published, of_tests])
+def test_claims_are_what_the_results_say(source: Any) -> None:
+    text = " ".join(README.split())
+    for claim in source():
+        assert claim in text
+
+
+def crowded() -> Iterator[str]:
+    """The table of the first auction, from the commands themselves; a work limit makes them repeat."""
+    compared = aucsched.compare(CROWDED, promise="none", reserve=0, time_limit_s=600, work_limit=20)
+    default = aucsched.schedule(CROWDED, time_limit_s=600, work_limit=20)
+    cores = sum(use.cores for award in default.started for use in award.nodes.values())
+    assert default.objective.priority is not None
+    for name, jobs, used, priority in (
+        (
+            "the auction by default: what backfilling starts, one reservation",
+            *(len(default.started), cores, default.objective.priority),
+        ),
+        ("the auction alone: `--promise none --reserve 0`", *totals(compared.auction)),
+        ("first-fit by priority, nothing reserved", *totals(compared.first_fit)),
+        ("Slurm's own plan", *totals(compared.slurm)),
+    ):
+        yield f"| {name} | {jobs} | {used} | {grouped(float(priority))} |"
+
+
+def totals(side: Any) -> tuple[int, int, float]:
+    return (side.jobs, side.cores, side.priority) if side is not None else (0, 0, 0.0)
+
+
+def test_the_first_auction_starts_what_the_table_says() -> None:
+    for row in crowded():
+        assert row in README
+
+
+def test_no_other_figure_stands_in_the_readme() -> None:
+    text = re.sub(r"```.*?```|^    .*?$|\]\([^)]*\)|`[^`]*`", " ", README, flags=re.DOTALL | re.MULTILINE)
+    text = " ".join(text.split())
+    known = [
+        one
+        for source in (of_real_logs, of_gpu_machines, of_quality, of_published, of_tests)
+        for one in source()
+    ]
+    for claim in (
+        *known,
+        *crowded(),
+        "32 free cores, 66 waiting jobs",
+        "more than 1.6 % higher",
+        "first 100 jobs",
+    ):
+        text = text.replace(" ".join(re.sub(r"`[^`]*`", " ", claim).split()), " ")
+    found = re.findall(r"(?<![\w.-])\d[\d ]*(?:\.\d+)?(?![\w-])", text)
+    assert {one.strip() for one in found} <= NO_FIGURES
+
+
+def test_the_example_is_as_the_readme_describes_it() -> None:
+    snapshot = aucsched.load_snapshot(CROWDED)
+    free = sum(node.free.cores for node in snapshot.nodes if node.free is not None)
+    assert (len(snapshot.nodes), len(snapshot.jobs)) == (1408, 66)
+    assert free >= 32
+    alone = aucsched.schedule(snapshot, promise="none", reserve=0, time_limit_s=600, work_limit=20)
+    assert alone.objective.bound_over_placements is not None
+    over = alone.objective.bound_over_placements / float(alone.objective.priority or 1) - 1
+    assert 0.015 <= over <= 0.016
+
+
+@pytest.mark.parametrize(
+    ("name", "log", "peer"),
+    [
+        ("KTH-SP2", "KTH-SP2", "easy"),
+        ("SDSC-SP2, first 5 000 rows", "SDSC-SP2-first-5k", "easy"),
+        ("HPC2N, first rows", "HPC2N-first", "easy"),
+        ("theta 2023", "theta-2023", "easy"),
+        ("UB week", "UB-week", "backfill-slurm"),
+    ],
+)
+def test_the_table_of_real_logs_is_what_the_runs_say(name: str, log: str, peer: str) -> None:
+    ours, other = real(log, "aucsched3-response"), real(log, peer)
+    ratios = (f"{ours[one] / other[one]:.3f}" for one in ("wait_mean", "wait_max", "slowdown_mean"))
+    row = f"| {name} | {grouped(ours['jobs'])} | {' | '.join(ratios)} |"
+    assert row in (ROOT / "docs" / "real.md").read_text()
