@@ -10,7 +10,7 @@ from math import ceil, floor, log2
 import numpy as np
 import numpy.typing as npt
 
-from .exact import ExactProgram, Stage, exact_program
+from .exact import LARGEST_WEIGHT, ExactProgram, Stage, exact_program
 from .smaller import Smaller, whole_values
 from .solver import IntegerProgram, SolveReport, SolverOptions, SolverStatus
 
@@ -29,6 +29,8 @@ STUCK_S, _CHECKS_OF_A_NODE = 20.0, 40
 #: HiGHS's tolerances are absolute: with weights of 4·10⁹ it finds no end at the root of a program of 400
 #: columns, which it proves in a tenth of a second with weights up to 1024 (docs/decisions/0058).
 _LARGE, _SCALED, _TOLERANCE = 2.0**20, 2.0**10, 1e-6
+#: Awards of a smaller sum that are cut off one by one before the preference stays unproved.
+_MOST_CUTS = 64
 #: Between the two values of a binary column.
 _HALF = 0.5
 
@@ -125,13 +127,85 @@ def _in_stages(
         return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, None, proved=False)
     if not preference.any():
         return _solution(SolverStatus.OPTIMAL, best, reached, proved=True)
+    if exact.digits:
+        return _most_preferred(smaller, group, weights, preference, best, settings, deadline)
     report = smaller.solve(
         current.maximising(_padded(preference, current.columns)),
-        partial(_options, settings, deadline, _PREFERENCE_GAP, has_digits=bool(exact.digits)),
+        partial(_options, settings, deadline, _PREFERENCE_GAP),
         exact.extended(best),
     )
     best = _better(report, exact, _padded(preference, current.columns), best)
     return _solution(report.status, best, reached, proved=True)
+
+
+def _most_preferred(
+    smaller: Smaller,
+    group: IntArray,
+    weights: list[int],
+    preference: FloatArray,
+    best: FloatArray,
+    settings: SolveSettings,
+    deadline: float,
+) -> WindowSolution:
+    """Maximise preference among the awards whose weights sum to ``best``'s, the greatest sum there is.
+
+    Rows that hold the digits of that sum lead HiGHS to call the wrong award the best: a carry off by a
+    tolerance is worth many units of the digit below it. So the sum is held by rows of small coefficients that
+    every such award keeps, and an award that sums to less is cut off: it lacks a bid that they must hold.
+    """
+    reached = exact_sum(weights, best)
+    program = smaller.program.maximising(preference)
+    for row, lower in _rows_of_sum(group, weights, reached):
+        program = program.with_row(row, lower)
+    options = partial(_options, settings, deadline, _PREFERENCE_GAP)
+    for _ in range(_MOST_CUTS):
+        report = smaller.solve(program, options, best)
+        if report.values is None:
+            break
+        if exact_sum(weights, report.values) == reached:
+            found = report.values if preference @ report.values >= preference @ best else best
+            return _solution(report.status, found, reached, proved=True)
+        if report.status is not SolverStatus.OPTIMAL:
+            break
+        won = np.where(report.values > _HALF, np.array(weights, object), 0)
+        program = program.with_row(_needed(group, weights, won, reached), 1.0)
+    return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, reached, proved=True)
+
+
+def _rows_of_sum(group: IntArray, weights: list[int], reached: int) -> list[tuple[FloatArray, float]]:
+    """Return rows, with their lower side, that every award whose weights sum to so much keeps.
+
+    The first is that sum, its weights rounded up to small integers. Then, of each group without which no
+    award sums to so much, the bids of which one must win.
+    """
+    unit = -(-max(weights) // LARGEST_WEIGHT)
+    rounded = np.array([-(-weight // unit) for weight in weights], np.float64)
+    rows = [(rounded, float(-(-reached // unit)))]
+    weight = np.array(weights, object)
+    most = {int(one): max(weight[group == one]) for one in np.unique(group)}
+    spare = sum(most.values()) - reached
+    for one, largest in most.items():
+        if largest > spare:
+            rows.append((((group == one) & (weight >= largest - spare)).astype(np.float64), 1.0))
+    return rows
+
+
+def _needed(group: IntArray, weights: list[int], won: npt.NDArray[np.object_], reached: int) -> FloatArray:
+    """Return the bids of which an award whose weights sum to ``reached`` holds one at least, as 0 and 1.
+
+    ``won`` holds the weights of an award that sums to less, and 0 where a bid lost. Any award in which no
+    group counts more than in it sums to less, too; so do those in which groups count as much more as there
+    is between the two sums.
+    """
+    weight = np.array(weights, object)
+    counted = {int(one): max(won[group == one]) for one in np.unique(group)}
+    between = reached - sum(counted.values()) - 1
+    for one, least in counted.items():
+        own = weight[group == one]
+        counted[one] = max((*own[own <= least + between], least))
+        between -= counted[one] - least
+    cap = np.array([counted[one] for one in group.tolist()], object)
+    return (weight > cap).astype(np.float64)
 
 
 def solve_weighted(

@@ -80,6 +80,7 @@ def test_prices_bound_every_award(seed: int) -> None:
 
 
 @given(SEEDS, st.sampled_from(["aucsched2", "aucsched3"]))
+@example(seed=482278, model="aucsched2")
 @example(seed=1116, model="aucsched2")
 @example(seed=823, model="aucsched2")
 @example(seed=1068, model="aucsched3")
