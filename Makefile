@@ -2,7 +2,7 @@
 #   make demo   virtual environment, install, one auction over the crowded queue of a 1408-node cluster
 #   make test   virtual environment, install, all tests but the slow ones
 # make test-all runs the slow ones, too; make quick only what takes next to no time; make times measures which
-# are which.
+# are which. Properties draw the same examples each time; make soak draws others, to find what they miss.
 # The documentation: make site builds it into site/; make site-version commits it, as a folder of this version
 # beside those of earlier ones, to the branch SITE_BRANCH of this repository. Nothing is pushed.
 
@@ -17,7 +17,7 @@ MIKE := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mike -q
 
 CROWDED := examples/emulated-1408-full.json
 
-.PHONY: demo test test-all quick times bench site site-version clean
+.PHONY: demo test test-all quick soak times bench site site-version clean
 
 demo: $(VENV)/.run
 	$(BIN)/aucsched compare $(CROWDED) --promise none --reserve 0 --work-limit 20 --top 14
@@ -48,6 +48,9 @@ test-all: test
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -q -m "not costly"
+
+soak: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto -q --hypothesis-profile=soak
 
 times: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --write-times
