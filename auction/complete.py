@@ -66,7 +66,7 @@ def completed(
         tried.append((award, found))
         if is_over():
             break
-    award, found = max(tried, key=lambda one: _worth(one[0], one[1], options))
+    award, found = max(tried, key=lambda one: _worth(one[0], one[1], cluster, options))
     if not found:
         return best if award is base else award, ()
     joined = _joined(award, found, cluster, options)
@@ -107,10 +107,14 @@ def _instead(base: AttemptResult, chosen: IntArray, options: StepOptions) -> Att
     )
 
 
-def _worth(award: AttemptResult, found: list[_Found], options: StepOptions) -> tuple[Fraction | int, float]:
-    """Return what an award counts with the jobs that start beside it, then its preference."""
+def _worth(
+    award: AttemptResult, found: list[_Found], cluster: Cluster, options: StepOptions
+) -> tuple[Fraction | int, float]:
+    """Return what an award counts with the jobs that start beside it, then its preference with theirs."""
     more = sum((worth_of(one.bid, np.zeros(1, np.int64), options) for one in found), start=Fraction(0))
-    return award.value[0] + more, award.value[1]
+    liked = [shown for one in found if (shown := shown_preference(one.bid, cluster, options)) is not None]
+    # Sums in different orders differ in their last digits.
+    return award.value[0] + more, round(award.value[1] + sum(float(shown[0]) for shown in liked), 9)
 
 
 class _Leftover:

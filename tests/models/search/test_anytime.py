@@ -84,6 +84,7 @@ def test_prices_bound_every_award(seed: int) -> None:
 @example(seed=1116, model="aucsched2")
 @example(seed=823, model="aucsched2")
 @example(seed=1068, model="aucsched3")
+@example(seed=793304, model="aucsched3")
 @settings(max_examples=25, deadline=None)
 def test_small_windows_are_solved_as_exactly(seed: int, model: Any) -> None:
     cluster = random_snapshot(seed)
