@@ -10,6 +10,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Further options of make test.
+PYTEST ?=
+
 SITE_BRANCH ?= gh-pages
 SITE_VERSION ?= $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 # mike calls mkdocs by its name.
@@ -41,7 +44,7 @@ site-version: $(VENV)/.docs
 	@echo "    git archive $(SITE_BRANCH) | tar -x -C FOLDER"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow" $(PYTEST)
 
 test-all: test
 	$(BIN)/python -m pytest -n auto -m slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import os
 import subprocess
 import sys
@@ -109,6 +110,14 @@ def test_every_page_is_in_the_site() -> None:
     listed = json.dumps(site["nav"])
     for page in DOCS.glob("*.md"):
         assert f'"{page.name}"' in listed, page.name
+
+
+def test_every_decision_has_its_status_in_the_index() -> None:
+    index = (DOCS / "decisions" / "README.md").read_text()
+    for file in sorted((DOCS / "decisions").glob("0*.md")):
+        title, status = re.match(r"# \d+\. (.+)\n\nStatus: (.+)\.\n", file.read_text()).groups()  # type: ignore[union-attr]
+        assert f"| [{file.name[:4]}]({file.name}) {title} | {status} |" in index
+        assert status.split()[0].strip(";") in {"in", "superseded", "experiment"}, file.name
 
 
 def test_a_readme_of_150_lines_at_most() -> None:
