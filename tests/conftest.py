@@ -19,7 +19,7 @@ TIMES = Path(__file__).with_name("times.txt")
 SLOW_S, COSTLY_S = 2.0, 0.3
 
 # No test may fail because the machine is busy: examples are bounded by number, not by time. The same tests
-# draw the same examples, so that a change is refused for what it changes; ``make soak`` draws others each time.
+# draw the same examples, so that a change is refused for what it changes; ``make soak`` draws others.
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None)
 settings.load_profile("same")
