@@ -19,6 +19,7 @@ from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
 from aucsched.bidgen.nodesets import general_nodesets, nodesets
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.jobs import JobType
 from aucsched.models.preference import CORRECTED, PRINTED, TABLE_4_4, preference_f
 from aucsched.topology.tree import topology_of
 
@@ -67,6 +68,65 @@ def test_figure_4_4_counts_eight_general_nodesets() -> None:
     assert (
         schedule(snapshot(figure_4_4_nodes(), [{"cores": 1}]), model="aucsched2", **ALONE).sizes.nodesets == 8
     )
+
+
+@pytest.mark.parametrize(
+    ("job", "gpus"),
+    [
+        ({"cores": 9}, 0),
+        ({"cores": 9, "contiguous": True}, 0),
+        ({"nodes": 3, "cores": 6}, 0),
+        ({"nodes": 2, "cores": 4, "gres_per_node": {"gpu": 1}}, 1),
+        ({"nodes": 2, "cores_per_node": 2, "gres_per_node": {"gpu": 1}}, 1),
+        ({"nodes": 2, "cores_per_node": 2, "gres_per_node": {"gpu": 1}, "contiguous": True}, 1),
+    ],
+)
+def test_classes_of_bids_are_those_of_section_4_1(job: dict[str, Any], gpus: int) -> None:
+    """A stands at an end of a nodeset, B inside of one, C joins nodesets; for the three types of jobs."""
+    cluster = snapshot(figure_4_4_nodes(), [job])
+    columns = columns_of(cluster)
+    demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
+    assert isinstance(demand, Demand)
+    options = BidOptions(use_switches=False, order="figure-4.5")
+    table = generate_bids((demand,), columns, topology_of(cluster), options).table
+    free, gres = np.array([[*map(int, pair.split("/"))] for pair in FIGURE_4_4.split()]).T
+    # The job's own: of nodes that have its least cores, too, for type 3.
+    usable = np.where(free >= job.get("cores_per_node", 1), free, 0)
+    sets = [range(one.first, one.last + 1) for one in nodesets(usable, gres, [gpus])]
+    classes, fewest = set(), len(free)
+    for bid in range(len(table)):
+        nodes = table.node[table.indptr[bid] : table.indptr[bid + 1]].tolist()
+        own = [one for one in sets if nodes[0] in one]
+        is_one_run = nodes == list(range(nodes[0], nodes[-1] + 1)) and nodes[-1] in own[0]
+        at_an_end = nodes[0] == own[0].start or nodes[-1] == own[0].stop - 1
+        found = (0 if at_an_end else 1) if is_one_run else 2
+        assert table.bid_class[bid] == found
+        assert free[nodes].sum() >= job.get("cores", 0)
+        assert len(nodes) == job.get("nodes", len(nodes))
+        classes.add(found)
+        fewest = min(fewest, len(nodes)) if found == 0 else fewest
+    assert 0 in classes
+    assert (2 in classes) is not job.get("contiguous", False)
+    if "nodes" not in job:
+        # n1 and n2 hold 12 cores; no node and no other pair at an end of a nodeset holds 9.
+        assert fewest == 2
+
+
+def test_a_range_of_gpus_takes_the_most_that_are_free() -> None:
+    """Section 5.2: bids have z_min <= R <= z_max; (5.7) prefers more; less is taken where no more is free."""
+    nodes = [
+        {"name": f"n{free}", "cores": 4, "gres": {"gpu": 4}, "free_gres": {"gpu": free}} for free in range(5)
+    ]
+
+    def given(least: int, most: int, **job: Any) -> list[int]:
+        jobs = [{"nodes": 1, "cores_per_node": 1, "gres_per_node": {"gpu": [least, most]}, **job}]
+        result = schedule(snapshot(nodes, jobs), model="aucsched2", **ALONE)
+        return [held.gres["gpu"] for award in result.started for held in award.nodes.values()]
+
+    assert given(1, 3) == [3]
+    assert given(1, 3, required_nodes="n2") == [2]
+    assert given(3, 4, required_nodes="n2") == []
+    assert given(2, 2) == [2]
 
 
 def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
@@ -250,9 +310,15 @@ def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
     assert (table.nodesets >= 1).all()
     assert (table.nodesets <= table.general_nodesets).all()
     preference = preference_f(table, len(columns.names), TABLE_4_4)
-    below_half = preference[table.bid_class == 2]
-    assert ((below_half > 0) & (below_half < 0.5)).all()
-    assert ((preference > 0) & (preference <= 1)).all()
+    is_type_one = np.array([one.type is JobType.CORES for one in table.demands], np.bool_)[table.job]
+    for bid_class, (low, high) in enumerate([(0.75, 1), (0.5, 0.75), (0, 0.5)]):
+        of_class = preference[is_type_one & (table.bid_class == bid_class)]
+        assert ((of_class > low) & (of_class < high)).all()
+    # Table 4.4 puts types 2 and 3 at the ends of the intervals: A is 1 and B a half, and C below it.
+    assert (preference[~is_type_one & (table.bid_class == 0)] == 1).all()
+    assert (preference[~is_type_one & (table.bid_class == 1)] == 0.5).all()
+    spread = preference[~is_type_one & (table.bid_class == 2)]
+    assert ((spread > 0) & (spread < 0.5)).all()
     for constants in (CORRECTED, PRINTED):
         assert (preference_f(table, len(columns.names), constants) > 0).all()
 
