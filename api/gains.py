@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from ..cluster.tabular import Tabular
-from ..cluster.text import counted
+from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.workload import load_workload
 from ..simulation.nodes.policies import NodeOptions, play
@@ -102,7 +102,7 @@ class Gain(Tabular):
         """Cores of every job as backfilling gave them; 0 of one that never starts."""
         found = np.zeros(len(self.workload.jobs))
         for one in self.results[BACKFILL].played:
-            found[one.demand.index] = one.spot.held.cores.sum()
+            found[one.demand.index] = one.allocation.held.cores.sum()
         return found
 
     @cached_property
@@ -203,7 +203,7 @@ class Gain(Tabular):
                 heavy.add(user)
                 held += area
         names = {
-            True: f"{counted(len(heavy), 'user')} with half of all core time",
+            True: f"{plural(len(heavy), 'user')} with half of all core time",
             False: "the other users",
         }
         yield [names[job.user in heavy] for job in jobs]
@@ -238,7 +238,7 @@ class Gain(Tabular):
     def words(self) -> list[str]:
         """What the figures say, a sentence each."""
         if self.is_too_short:
-            size = f"{counted(len(self.compared), 'job')} in {duration(self.days * DAY_S)}"
+            size = f"{plural(len(self.compared), 'job')} in {duration(self.days * DAY_S)}"
             least = f"{LEAST_JOBS} jobs in {LEAST_DAYS} days"
             return [f"This history is too short to say what you would gain: {size} of {least}"]
         said = [one.words() for name in self.policies for one in self.differences(name, BACKFILL)]

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable
 
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
-from ..bidgen.first_fit import FirstFit
-from .reserve import Reservations
-from .spot import Start, spot_of_placement
+from ..bidgen.first_fit import FirstFitPlacer
+from .allocation import StartingJob, allocation_of_placement
+from .reserve import StepReservations
 
 
 def backfilled(
     waiting: Iterable[Demand],
     columns: Columns,
-    fit: FirstFit,
-    reserved: Reservations,
+    fit: FirstFitPlacer,
+    reserved: StepReservations,
     passes_over: Callable[[Demand], bool] = lambda _: False,
-) -> list[Start]:
+) -> list[StartingJob]:
     """Return what starts in the order of the queue beside reservations for the first blocked jobs.
 
     Args:
@@ -27,22 +27,24 @@ def backfilled(
         reserved: makes reservations for blocked jobs as long as it wants more.
         passes_over: whether a blocked job gets none.
     """
-    starts: list[Start] = []
+    starts: list[StartingJob] = []
     for demand in waiting:
         placement = fit.place(demand)
         if placement is not None:
-            starts.append(Start(demand=demand, spot=spot_of_placement(placement, columns)))
+            starts.append(StartingJob(demand=demand, allocation=allocation_of_placement(placement, columns)))
         elif reserved.wants_more and demand.job.id not in reserved.asked and not passes_over(demand):
             _reserve(demand, reserved, starts, fit)
     return starts
 
 
-def _reserve(demand: Demand, reserved: Reservations, starts: list[Start], fit: FirstFit) -> None:
+def _reserve(
+    demand: Demand, reserved: StepReservations, starts: list[StartingJob], fit: FirstFitPlacer
+) -> None:
     """Keep nodes for a blocked job: what has started and outlasts its start stands beside it."""
     before = len(reserved.guards)
     reserved.reserve(demand, starts)
     for made in reserved.guards[before:]:
         guard = made.copy()
         for start in starts:
-            guard.take(start.demand.job, start.spot.nodes, start.spot.held)
+            guard.take(start.demand.job, start.allocation.nodes, start.allocation.held)
         fit.keep(guard)

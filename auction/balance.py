@@ -25,7 +25,7 @@ from ..bidgen.columns import Capacity, Columns, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.families.shares import KeptCores, SharePool
 from ..topology.tree import Topology
-from .shapes import Ask, Backlog, Shape
+from .job_classes import Ask, ClassDemand, JobClass
 
 #: Long jobs go first where what waits fills the machine for less than this many times its longest job's time.
 _NEAR_END = 3
@@ -61,7 +61,7 @@ class Balance:
     """
 
     asks: Mapping[str, Ask]
-    backlog: Backlog
+    backlog: ClassDemand
     shares: SharePool
     kept: tuple[KeptCores, ...]
     is_draining: bool
@@ -144,9 +144,9 @@ class Balance:
 
 
 def balance_of(
-    backlog: Backlog,
+    backlog: ClassDemand,
     window: Sequence[Demand],
-    held: Mapping[Shape, int],
+    held: Mapping[JobClass, int],
     free: Capacity,
     topology: Topology,
     *,
@@ -192,7 +192,7 @@ def _overdue(window: Sequence[Demand], waits: Mapping[str, float], span_s: float
     return frozenset(demand.job.id for demand in window if waits.get(demand.job.id, 0.0) > limit)
 
 
-def _multiplier(shape: Shape) -> float:
+def _multiplier(shape: JobClass) -> float:
     if shape.fills_gaps:
         return 1.0
     doublings = min(max(shape.cores, 1).bit_length() - 1, _MOST_DOUBLINGS)
@@ -202,14 +202,14 @@ def _multiplier(shape: Shape) -> float:
 def _shares(
     bound: Sequence[Demand],
     asks: Mapping[str, Ask],
-    rooms: Mapping[Shape, float],
-    held: Mapping[Shape, int],
+    rooms: Mapping[JobClass, float],
+    held: Mapping[JobClass, int],
 ) -> SharePool:
     """Return a row for each shape in sight that cannot fill gaps.
 
     No share is below the widest job of its shape in sight: it would wait until nothing of its shape runs.
     """
-    widest: dict[Shape, int] = {}
+    widest: dict[JobClass, int] = {}
     for ask in asks.values():
         if not ask.shape.fills_gaps:
             widest[ask.shape] = max(widest.get(ask.shape, 0), ask.nodes)

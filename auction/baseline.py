@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..bidgen.first_fit import FirstFit
+from ..bidgen.first_fit import FirstFitPlacer
 from ..cluster.snapshot import Snapshot
 from .backfilled import backfilled
 from .options import StepOptions
 from .queue import queue_of
-from .reserve import Reservations
+from .reserve import StepReservations
 from .state import state_of
 
 
@@ -34,12 +34,13 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
     """
     state = state_of(snapshot)
     queue = queue_of(snapshot, state.columns, StepOptions(window=window))
-    fit = FirstFit(state.columns, state.topology)
-    starts = backfilled(queue.window, state.columns, fit, Reservations(state, reserve, later_only=True))
+    fit = FirstFitPlacer(state.columns, state.topology)
+    starts = backfilled(queue.window, state.columns, fit, StepReservations(state, reserve, later_only=True))
     names = state.columns.names
     return Baseline(
         started={
-            start.demand.job.id: tuple(names[node] for node in start.spot.nodes.tolist()) for start in starts
+            start.demand.job.id: tuple(names[node] for node in start.allocation.nodes.tolist())
+            for start in starts
         },
         priority=sum((start.demand.job.priority for start in starts), start=Fraction(0)),
     )

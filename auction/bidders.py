@@ -10,13 +10,13 @@ from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
 from ..bidgen.generate import Others
-from .state import State
+from .state import StepState
 
 #: Jobs that could start from which on only some of those that ask for the same bid.
 MANY = 100
 
 
-def bidders(state: State, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
+def bidders(state: StepState, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     able = could_start(window, state.columns)
     return split(window, not_too_many_alike(window, able, state.columns, reserve, MANY), able)

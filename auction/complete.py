@@ -21,10 +21,10 @@ from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, worth_of
+from .formulation import priority_weights, sum_of
 from .ledger import FreeState
-from .left import what_is_left
 from .options import StepOptions
-from .stated import priority_weights, sum_of
+from .residual import what_is_left
 from .strategies import Cluster, bid_options, shown_preference
 
 

@@ -25,21 +25,21 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..bidgen.demand import Demand
-from ..bidgen.first_fit import FirstFit
+from ..bidgen.first_fit import FirstFitPlacer
 from ..bidgen.guard import Guard
 from ..cluster.errors import OptionError
+from .allocation import StartingJob, allocation_of_bid
 from .attempt import AttemptResult, attempt
 from .backfilled import backfilled
 from .balance import Balance, balance_of
 from .bidders import MANY, could_start, not_too_many_alike, split
 from .complete import completed
+from .job_classes import ClassMix, mix_of
 from .ledger import FreeState
 from .options import StepOptions
 from .parts import attempt_in_parts
-from .reserve import Promise, Reservations
-from .shapes import Mix, mix_of
-from .spot import Start, spot_of_bid
-from .state import State
+from .reserve import Promise, StepReservations
+from .state import StepState
 from .strategies import Cluster
 
 #: Share of the limit after which a step has decided: the rest is for checking awards and finding reasons.
@@ -75,19 +75,19 @@ class Decision:
     cluster: Cluster
     attempts: tuple[AttemptResult, ...]
     best: AttemptResult | None
-    starts: tuple[Start, ...]
+    starts: tuple[StartingJob, ...]
     completed: bool
     discarded: bool
     next_window: int
 
 
 def decide(
-    state: State,
+    state: StepState,
     queue: Iterable[Demand],
     options: StepOptions,
     *,
     window: int | None = None,
-    mix: Mix | None = None,
+    mix: ClassMix | None = None,
     all_bid_up_to: int | None = None,
     promised: Sequence[Promise] | None = None,
 ) -> Decision:
@@ -167,7 +167,7 @@ class _Step:
 
     def __init__(
         self,
-        state: State,
+        state: StepState,
         waiting: _Waiting,
         options: StepOptions,
         size: int,
@@ -209,7 +209,7 @@ class _Step:
 
     def run(self) -> Decision:
         """Make the step."""
-        reserved = Reservations(
+        reserved = StepReservations(
             self._state,
             max(self._options.reservations, int(bool(self._overdue))),
             later_only=self._balance is not None or self._options.backfills,
@@ -231,7 +231,7 @@ class _Step:
             best, guards = self._of_empty(best, guards)
         return self._decision(best, guards)
 
-    def _reserve_for_blocked(self, reserved: Reservations) -> None:
+    def _reserve_for_blocked(self, reserved: StepReservations) -> None:
         """Reserve for the first jobs, up to one that may start: no award can let them start."""
         for demand in self._window:
             if demand.job.id in self._bidding:
@@ -243,9 +243,9 @@ class _Step:
             if not self._passes_over(demand) and not reserved.reserve(demand, ()):
                 break
 
-    def _bid_as_backfilled(self, reserved: Reservations) -> None:
+    def _bid_as_backfilled(self, reserved: StepReservations) -> None:
         """Reserve as plain backfilling would; the jobs that it would start bid, and no others."""
-        fit = FirstFit(self._columns, self._state.topology, reserved.guards)
+        fit = FirstFitPlacer(self._columns, self._state.topology, reserved.guards)
         starts = backfilled(self._window, self._columns, fit, reserved, self._passes_over)
         due = {guard.job.id for guard in reserved.guards if guard.is_now}
         self._bidding = self._could_start & ({start.demand.job.id for start in starts} | due)
@@ -389,14 +389,17 @@ class _Step:
     def _is_over(self, deadline: float | None) -> bool:
         return deadline is not None and self._options.clock() >= deadline
 
-    def _starts(self, best: AttemptResult | None) -> tuple[Start, ...]:
+    def _starts(self, best: AttemptResult | None) -> tuple[StartingJob, ...]:
         """Return the winners with what they hold, as the jobs of the window."""
         if best is None:
             return ()
         table = best.table
         jobs = self._behind_started | {demand.job.id: demand for demand in self._window}
         return tuple(
-            Start(demand=jobs[table.demands[int(table.job[bid])].job.id], spot=spot_of_bid(table, bid))
+            StartingJob(
+                demand=jobs[table.demands[int(table.job[bid])].job.id],
+                allocation=allocation_of_bid(table, bid),
+            )
             for bid in best.chosen.tolist()
         )
 
@@ -410,10 +413,10 @@ class _Step:
             return True
         return not demand.reserves or self._columns.pools.passes_over(demand.job)
 
-    def _delays(self, best: AttemptResult, starts: Sequence[Start], reserved: Reservations) -> bool:
+    def _delays(self, best: AttemptResult, starts: Sequence[StartingJob], reserved: StepReservations) -> bool:
         """Reserve for the first jobs that did not start; return whether the award delays any of them."""
         winners = {start.demand.job.id: start for start in starts}
-        before: list[Start] = []
+        before: list[StartingJob] = []
         for demand in self._window:
             if demand.job.id in winners:
                 before.append(winners[demand.job.id])

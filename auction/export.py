@@ -8,10 +8,10 @@ import numpy as np
 
 from ..formats.binary import write_bytes
 from ..models.solve.solver import written
-from .stated import Stated
+from .formulation import Formulation
 
 
-def export(stated: Stated, path: str, *, weighted: bool) -> None:
+def export(stated: Formulation, path: str, *, weighted: bool) -> None:
     """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
 
     Under lexicographic weights that is the sum of priorities: an optimum of the file is the schedule's

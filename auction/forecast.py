@@ -13,15 +13,15 @@ from math import inf
 
 import numpy as np
 
-from ..bidgen.candidates import View
+from ..bidgen.candidates import FreeView
 from ..bidgen.columns import UNLIMITED_MIB, Capacity, Columns, IntArray, nothing_held
 from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
-from .spot import Spot, Start, add_spot, place_alone, spot_of_resources
-from .state import Hold, Holds, State, state_of
+from .allocation import Allocation, StartingJob, add_allocation, allocation_of_resources, place_alone
+from .state import Hold, Holds, StepState, state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +58,13 @@ def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> S
     """
     state = state_of(snapshot)
     limits = {one.id: one.time_limit_s for one in snapshot.jobs}
-    taken = [(spot_of_resources(award.nodes, state.columns), limits[award.job]) for award in awards]
+    taken = [(allocation_of_resources(award.nodes, state.columns), limits[award.job]) for award in awards]
     forecast = Forecast(state, taken)
     found = forecast.first(job)
     if found is None:
         return None
-    time, spot = found
-    names = tuple(snapshot.nodes[node].name for node in spot.nodes.tolist())
+    time, allocation = found
+    names = tuple(snapshot.nodes[node].name for node in allocation.nodes.tolist())
     return ShadowStart(time=time, nodes=names, at_once=time == forecast.times[0])
 
 
@@ -73,16 +73,16 @@ def earliest_start(snapshot: Snapshot, job_id: str, awards: Iterable[Award] = ()
     return shadow_time(snapshot, {job.id: job for job in snapshot.jobs}[job_id], awards)
 
 
-def limits_of(starts: Iterable[Start]) -> list[tuple[Spot, float | None]]:
+def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:
     """Return what starts hold, and for how long."""
-    return [(start.spot, start.demand.job.limit_on_s(len(start.spot.nodes))) for start in starts]
+    return [(start.allocation, start.demand.job.limit_on_s(len(start.allocation.nodes))) for start in starts]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class ReservedPlace:
     """A place kept clear for a job that waits, from a start up to an end (seconds since the epoch)."""
 
-    spot: Spot
+    allocation: Allocation
     start: float = -inf
     end: float = inf
 
@@ -107,9 +107,9 @@ class Forecast:
 
     def __init__(
         self,
-        state: State,
-        taken: Iterable[tuple[Spot, float | None]] = (),
-        kept: Iterable[Kept] = (),
+        state: StepState,
+        taken: Iterable[tuple[Allocation, float | None]] = (),
+        kept: Iterable[ReservedPlace] = (),
         is_over: Callable[[], bool] | None = None,
     ) -> None:
         self._state = state
@@ -117,22 +117,22 @@ class Forecast:
         self._limited = state.columns.total.memory < UNLIMITED_MIB
         now, free = state.now, state.columns.free.copy()
         more = []
-        for spot, limit in taken:
-            add_spot(free, spot, -1, self._limited)
-            more.append(Hold(end=inf if limit is None else now + limit, spot=spot))
+        for allocation, limit in taken:
+            add_allocation(free, allocation, -1, self._limited)
+            more.append(Hold(end=inf if limit is None else now + limit, allocation=allocation))
         self._free = free
         holds = Holds((*state.holds, *more)) if more else state.holds
         self._given_back = holds.laid_out(free.gres)
         self._ends = np.maximum(self._given_back.ends, now)
         self._keep(kept)
 
-    def beside(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> Forecast:
+    def beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> Forecast:
         """Return the same beside these reservations, with further moments at which jobs may start."""
         other = copy(self)
         other._keep(kept, moments)  # noqa: SLF001 - its own class
         return other
 
-    def _keep(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> None:
+    def _keep(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> None:
         now = self._state.now
         self._kept = tuple(kept)
         #: Those that only lessen what is free, at all times alike.
@@ -147,7 +147,7 @@ class Forecast:
         """Return the cluster's columns as they will be at ``times[step]``."""
         return self._at_time(self.times[step], self._kept)
 
-    def _at_time(self, time: float, kept: Sequence[Kept]) -> Columns:
+    def _at_time(self, time: float, kept: Sequence[ReservedPlace]) -> Columns:
         back = self._given_back
         last = int(back.entries[np.searchsorted(self._ends, time, side="right")])
         node, held, free, columns = back.node[:last], back.held, self._free, self._state.columns
@@ -159,7 +159,7 @@ class Forecast:
         )
         for one in kept:
             if one.is_held(time):
-                add_spot(later, one.spot, -1, self._limited)
+                add_allocation(later, one.allocation, -1, self._limited)
         takes_jobs = columns.takes_jobs
         if self._state.comes_back is not None:
             ended = np.zeros(len(takes_jobs), np.bool_)
@@ -184,7 +184,9 @@ class Forecast:
         """Return what will be free at a time."""
         return self._at_time(time, self._kept).free
 
-    def first(self, job: Job, demand: Demand | None = None, since: float = -inf) -> tuple[float, Spot] | None:
+    def first(
+        self, job: Job, demand: Demand | None = None, since: float = -inf
+    ) -> tuple[float, Allocation] | None:
         """Return the first moment at which a job fits alone, and where; None: never.
 
         Without reservations to keep clear of, what fits once fits ever after: bisection. Reservations, and
@@ -208,30 +210,30 @@ class Forecast:
             for step in steps
             if self.times[step] >= since
         )
-        return next(((time, spot) for time, spot in tried if spot is not None), None)
+        return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
 
-    def first_where(self, fits: Callable[[Columns], Spot | None]) -> tuple[float, Spot] | None:
-        """Return the first time at which ``fits`` finds a spot, and the spot; None: never."""
+    def first_where(self, fits: Callable[[Columns], Allocation | None]) -> tuple[float, Allocation] | None:
+        """Return the first time at which ``fits`` finds a allocation, and the allocation; None: never."""
         found = self._bisected(lambda step: fits(self.at(step)))
         return None if found is None else (self.times[found[0]], found[1])
 
-    def _bisected(self, fits: Callable[[int], Spot | None]) -> tuple[int, Spot] | None:
+    def _bisected(self, fits: Callable[[int], Allocation | None]) -> tuple[int, Allocation] | None:
         low, high = -1, len(self.times) - 1
         found = fits(high)
         if found is None:
             return None
         while high - low > 1:
             middle = (low + high) // 2
-            spot = fits(middle)
-            if spot is None:
+            allocation = fits(middle)
+            if allocation is None:
                 low = middle
             else:
-                high, found = middle, spot
+                high, found = middle, allocation
         return high, found
 
     def _fits(
-        self, job: Job, demand: Demand | None, step: int, kept: tuple[Kept, ...], *, honour: bool
-    ) -> Spot | None:
+        self, job: Job, demand: Demand | None, step: int, kept: tuple[ReservedPlace, ...], *, honour: bool
+    ) -> Allocation | None:
         """Return where the job could start at a step beside reservations, None when it fits nowhere."""
         state, time = self._state, self.times[step]
         longest = inf if job.longest_s is None else job.longest_s
@@ -239,7 +241,7 @@ class Forecast:
         if state.reread is not None:
             known = state.is_timed or step > 0
             demand = state.reread(job, columns, self.times[step] if known else None, honour)
-        if demand is None or not View(columns, columns.free).could_hold(demand):
+        if demand is None or not FreeView(columns, columns.free).could_hold(demand):
             return None
         return place_alone(demand, columns, state.topology, self._is_over)
 
@@ -251,7 +253,7 @@ def _added(counts: IntArray, node: IntArray, amount: IntArray) -> IntArray:
 
 
 def guard_for(
-    job: Job, now: float, time: float, spot: Spot, free: Capacity, made: Mapping[str, Spot]
+    job: Job, now: float, time: float, allocation: Allocation, free: Capacity, made: Mapping[str, Allocation]
 ) -> Guard:
     """Return a reservation as what others must leave free.
 
@@ -259,12 +261,12 @@ def guard_for(
         job: the job that waits.
         now: seconds since the epoch.
         time: when it starts.
-        spot: where.
+        allocation: where.
         free: what is free then if nothing started before, on every node, less the reservations made.
         made: those, by job.
     """
-    nodes, kinds = spot.nodes, free.gres
-    left = free.at(nodes).less(_held_on(spot, nodes, kinds))
+    nodes, kinds = allocation.nodes, free.gres
+    left = free.at(nodes).less(_held_on(allocation, nodes, kinds))
     room = Capacity(
         cores=np.maximum(left.cores, 0),
         memory=np.maximum(left.memory, 0),
@@ -274,13 +276,13 @@ def guard_for(
     return Guard(job=job, time=time, now=now, nodes=nodes, room=room, kept=kept)
 
 
-def _held_on(spot: Spot, nodes: IntArray, kinds: Iterable[str]) -> Capacity:
-    """Return what a spot holds on some nodes; arrays of shape (nodes,)."""
-    place = np.minimum(np.searchsorted(spot.nodes, nodes), len(spot.nodes) - 1)
-    there, none = spot.nodes[place] == nodes, np.zeros(len(nodes), np.int64)
-    gres = spot.held.gres
+def _held_on(allocation: Allocation, nodes: IntArray, kinds: Iterable[str]) -> Capacity:
+    """Return what a allocation holds on some nodes; arrays of shape (nodes,)."""
+    place = np.minimum(np.searchsorted(allocation.nodes, nodes), len(allocation.nodes) - 1)
+    there, none = allocation.nodes[place] == nodes, np.zeros(len(nodes), np.int64)
+    gres = allocation.held.gres
     return Capacity(
-        cores=spot.held.cores[place] * there,
-        memory=spot.held.memory[place] * there,
+        cores=allocation.held.cores[place] * there,
+        memory=allocation.held.memory[place] * there,
         gres={kind: gres[kind][place] * there if kind in gres else none for kind in kinds},
     )

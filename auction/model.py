@@ -19,7 +19,7 @@ from ..models.aucsched3 import Aucsched3
 from ..models.ipsched import Ipsched, cannot_express, check_size
 from ..models.preference import PREFERENCE_TABLES, TABLE_4_4, Constants, cost_k, preference_f
 from ..topology.tree import Topology
-from .stated import Stated, Weight, bid_weights, state_auction, state_ipsched
+from .formulation import Formulation, Weight, bid_weights, state_auction, state_ipsched
 
 #: Nothing is reserved in either, and the clock ends a step after 3 s where no other time is printed.
 _PAPER: Mapping[str, Any] = {
@@ -94,7 +94,7 @@ class Model(ABC):
         del jobs, nodes
 
     @abstractmethod
-    def state(self, asked: Program) -> Stated:
+    def state(self, asked: Program) -> Formulation:
         """State a window's program in PuLP."""
 
     @abstractmethod
@@ -146,7 +146,7 @@ class _Aucsched1(_Linear):
         del preference_table
         return TABLE_4_4
 
-    def state(self, asked: Program) -> Stated:
+    def state(self, asked: Program) -> Formulation:
         weights, floats = asked.weights()
         model = Aucsched1(asked.table, asked.columns, floats, asked.guards)
         return state_auction(model, weights, asked.objective)
@@ -162,7 +162,7 @@ class _Aucsched2(_Linear):
     is_searched = True
     reads_preference_table = True
 
-    def state(self, asked: Program) -> Stated:
+    def state(self, asked: Program) -> Formulation:
         weights, floats = asked.weights()
         constants = self.constants(asked.preference_table)
         model = Aucsched2(asked.table, asked.columns, floats, asked.guards, constants=constants)
@@ -185,7 +185,7 @@ class _Aucsched3(Model):
     is_searched = True
     uses_switches = True
 
-    def state(self, asked: Program) -> Stated:
+    def state(self, asked: Program) -> Formulation:
         weights, floats = asked.weights()
         level = asked.topology.max_level
         model = Aucsched3(asked.table, asked.columns, floats, asked.guards, max_level=level)
@@ -217,7 +217,7 @@ class _Ipsched(Model):
     def check_size(self, jobs: int, nodes: int) -> None:
         check_size(jobs, nodes)
 
-    def state(self, asked: Program) -> Stated:
+    def state(self, asked: Program) -> Formulation:
         model = Ipsched(asked.table, asked.columns, asked.topology, asked.guards)
         return state_ipsched(model, asked.objective)
 

@@ -170,7 +170,7 @@ def _hardness(demand: Demand, columns: Columns) -> tuple[bool, int, int]:
 
 
 def _worth_of_start(demand: Demand, objective: str) -> Fraction | int:
-    """Return what starting a job counts at least (auction/stated.py), whatever it holds."""
+    """Return what starting a job counts at least (auction/formulation.py), whatever it holds."""
     if demand.worth is not None:
         return demand.worth
     if objective == "priority":

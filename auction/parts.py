@@ -1,7 +1,7 @@
 """Windows over more nodes than one search can hold: the cluster in parts, each with an auction of its own.
 
 Jobs are assigned to parts of the switch tree in order of priority, each to the part with most left that can
-hold it; parts are auctioned at once where there are processes for it (crew.py). Losers are assigned again
+hold it; parts are auctioned at once where there are processes for it (workers.py). Losers are assigned again
 over what the parts leave. Jobs that fit into no part bid on the whole
 cluster before all others if first-fit by priority starts them; the award is never worse than first-fit's. The
 bound holds over the bids that were made; what a job could have done in another part is the loss
@@ -27,11 +27,11 @@ from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..topology.parts import parts_of_nodes
 from .attempt import AttemptResult
-from .crew import Alone, Auction, Crew, crew_of
 from .first_fit import first_fit_table, without_bids
+from .formulation import bid_weights, priority_weights
 from .options import StepOptions
-from .stated import bid_weights, priority_weights
 from .strategies import Cluster, bid_options, preferences
+from .workers import Alone, Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.
 _ROUNDS = 2
@@ -72,7 +72,7 @@ class _Parts:
         options: StepOptions,
         size: int,
         deadline: float | None,
-        crew: Crew,
+        crew: Workers,
     ) -> None:
         self._size = size
         self._deadline = deadline
@@ -167,14 +167,14 @@ class _Parts:
             self._columns = without_bids(self._columns, result.table, result.chosen.tolist())
             self._done.append(_PartResult(mine, result))
 
-    def _auction(self, places: IntArray, part: int | None) -> Auction:
+    def _auction(self, places: IntArray, part: int | None) -> WorkerTask:
         demands = [self._window[place] for place in places.tolist()]
         if part is not None:
             demands = [self._within(demand, part) for demand in demands]
         ranked = tuple(replace(demand, index=index) for index, demand in enumerate(demands))
         caps = max(1, self._options.bids_in_all * len(places) // len(self._window))
         options = replace(self._options, max_bids=max(caps, len(places)))
-        return Auction(ranked, replace(self._cluster, columns=self._columns), options)
+        return WorkerTask(ranked, replace(self._cluster, columns=self._columns), options)
 
     def _within(self, demand: Demand, part: int) -> Demand:
         """Return the demand with the nodes of one part only."""

@@ -60,7 +60,7 @@ def bound_over_placements(
         return 0
     largest = float(max(demand.job.priority for demand in able))
     value = np.array([float(demand.job.priority) / largest * _SCALE for demand in able])
-    packing = _counted(able, columns)
+    packing = _sum_of_counts(able, columns)
     if not len(packing.capacity):
         return everyone
     relaxed = Relaxation(packing, value).solve(time_limit_s)
@@ -79,7 +79,7 @@ def costs_of_placements(
 
     In units of the worths; None where no row is scarce, or there is no time to solve it.
     """
-    packing = _counted(demands, columns)
+    packing = _sum_of_counts(demands, columns)
     largest = float(worths.max(initial=0.0))
     if not len(packing.capacity) or not largest:
         return None
@@ -98,7 +98,7 @@ def _able(demands: Sequence[Demand], columns: Columns) -> list[Demand]:
     ]
 
 
-def _counted(demands: Sequence[Demand], columns: Columns) -> Packing:
+def _sum_of_counts(demands: Sequence[Demand], columns: Columns) -> Packing:
     """Return the program: a bid for each job, a row for each count that may be scarce."""
     rows = _Rows(columns, [least_of(demand, columns) for demand in demands], demands)
     return packing_from(np.arange(len(demands)), *rows.entries())
@@ -233,6 +233,6 @@ class _Rows:
         for job, demand in enumerate(self._demands):
             for cell, amount in pools.asked(demand.job, fewest(demand.job)):
                 amounts.setdefault(cell, []).append((job, amount))
-                left[cell] = pools.left(cell)
+                left[cell] = pools.remaining(cell)
         for cell, entries in amounts.items():
             self._take(left[cell], iter(entries))

@@ -13,7 +13,7 @@ from ..cluster.holds import hold_words, is_held, may_start
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import counted
+from ..cluster.text import plural
 from .model import MODELS_BY_NAME
 from .options import StepOptions
 from .worth import valued
@@ -69,7 +69,7 @@ def queue_of(
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
-    have = f"{counted(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
+    have = f"{plural(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
     beyond = f"{have}, and it does not fit on what the award leaves free"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)

@@ -13,17 +13,17 @@ from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, DemandReader
 from ..bidgen.families.claims import Resource
 from ..bidgen.families.registry import words_of
-from ..bidgen.first_fit import FirstFit
+from ..bidgen.first_fit import FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.guard import Guard
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import counted
+from ..cluster.text import plural
 from ..formats.hostlist import fold
 from .decide import Decision
 from .ledger import FreeState, Short
-from .left import what_is_left
 from .queue import Queue
+from .residual import what_is_left
 
 #: How many names a sentence lists before it says how many more there are.
 _LISTED = 8
@@ -57,7 +57,7 @@ def _losers(
         if demand.job.id in winners:
             continue
         if place >= size:
-            reason, detail = Reason.WINDOW, f"the time limit halved the window to {counted(size, 'job')}"
+            reason, detail = Reason.WINDOW, f"the time limit halved the window to {plural(size, 'job')}"
         else:
             reason, detail = explainer.why(demand)
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
@@ -219,7 +219,7 @@ class _Explainer:
         if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
             return False
         topology, alone = self._cluster.topology, replace(demand, index=0)
-        if FirstFit(columns, topology, guards).place(alone) is not None:
+        if FirstFitPlacer(columns, topology, guards).place(alone) is not None:
             return True
         options = BidOptions(max_bids=1, max_bids_per_job=1)
         return len(generate_bids((alone,), columns, topology, options, guards, self._is_over).table) > 0
@@ -243,7 +243,7 @@ class _Explainer:
         count = _free_nodes(eligible, columns.free.cores)
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         held = f"{found} holds {_asked(demand)}"
-        free = f"{counted(cores, 'core')} {'is' if cores == 1 else 'are'} free on {counted(count, 'node')}"
+        free = f"{plural(cores, 'core')} {'is' if cores == 1 else 'are'} free on {plural(count, 'node')}"
         return Reason.NO_FIT, f"{held}; {free} it may use"
 
     def _asks_too_much(self, demand: Demand) -> str:
@@ -262,12 +262,12 @@ class _Explainer:
         if request.features or request.excluded_nodes:
             whose = "the nodes that it may use have"
         if request.fewest_nodes > len(cores):
-            return f"it asks for {counted(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
+            return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
         if request.fewest_cores > sum(cores):
-            return f"it asks for {counted(request.fewest_cores, 'core')}, {whose} {sum(cores)}"
+            return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {sum(cores)}"
         most = max(cores, default=0)
         if (request.cores_per_node or 0) > most:
-            asked = counted(request.cores_per_node or 0, "core")
+            asked = plural(request.cores_per_node or 0, "core")
             return f"it asks for {asked} on a node, the largest that it may use has {most}"
         return ""
 
@@ -340,9 +340,9 @@ def _asked(demand: Demand) -> str:
         number = f"{counts.minimum}" if counts.is_exact else f"{counts.minimum} to {counts.maximum}"
         parts.append(f"{number} {'empty ' if request.exclusive else ''}nodes")
     if request.cores_per_node is not None:
-        parts.append(f"{counted(request.cores_per_node, 'core')} a node")
+        parts.append(f"{plural(request.cores_per_node, 'core')} a node")
     elif request.cores is not None:
-        parts.append(counted(request.cores, "core"))
+        parts.append(plural(request.cores, "core"))
     parts.extend(f"{span.minimum} {name} a node" for name, span in request.gres_per_node.items())
     parts.extend(f"{span.minimum} {name} in all" for name, span in request.gres_total.items())
     if request.memory_mib_per_node:

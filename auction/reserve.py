@@ -9,9 +9,9 @@ from typing import NamedTuple
 from ..bidgen.demand import Demand
 from ..bidgen.guard import Guard
 from ..cluster.jobs import Job
-from .forecast import Forecast, Kept, guard_for, limits_of
-from .spot import Spot, Start
-from .state import State
+from .allocation import Allocation, StartingJob
+from .forecast import Forecast, ReservedPlace, guard_for, limits_of
+from .state import StepState
 
 
 class Promise(NamedTuple):
@@ -19,10 +19,10 @@ class Promise(NamedTuple):
 
     demand: Demand
     start: float
-    spot: Spot | None = None
+    allocation: Allocation | None = None
 
 
-class Reservations:
+class StepReservations:
     """Reservations of one step, made one after another.
 
     Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
@@ -42,7 +42,7 @@ class Reservations:
 
     def __init__(
         self,
-        state: State,
+        state: StepState,
         count: int,
         *,
         later_only: bool = False,
@@ -53,11 +53,11 @@ class Reservations:
         self._later_only = later_only
         self._is_over = is_over
         self._made = 0
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, ReservedPlace] = {}
         self._base: Forecast | None = None
         self._promised: dict[str, Job] = {}
         #: Those of the K with when they start and what was kept before.
-        self._reserved: list[tuple[Job, float, dict[str, Kept]]] = []
+        self._reserved: list[tuple[Job, float, dict[str, ReservedPlace]]] = []
         self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
 
@@ -78,7 +78,7 @@ class Reservations:
         """Whether more jobs are to get a reservation."""
         return self._made < self._count
 
-    def promise(self, promise: Promise) -> Kept | None:
+    def promise(self, promise: Promise) -> ReservedPlace | None:
         """Reserve for a job that was promised a start, from then until its limit; return what is kept.
 
         Others may use its nodes until then. Where it cannot start by then it is reserved as soon as it can;
@@ -90,7 +90,7 @@ class Reservations:
         self.asked.add(demand.job.id)
         before = self._kept.pop(demand.job.id, None)
         time = max(promise.start, self._state.now)
-        kept = self._at(demand, time, promise.spot)
+        kept = self._at(demand, time, promise.allocation)
         if kept is None:
             forecast = self._beside(self._kept.values(), (time,))
             found = forecast.first(demand.job, demand, since=time)
@@ -98,7 +98,7 @@ class Reservations:
                 if before is not None:
                     self._kept[demand.job.id] = before
                 return None
-            kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
+            kept = ReservedPlace(found[1], found[0], found[0] + _stay_s(demand, found[1]))
         self._kept[demand.job.id] = kept
         self._promised[demand.job.id] = demand.job
         self._guards = None
@@ -106,7 +106,7 @@ class Reservations:
 
     def sooner(
         self, promise: Promise, since: float, put_off: Callable[[float], float] | None = None
-    ) -> Kept | None:
+    ) -> ReservedPlace | None:
         """Move a promise to the first start from a time on that the others leave; None: none is sooner.
 
         ``put_off`` says from when on a start is looked for instead of one that is later than ``since``.
@@ -121,12 +121,12 @@ class Reservations:
                 found = self._beside(others, (time,)).first(demand.job, demand, since=time)
         if found is None or max(found[0], time) >= promise.start:
             return None
-        kept = Kept(found[1], found[0], found[0] + _stay_s(demand, found[1]))
+        kept = ReservedPlace(found[1], found[0], found[0] + _stay_s(demand, found[1]))
         self._kept[demand.job.id] = kept
         self._guards = None
         return kept
 
-    def reserve(self, demand: Demand, before: Sequence[Start]) -> bool:
+    def reserve(self, demand: Demand, before: Sequence[StartingJob]) -> bool:
         """Reserve for a job that could start later; return whether more are to get one.
 
         Args:
@@ -140,42 +140,42 @@ class Reservations:
         kept = dict(self._kept)
         found = Forecast(self._state, limits_of(before), kept.values(), self._is_over).first(job, demand)
         if found is not None and not (self._later_only and found[0] <= self._state.now):
-            time, spot = found
+            time, allocation = found
             self._reserved.append((job, time, kept))
-            self._kept[job.id] = Kept(spot)
+            self._kept[job.id] = ReservedPlace(allocation)
             self._made += 1
             self._guards = None
         return self.wants_more
 
-    def _at(self, demand: Demand, time: float, spot: Spot | None) -> Kept | None:
+    def _at(self, demand: Demand, time: float, allocation: Allocation | None) -> ReservedPlace | None:
         """Return a place kept for a job where it is still free for as long as the job may run."""
-        if spot is None or self._state.changes:
+        if allocation is None or self._state.changes:
             return None
-        end = time + _stay_s(demand, spot)
+        end = time + _stay_s(demand, allocation)
         columns = self._beside(self._kept.values()).during(time, end)
-        free, held = columns.free.at(spot.nodes), spot.held
+        free, held = columns.free.at(allocation.nodes), allocation.held
         is_free = (
-            columns.takes_jobs[spot.nodes].all()
+            columns.takes_jobs[allocation.nodes].all()
             and (held.cores <= free.cores).all()
             and (held.memory <= free.memory).all()
             and all((counts <= free.gres[kind]).all() for kind, counts in held.gres.items())
         )
-        return Kept(spot, time, end) if is_free else None
+        return ReservedPlace(allocation, time, end) if is_free else None
 
-    def _beside(self, kept: Iterable[Kept], moments: Iterable[float] = ()) -> Forecast:
+    def _beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> Forecast:
         if self._base is None:
             self._base = Forecast(self._state, is_over=self._is_over)
         return self._base.beside(kept, moments)
 
-    def _guard(self, job: Job, time: float, kept: Mapping[str, Kept]) -> Guard:
+    def _guard(self, job: Job, time: float, kept: Mapping[str, ReservedPlace]) -> Guard:
         """Return a reservation as what others must leave free, beside those that hold at its start."""
         holding = {name: one for name, one in kept.items() if name != job.id and one.is_held(time)}
         free = self._beside(holding.values()).free_at(time)
-        made = {name: one.spot for name, one in holding.items()}
-        return guard_for(job, self._state.now, time, self._kept[job.id].spot, free, made)
+        made = {name: one.allocation for name, one in holding.items()}
+        return guard_for(job, self._state.now, time, self._kept[job.id].allocation, free, made)
 
 
-def _stay_s(demand: Demand, spot: Spot) -> float:
+def _stay_s(demand: Demand, allocation: Allocation) -> float:
     """Return how long a job may run there (s)."""
-    limit = demand.job.limit_on_s(len(spot.nodes))
+    limit = demand.job.limit_on_s(len(allocation.nodes))
     return inf if limit is None else float(limit)

@@ -22,16 +22,16 @@ from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..models.search.limits import Limits
+from ..models.search.limits import SearchLimits
 from ..models.search.packing import packing_of
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
 from .first_fit import first_fit_table
-from .left import what_is_left
+from .formulation import Answer, bid_weights, sum_of
 from .options import StepOptions
 from .packings import SPARED, Packer, in_order
-from .stated import Answer, bid_weights, sum_of
+from .residual import what_is_left
 from .strategies import Cluster, Solved, preferences
 
 #: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
@@ -53,7 +53,7 @@ Value = tuple[Fraction, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class WinnersTable:
     """An award as a table of its winners alone.
 
     Attributes:
@@ -96,7 +96,7 @@ class Rounds:
         won[chosen] = True
         winners = table.only(won)
         self._packer = self._packed_by()
-        self._at = Standing(winners, np.flatnonzero(won), self._value(winners))
+        self._at = WinnersTable(winners, np.flatnonzero(won), self._value(winners))
         self.best = self._at
 
     def _packed_by(self) -> Packer | None:
@@ -159,7 +159,9 @@ class Rounds:
         start = np.flatnonzero(order >= len(made))
         weights = bid_weights(table, self._options.objective)
         packing = packing_of(table, left.columns, left.guards)
-        limits = Limits(deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False)
+        limits = SearchLimits(
+            deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False
+        )
         found = determine(packing, weights, self._preference(table), start, limits).award
         won = table.only(_mask(found, len(table)))
         again = order[found] - len(made)
@@ -181,7 +183,7 @@ class Rounds:
     ) -> None:
         """Take a round's award unless it is much worse than the best one."""
         table, order = joined_tables(self._demands, [kept, won], [kept.job, places])
-        found = Standing(table, np.concatenate([origin, came])[order], self._value(table))
+        found = WinnersTable(table, np.concatenate([origin, came])[order], self._value(table))
         if _is_better(found.value, self.best.value):
             self.best = found
         if found.value[0] >= self.best.value[0] * Fraction(1 - _WORSE):

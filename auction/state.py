@@ -17,7 +17,7 @@ from ..cluster.jobs import Job, RunningJob
 from ..cluster.nodes import NodeState
 from ..cluster.snapshot import Snapshot
 from ..topology.tree import Topology, topology_of
-from .spot import Spot, spot_of_resources
+from .allocation import Allocation, allocation_of_resources
 
 #: A node in one of these takes jobs again when one of its running jobs ends.
 _COMES_BACK = (NodeState.ALLOCATED, NodeState.COMPLETING)
@@ -32,7 +32,7 @@ class Hold:
     """What a running job holds, and when it gives it back by its time limit (seconds); inf: not known."""
 
     end: float
-    spot: Spot
+    allocation: Allocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +61,13 @@ class Holds(tuple[Hold, ...]):  # noqa: SLOT001 - it keeps its layout
         """Return what is given back, with the gres of all nodes."""
         if self._laid_out is None:
             ending = sorted((hold for hold in self if hold.end < inf), key=lambda hold: hold.end)
-            held = [hold.spot.held for hold in ending]
-            lengths = [len(hold.spot.nodes) for hold in ending]
+            held = [hold.allocation.held for hold in ending]
+            lengths = [len(hold.allocation.nodes) for hold in ending]
             entries = np.cumsum([0, *lengths])
             self._laid_out = LaidOut(
                 ends=np.array([hold.end for hold in ending], np.float64),
                 entries=entries,
-                node=_joined([hold.spot.nodes for hold in ending]),
+                node=_joined([hold.allocation.nodes for hold in ending]),
                 held=Capacity(
                     cores=_joined([one.cores for one in held]),
                     memory=_joined([one.memory for one in held]),
@@ -91,7 +91,7 @@ def _joined(parts: list[IntArray]) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class State:
+class StepState:
     """What a step decides on.
 
     Attributes:
@@ -116,10 +116,10 @@ class State:
     reread: Reread | None = None
 
 
-def state_of(snapshot: Snapshot) -> State:
+def state_of(snapshot: Snapshot) -> StepState:
     """Return a snapshot's cluster as a state."""
     columns = columns_of(snapshot)
-    return State(
+    return StepState(
         columns=columns,
         topology=topology_of(snapshot),
         now=snapshot.time or 0.0,
@@ -133,7 +133,7 @@ def state_of(snapshot: Snapshot) -> State:
 
 def _hold(running: RunningJob, columns: Columns) -> Hold:
     end = inf if running.end_time is None else running.end_time
-    return Hold(end=end, spot=spot_of_resources(running.nodes, columns))
+    return Hold(end=end, allocation=allocation_of_resources(running.nodes, columns))
 
 
 def _reread(

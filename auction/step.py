@@ -29,13 +29,13 @@ from ..cluster.schedule import (
 from ..cluster.snapshot import Snapshot
 from ..formats.native.read import snapshot_of
 from ..models.search.compiled import load_within
-from ..models.search.repacking import FEW_BIDS
+from ..models.search.exchange_search import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .aside import ENDS_THE_STEP, culprit
 from .attempt import AttemptResult
 from .check import AwardChecker, check_schedule
 from .decide import Decision, decide
+from .isolation import ENDS_THE_STEP, failing_job
 from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
 from .queue import Queue, queue_of
@@ -186,7 +186,7 @@ def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = Non
         except ENDS_THE_STEP:
             raise
         except Exception as error:
-            refusal = culprit(state, queue.waiting, options, error, AwardChecker(snapshot))
+            refusal = failing_job(state, queue.waiting, options, error, AwardChecker(snapshot))
             if refusal is None:
                 raise
             aside[refusal.job] = refusal

@@ -14,7 +14,7 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.schedule import Sizes
-from ..models.search.limits import Limits
+from ..models.search.limits import SearchLimits
 from ..models.search.packing import Packing, packing_of
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
@@ -22,10 +22,10 @@ from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..models.winners.determine import determine
 from ..topology.tree import Topology
 from .export import export
+from .formulation import Answer, Formulation, Weight
 from .ledger import FreeState, greedy
 from .model import Program
 from .options import StepOptions
-from .stated import Answer, Stated, Weight
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
 _STATED_S = 4e-6
@@ -232,8 +232,8 @@ def anytime(
     )
 
 
-def _limits(options: StepOptions, deadline: float | None) -> Limits:
-    return Limits(deadline=deadline, steps=options.most_work, seed=options.seed, clock=options.clock)
+def _limits(options: StepOptions, deadline: float | None) -> SearchLimits:
+    return SearchLimits(deadline=deadline, steps=options.most_work, seed=options.seed, clock=options.clock)
 
 
 def _model_over(
@@ -241,12 +241,12 @@ def _model_over(
 ) -> Callable[[IntArray], IntegerProgram]:
     """Return what states the options' model in PuLP over some of a table's bids (ascending)."""
 
-    def stated(bids: IntArray) -> IntegerProgram:
+    def formulation_of(bids: IntArray) -> IntegerProgram:
         kept = np.zeros(len(table), np.bool_)
         kept[bids] = True
         return state(table.only(kept), cluster.columns, cluster.topology, options, cluster.guards).program
 
-    return stated
+    return formulation_of
 
 
 def _export_bids(table: BidTable, cluster: Cluster, options: StepOptions) -> None:
@@ -292,7 +292,7 @@ def state(
     topology: Topology,
     options: StepOptions,
     guards: tuple[Guard, ...] = (),
-) -> Stated:
+) -> Formulation:
     """State a window's program in the model that the options name."""
     return options.auction.state(
         Program(
@@ -328,7 +328,7 @@ def bid_options(options: StepOptions) -> BidOptions:
 
 
 def _solved(
-    stated: Stated, start: FloatArray, options: StepOptions, deadline: float | None
+    stated: Formulation, start: FloatArray, options: StepOptions, deadline: float | None
 ) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
     """Return the values of the best solution, how the solve ended, whether proved, and the bound."""
     settings = SolveSettings(
@@ -347,7 +347,7 @@ def _solved(
 
 
 def _quick_award(
-    bids: Bids, first: IntArray, cluster: Cluster, weights: list[Weight], stated: Stated
+    bids: Bids, first: IntArray, cluster: Cluster, weights: list[Weight], stated: Formulation
 ) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
     table, columns, guards = bids.table, cluster.columns, cluster.guards
@@ -361,7 +361,7 @@ def _quick_award(
     return np.array(best, np.int64)
 
 
-def _paper_bound(stated: Stated, upper: float | None) -> Fraction | int | None:
+def _paper_bound(stated: Formulation, upper: float | None) -> Fraction | int | None:
     """Return a bound on the sum of priorities from one on the printed objective.
 
     A column's printed weight may lie below its priority by β·K or P·c: that is added back.

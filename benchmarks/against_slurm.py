@@ -35,7 +35,7 @@ from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
-from aucsched.simulation.workloads.kinds import ALL_KINDS, Mix, draw_jobs
+from aucsched.simulation.workloads.kinds import ALL_KINDS, WorkloadMix, draw_jobs
 from aucsched.simulation.workloads.tables import TABLES, TableOptions, table_workload
 from aucsched.topology.tree import topology_of
 
@@ -130,7 +130,7 @@ def from_table(options: argparse.Namespace) -> ClusterWorkload:
 
 def made(cluster: EvenCluster, options: argparse.Namespace) -> ClusterWorkload:
     """Return the workload; limits are whole minutes, as Slurm counts them, and never end a job."""
-    mix = Mix(
+    mix = WorkloadMix(
         kinds=ALL_KINDS,
         jobs=options.jobs,
         contiguous=options.contiguous,
@@ -319,7 +319,7 @@ def ours(workload: ClusterWorkload, policy: str, depth: int, backfill_interval_s
             submit_s=workload.jobs[played.demand.index].arrival_s,
             start_s=played.start_s,
             end_s=played.start_s + played.run_s,
-            nodes=tuple(names[node] for node in played.spot.nodes),
+            nodes=tuple(names[node] for node in played.allocation.nodes),
         )
         for played in result.played
     }

@@ -215,7 +215,7 @@ def _runs(workload: ClusterWorkload, result: NodeResult) -> Iterator[Held]:
             job=job,
             start_s=one.start_s,
             end_s=one.start_s + one.run_s,
-            nodes=_held(workload, one.spot),
+            nodes=_held(workload, one.allocation),
             is_whole=True,
         )
     for stop in result.record.stopped:
@@ -223,16 +223,16 @@ def _runs(workload: ClusterWorkload, result: NodeResult) -> Iterator[Held]:
             job=stop.job,
             start_s=stop.start_s,
             end_s=stop.end_s,
-            nodes=_held(workload, stop.spot),
+            nodes=_held(workload, stop.allocation),
             is_whole=False,
         )
 
 
-def _held(workload: ClusterWorkload, spot: Any) -> dict[str, dict[str, int]]:
+def _held(workload: ClusterWorkload, allocation: Any) -> dict[str, dict[str, int]]:
     held = {}
-    for place, node in enumerate(spot.nodes.tolist()):
-        amounts = {"cores": int(spot.held.cores[place]), "memory": int(spot.held.memory[place])}
-        for kind, counts in spot.held.gres.items():
+    for place, node in enumerate(allocation.nodes.tolist()):
+        amounts = {"cores": int(allocation.held.cores[place]), "memory": int(allocation.held.memory[place])}
+        for kind, counts in allocation.held.gres.items():
             if counts[place]:
                 amounts[f"gres/{kind}"] = int(counts[place])
         held[workload.nodes[node].name] = amounts

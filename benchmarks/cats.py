@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from aucsched.models.search.compiled import compiled_loop
-from aucsched.models.search.limits import Limits
+from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing, packing_from
 from aucsched.models.winners.determine import Decided, determine
 
@@ -63,7 +63,7 @@ def solved(auction: Auction, seconds: float, seed: int) -> Decided:
     """Search for so many seconds of the processor."""
     packing, nothing = auction.packing(), np.zeros(0, np.int64)
     clock = time.process_time
-    limits = Limits(deadline=clock() + seconds, steps=None, seed=seed, clock=clock)
+    limits = SearchLimits(deadline=clock() + seconds, steps=None, seed=seed, clock=clock)
     return determine(packing, auction.prices, np.zeros(len(packing)), nothing, limits)
 
 

@@ -32,7 +32,7 @@ from aucsched.negotiation.parties import dynsched
 from aucsched.negotiation.parties.dynsched import DynamicState
 from aucsched.negotiation.remote.journal import Happening, PartyJournal
 from aucsched.negotiation.remote.party import Party
-from aucsched.runtime.evolving.fairness import Fairness, begun
+from aucsched.runtime.evolving.fairness import Fairness, at_start
 from aucsched.runtime.evolving.iteration import Depths
 
 _APPLICATIONS = ("A", "B")
@@ -185,7 +185,7 @@ def check(folder: Path) -> Checked:
     """Play a journal again and look at all of it."""
     snapshot = load_snapshot(folder / "snapshot.json")
     state = DynamicState(
-        snapshot=snapshot, fairness=Fairness(), depths=Depths(), accounts=begun(Fairness(), 0.0)
+        snapshot=snapshot, fairness=Fairness(), depths=Depths(), accounts=at_start(Fairness(), 0.0)
     )
     path = folder / "server" / "dynsched.journal"
     _, _, head = path.read_bytes().split(b"\n")[0].partition(b" ")

@@ -30,7 +30,7 @@ from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.link import LinkLimits, Listener, address_of
 from aucsched.negotiation.remote.party import Party
 from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
-from aucsched.runtime.evolving.fairness import begun, same_for_every_user
+from aucsched.runtime.evolving.fairness import at_start, same_for_every_user
 from aucsched.runtime.evolving.iteration import Depths
 from aucsched.simulation.charts.chart import new_figure, styled
 from aucsched.simulation.charts.curves import waits_in_order
@@ -130,7 +130,9 @@ def _server(folder: Path, *, loaded: bool) -> Iterator[str]:
         time=0.0,
     )
     fairness = same_for_every_user(10**8)
-    state = DynamicState(snapshot=snapshot, fairness=fairness, depths=Depths(), accounts=begun(fairness, 0.0))
+    state = DynamicState(
+        snapshot=snapshot, fairness=fairness, depths=Depths(), accounts=at_start(fairness, 0.0)
+    )
     secret = b"of both"
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret)
     journal = PartyJournal(folder / "server.journal", {"party": "dynsched"})

@@ -26,7 +26,7 @@ from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.parties.pair import Pair, Sent
 from aucsched.runtime.machine import empty_machine
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.esp import Mix, entry_of, node_names
+from aucsched.simulation.negotiated.esp import Changeability, entry_of, node_names
 from aucsched.simulation.negotiated.plays import esp_play
 from aucsched.simulation.negotiated.report import negotiated_metrics
 from aucsched.simulation.negotiated.run import negotiate
@@ -90,7 +90,7 @@ class Runs:
         return values
 
     def _made(self, kind: JobKind, share: int, order: int, mapper: MapperName) -> dict[str, float]:
-        mix = Mix(share=share / 100, kind=kind)
+        mix = Changeability(share=share / 100, kind=kind)
         play = esp_play(NODES, mix, order=order, arrivals="esp" if self._arrivals == "esp" else "at-once")
         batch = BatchSettings(mapper=mapper, decision=self._decision, ends_when_done=True)
         metrics = negotiated_metrics(negotiate(play, batch, RuntimeSettings()))

@@ -24,7 +24,7 @@ from aucsched.commands.negotiate_options import THESIS
 from aucsched.formats.drawing import save_figure
 from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.esp import Mix
+from aucsched.simulation.negotiated.esp import Changeability
 from aucsched.simulation.negotiated.plays import esp_play
 from aucsched.simulation.negotiated.report import negotiated_metrics
 from aucsched.simulation.negotiated.run import negotiate
@@ -68,7 +68,7 @@ def settings_of(which: str) -> tuple[BatchSettings, RuntimeSettings]:
 def made(which: str, kind: JobKind, share: int, order: int) -> dict[str, Any]:
     """Return a run's figures in minutes."""
     batch, runtime = settings_of(which)
-    play = esp_play(NODES, Mix(share=share / 100, kind=kind), order=order)
+    play = esp_play(NODES, Changeability(share=share / 100, kind=kind), order=order)
     result = negotiate(play, batch, runtime)
     assert len(result.done) == len(play.arrivals)  # nothing is drawn of a run that left jobs out
     metrics = negotiated_metrics(result)

@@ -27,20 +27,20 @@ from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.bidders import bidders
 from aucsched.auction.export import export
+from aucsched.auction.formulation import Formulation, bid_weights
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.stated import Stated, bid_weights
 from aucsched.auction.strategies import Cluster, preferences, state
 from aucsched.bidgen.columns import FloatArray, IntArray
 from aucsched.bidgen.table import BidTable
 from aucsched.formats.auctions.read import load_auction
 from aucsched.models.search.compiled import compiled_loop
-from aucsched.models.search.limits import Limits
+from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.winners.determine import determine
 from aucsched.models.winners.export import export_lot
-from aucsched.models.winners.given import Lot, read_lot
+from aucsched.models.winners.instance import ProblemInstance, read_lot
 
 
 def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> StepOptions:
@@ -103,7 +103,7 @@ def _answer(
 ) -> Answer:
     compiled_loop()
     began = process_time()
-    limits = Limits(deadline=began + seconds, steps=None, seed=0, clock=process_time)
+    limits = SearchLimits(deadline=began + seconds, steps=None, seed=0, clock=process_time)
     chosen = "anytime" if strategy == "default" else strategy
     found = determine(packing, values, preference, begin, limits, strategy=chosen)
     return Answer(
@@ -114,14 +114,14 @@ def _answer(
     )
 
 
-def _lot(instance: Path) -> tuple[Lot, tuple[str, ...]]:
+def _lot(instance: Path) -> tuple[ProblemInstance, tuple[str, ...]]:
     """Return the bids of a file, and the names of their columns as ``aucsched winners --export`` has them."""
     auction = load_auction(instance)
     names = tuple(f"bid{number}" for number in auction.numbers)
     return read_lot(auction.bids, auction.capacities, auction.groups), names
 
 
-def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Stated, IntArray]:
+def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Formulation, IntArray]:
     """Return the bids of a step, the program over them, and the award that the step begins with."""
     options = options_of(kind)
     state_now = state_of(snapshot)

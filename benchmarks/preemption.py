@@ -71,7 +71,7 @@ def row(name: str, result: NodeResult, seconds: float) -> str:
         arriving = jobs[one.demand.index]
         pays = arriving.credits_per_core_h > 1
         waits[pays].append(one.start_s - arriving.arrival_s)
-        earned += arriving.credits_per_core_h * float(one.spot.held.cores.sum()) * one.run_s / 3600
+        earned += arriving.credits_per_core_h * float(one.allocation.held.cores.sum()) * one.run_s / 3600
     stops = result.preemption_counts()
     means = "".join(f"{fmean(waits[pays]) if waits[pays] else 0:10.0f}" for pays in (True, False))
     lost = stops["preempted_core_s"] / 3600

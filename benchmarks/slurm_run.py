@@ -348,7 +348,7 @@ def simulated(
             submit_s=workload.jobs[one.demand.index].arrival_s,
             start_s=one.start_s,
             end_s=one.start_s + one.run_s,
-            nodes=tuple(names[node] for node in one.spot.nodes),
+            nodes=tuple(names[node] for node in one.allocation.nodes),
         )
         for one in result.played
     }

@@ -22,7 +22,7 @@ from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
 from aucsched.simulation.logs.loops.compiled import LOOPS, compiled_loops, play_compiled
 from aucsched.simulation.logs.policies import POLICIES, make_policy
 from aucsched.simulation.requests import Requests, Workload, workload_from_swf
-from aucsched.simulation.stepping import Policy, loop_of
+from aucsched.simulation.stepping import CountPolicy, loop_of
 
 T = TypeVar("T")
 #: KTH-SP2 under EASY, to the digits published with the reading of traces.
@@ -85,7 +85,7 @@ def light(workload: Workload, repeats: int) -> None:
         print(f"{name:<16}" + "".join(f"{rate:>14,.0f}" for rate in rates))
 
 
-def in_python(workload: Workload, policy: Policy) -> list[float]:
+def in_python(workload: Workload, policy: CountPolicy) -> list[float]:
     """Play a log without compiled loops."""
     kernel = simulate_counts if loop_of(policy) is None else simulate_plain
     return kernel(workload, policy)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .columns import BoolArray, Columns, FloatArray, IntArray
-from .dealing import deal_evenly, even, pack, sums_of
 from .demand import Demand, Variant
+from .even_totals import deal_evenly, even, pack, sums_of
 from .fields import Field, GresChoice
 from .nodesets import nodeset_numbers
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
@@ -20,7 +20,7 @@ EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Group:
+class BidGroup:
     """What bids of one job at one gres choice have in common."""
 
     demand: Demand
@@ -58,7 +58,7 @@ class Caps:
 
 
 @dataclass(slots=True, eq=False)
-class Draft:
+class ChosenWindows:
     """Chosen windows, before they become bids: parallel arrays, one entry a window.
 
     Attributes:
@@ -77,9 +77,9 @@ class Draft:
     def __len__(self) -> int:
         return len(self.place)
 
-    def take(self, places: IntArray) -> Draft:
+    def take(self, places: IntArray) -> ChosenWindows:
         """Return the entries at ``places``."""
-        return Draft(
+        return ChosenWindows(
             self.place[places],
             self.length[places],
             self.group[places],
@@ -89,7 +89,7 @@ class Draft:
         )
 
     @classmethod
-    def joined(cls, drafts: list[Draft]) -> Draft:
+    def joined(cls, drafts: list[ChosenWindows]) -> ChosenWindows:
         """Return several drafts as one."""
         if not drafts:
             none = np.zeros(0, np.int64)
@@ -105,12 +105,12 @@ class Draft:
 
 
 @dataclass(slots=True, eq=False)
-class Pool:
+class NodesetArena:
     """Node lists that windows point into: nodes in scan order, and the units each could give."""
 
     nodes: list[IntArray] = field(default_factory=list)
     units: list[IntArray] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    groups: list[BidGroup] = field(default_factory=list)
     size: int = 0
 
     def add(self, nodes: IntArray, units: IntArray) -> int:
@@ -127,17 +127,17 @@ class Pool:
             listed.offset = self.add(listed.nodes, listed.units)
         return listed.offset
 
-    def add_group(self, group: Group) -> int:
+    def add_group(self, group: BidGroup) -> int:
         """Append a group and return its number."""
         self.groups.append(group)
         return len(self.groups) - 1
 
-    def draft(
+    def choose(
         self, listed: Field, windows: Windows, group: int, mode: int, *, backward: bool = False
-    ) -> Draft:
+    ) -> ChosenWindows:
         """Return windows of a field as a draft."""
         count = len(windows)
-        return Draft(
+        return ChosenWindows(
             windows.start + self.add_field(listed),
             windows.length,
             np.full(count, group),
@@ -153,7 +153,9 @@ class Assembler:
     Entries stand in scan order here, and are sorted by node when the table is made.
     """
 
-    def __init__(self, columns: Columns, topology: Topology, pool: Pool, draft: Draft) -> None:
+    def __init__(
+        self, columns: Columns, topology: Topology, pool: NodesetArena, draft: ChosenWindows
+    ) -> None:
         self._columns = columns
         self._topology = topology
         self._groups = pool.groups
@@ -260,7 +262,7 @@ class Assembler:
         some = np.maximum(names, 1)
         return np.where(names > 0, ratio / some, 1.0), share / some
 
-    def _per_node_terms(self, group: Group) -> tuple[float, float, int]:
+    def _per_node_terms(self, group: BidGroup) -> tuple[float, float, int]:
         """Return the sums of both terms over the gres asked for on each node, and how many gres there are."""
         spans = group.demand.job.request.gres_per_node
         counts = [(name, count) for _, name, count in group.choice.per_node]

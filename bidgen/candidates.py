@@ -56,7 +56,7 @@ def most_by_units(demand: Demand) -> int:
     return demand.units // max(demand.least, 1)
 
 
-class View:
+class FreeView:
     """Free resources as one pass sees them; nodes for jobs of one shape are found once for each state."""
 
     def __init__(self, columns: Columns, free: Capacity) -> None:
@@ -109,17 +109,17 @@ class GuardedViews:
         self.free = free
         self._columns = columns
         self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
-        self._views: dict[tuple[bool | str, ...], View] = {}
+        self._views: dict[tuple[bool | str, ...], FreeView] = {}
 
     def limits(self, demand: Demand) -> tuple[bool | str, ...]:
         """Return which reservations and kept cores limit a job; jobs with equal answers may take the same."""
         return tuple(guard.limits(demand.job) for guard in self._guards)
 
-    def of(self, demand: Demand) -> View:
+    def of(self, demand: Demand) -> FreeView:
         """Return what a job may take."""
         limits = self.limits(demand)
         if limits not in self._views:
-            self._views[limits] = View(self._columns, capped_by(self._guards, self.free, demand.job))
+            self._views[limits] = FreeView(self._columns, capped_by(self._guards, self.free, demand.job))
         return self._views[limits]
 
 
@@ -135,12 +135,12 @@ def shape_of(demand: Demand) -> tuple[object, ...]:
     )
 
 
-def most_at_once(demand: Demand, view: View) -> int:
+def most_at_once(demand: Demand, view: FreeView) -> int:
     """Return a number of jobs like this one that cannot be exceeded on what a view has free."""
     return sum(_most_among(demand, found, view) for found in view.candidates(demand))
 
 
-def _most_among(demand: Demand, found: Candidates, view: View) -> int:
+def _most_among(demand: Demand, found: Candidates, view: FreeView) -> int:
     nodes, units, span = found.nodes, found.units[found.nodes], demand.node_counts
     fewest = 1 if span is None else span.minimum
     each = demand.units_per_node or demand.least

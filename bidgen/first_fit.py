@@ -14,17 +14,17 @@ import numpy as np
 
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
+from .candidate_cache import CandidateCache
 from .columns import Capacity, Columns, IntArray
-from .dealing import deal_evenly, even, pack
 from .demand import Demand, Variant
+from .even_totals import deal_evenly, even, pack
 from .families.pools import Use
 from .families.shares import KeptCores
 from .fields import GresChoice, field_of, gres_choices, totals_of, units_of, usable
-from .foremost import Foremost
 from .guard import Guard, capped_by
 from .required import required_sets
 from .table import BidTable
-from .windows import Rules, first_window
+from .windows import WindowRules, first_window
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -68,7 +68,7 @@ class Placer(Protocol):
         ...
 
 
-class FirstFit:
+class FirstFitPlacer:
     """Places jobs one after another on what is still free.
 
     Args:
@@ -92,7 +92,7 @@ class FirstFit:
         self._guards += [kept.copy() for kept in columns.kept]
         self._placer = placer
         self._pools = columns.pools.copy()
-        self._foremost = Foremost(columns, self._free)
+        self._candidates = CandidateCache(columns, self._free)
 
     def place_all(self, demands: Sequence[Demand]) -> list[Placement | None]:
         """Return where each job starts, None for those that do not."""
@@ -141,10 +141,10 @@ class FirstFit:
             return None
         counts = demand.node_counts
         least, units = (1, demand.units or 0) if counts is None else (counts.minimum, 0)
-        nodes = self._foremost.first(demand, variant, choice, least, units)
+        nodes = self._candidates.first(demand, variant, choice, least, units)
         if nodes is None:
             return None
-        return _foremost(demand, variant, nodes, units_of(demand, self._free, self._columns, nodes))
+        return _first_candidates(demand, variant, nodes, units_of(demand, self._free, self._columns, nodes))
 
     def _among_all(
         self, demand: Demand, variant: Variant, choice: GresChoice, free: Capacity
@@ -153,7 +153,7 @@ class FirstFit:
         if self._guards:
             nodes = np.flatnonzero(usable(demand, variant, choice, free, self._columns))
         else:
-            nodes = self._foremost.all(demand, variant, choice)
+            nodes = self._candidates.all(demand, variant, choice)
         units = units_of(demand, free, self._columns, nodes)
         if _is_simple(demand, choice) and not _are_enough(demand, variant, units):
             return None
@@ -171,14 +171,14 @@ class FirstFit:
     ) -> IntArray | None:
         """Return the first of some nodes that hold a job together."""
         units = units_of(demand, free, self._columns, nodes)
-        chosen = _foremost(demand, variant, nodes, units) if _is_simple(demand, choice) else None
+        chosen = _first_candidates(demand, variant, nodes, units) if _is_simple(demand, choice) else None
         return self._searched(demand, variant, choice, nodes, units) if chosen is None else chosen
 
     def _searched(
         self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
     ) -> IntArray | None:
         field = field_of(nodes, units, totals_of(choice, self._free, nodes))
-        rules = Rules(topology=self._topology, use_switches=False)
+        rules = WindowRules(topology=self._topology, use_switches=False)
         found = first_window(field, demand, variant, choice, rules)
         if found is None and len(demand.required) and not demand.contiguous:
             return next(required_sets(field, demand, variant, choice, rules, 1, 0), None)
@@ -225,7 +225,7 @@ def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:
     return demand.units is None or int(units.sum()) >= demand.units
 
 
-def _foremost(demand: Demand, variant: Variant, nodes: IntArray, units: IntArray) -> IntArray | None:
+def _first_candidates(demand: Demand, variant: Variant, nodes: IntArray, units: IntArray) -> IntArray | None:
     """Return the very first of some nodes, as many as a simple job takes; None where they do not hold it."""
     sums = np.cumsum(units)
     if demand.node_counts is None:

@@ -15,21 +15,21 @@ from math import ceil
 import numpy as np
 
 from ..topology.tree import Topology
-from .assemble import Assembler, Caps, Draft, Group, Pool
+from .assemble import Assembler, BidGroup, Caps, ChosenWindows, NodesetArena
 from .columns import BoolArray, Capacity, Columns, FloatArray, IntArray
 from .demand import Demand, Variant
+from .exhaustive import exhaustive_bids
 from .families.registry import within_pools
 from .families.shares import KeptCores
 from .fields import Field, GresChoice, field_of, gres_choices, totals_of, units_of, usable
-from .first_fit import FirstFit, Placement, Placer, bids_at, mode_of
+from .first_fit import FirstFitPlacer, Placement, Placer, bids_at, mode_of
 from .guard import Guard, capped_by
-from .last_resort import last_resort
+from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
 from .nodesets import general_nodesets
 from .required import required_sets
-from .scanned import Family, Phase, by_figure, count_of, in_turn, interleaved
 from .table import BidTable
 from .windows import (
-    Rules,
+    WindowRules,
 )
 
 #: How the caps are dealt and the classes ordered.
@@ -127,12 +127,14 @@ def generate_bids(
     generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
     placements: list[Placement | None] = (
-        [None] * len(demands) if by_figure else FirstFit(columns, topology, guards, placer).place_all(demands)
+        [None] * len(demands)
+        if by_figure
+        else FirstFitPlacer(columns, topology, guards, placer).place_all(demands)
     )
     packings = () if by_figure or None not in placements else options.packings
-    fits = (FirstFit(columns, topology, guards, packing) for packing in packings)
+    fits = (FirstFitPlacer(columns, topology, guards, packing) for packing in packings)
     packed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
-    drafts: list[Draft] = []
+    drafts: list[ChosenWindows] = []
     left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
     for_each = 1 + _for_packings(len(packed), len(demands) + int(unable.after.max(initial=0)), options)
@@ -143,7 +145,7 @@ def generate_bids(
         of_packings = max(for_each - 1, most // _OF_PACKINGS)
         made = [placement, *(award[demand.index] for award in packed[:of_packings])]
         if generator.is_over():
-            draft = Draft.joined([generator.placed(one) for one in made if one is not None])
+            draft = ChosenWindows.joined([generator.placed(one) for one in made if one is not None])
         else:
             draft = generator.bids_of(demand, made, most, stagger)
         left -= min(most, len(draft))
@@ -152,7 +154,7 @@ def generate_bids(
     count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
     for_each = 0 if by_figure else for_each
     caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, for_each=for_each)
-    assembler = Assembler(columns, topology, generator.pool, Draft.joined(drafts))
+    assembler = Assembler(columns, topology, generator.pool, ChosenWindows.joined(drafts))
     table = assembler.table(demands, caps, count)
     for guard in guards:
         table = table.only(~guard.delayed_by(table))
@@ -196,8 +198,10 @@ def first_fit_bids(
 ) -> BidTable:
     """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does."""
     generator = _Generator(columns, topology, options, guards)
-    placements = FirstFit(columns, topology, guards, placer).place_all(demands)
-    draft = Draft.joined([generator.placed(placement) for placement in placements if placement is not None])
+    placements = FirstFitPlacer(columns, topology, guards, placer).place_all(demands)
+    draft = ChosenWindows.joined(
+        [generator.placed(placement) for placement in placements if placement is not None]
+    )
     caps = Caps(all=len(demands), per_job=1)
     return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
 
@@ -215,14 +219,14 @@ class _Generator:
     ) -> None:
         self.is_cut = False
         self._is_late = is_late
-        self.pool = Pool()
+        self.pool = NodesetArena()
         self._reserved = guards
         self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
         self._capped: dict[tuple[bool | str, ...], Capacity] = {}
         self._columns = columns
         self._topology = topology
         self._options = options
-        self._rules = Rules(topology=topology, use_switches=options.use_switches)
+        self._rules = WindowRules(topology=topology, use_switches=options.use_switches)
         self._fields: dict[object, Field] = {}
         self._is_in_order = topology.in_snapshot_order
 
@@ -233,13 +237,13 @@ class _Generator:
 
     def bids_of(
         self, demand: Demand, placements: Sequence[Placement | None], most: int, stagger: int
-    ) -> Draft:
+    ) -> ChosenWindows:
         """Return placements, then windows, best first: a few more than ``most``, as some may be repeats."""
         most += ceil(most / 8) + 1
         if not self._columns.pools.hold(demand.job):
-            return Draft.joined([])
+            return ChosenWindows.joined([])
         choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
-        kept: dict[Phase, list[Draft]] = {phase: [] for phase in Phase}
+        kept: dict[BidPhase, list[ChosenWindows]] = {phase: [] for phase in BidPhase}
         for part, (variant, choice) in product(self._by_limits(demand), choices):
             if self.is_over():
                 break
@@ -253,7 +257,7 @@ class _Generator:
         taken = count_of(kept) if count_of(kept) <= _FEW * most else most
         draft = in_turn({phase: interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
         placed = [self.placed(placement) for placement in placements if placement is not None]
-        return Draft.joined([*placed, draft]) if placed else draft
+        return ChosenWindows.joined([*placed, draft]) if placed else draft
 
     def _by_limits(self, demand: Demand) -> list[Demand]:
         """Return a job once for each set of reservations that limits it on some of its node counts.
@@ -276,7 +280,7 @@ class _Generator:
 
     def _scatter(
         self,
-        kept: dict[Phase, list[Draft]],
+        kept: dict[BidPhase, list[ChosenWindows]],
         demand: Demand,
         choices: list[tuple[Variant, GresChoice]],
         most: int,
@@ -289,15 +293,17 @@ class _Generator:
             for variant, choice in choices:
                 if self.is_over():
                     return
-                kept[Phase.EXTRA].extend(self._reordered(demand, variant, choice, order, most, stagger))
+                kept[BidPhase.EXTRA].extend(self._reordered(demand, variant, choice, order, most, stagger))
         if not count_of(kept):
-            kept[Phase.EXTRA].extend(self._searched(demand, variant, choice) for variant, choice in choices)
+            kept[BidPhase.EXTRA].extend(
+                self._searched(demand, variant, choice) for variant, choice in choices
+            )
 
-    def placed(self, placement: Placement) -> Draft:
+    def placed(self, placement: Placement) -> ChosenWindows:
         """Return the first-fit placement as a bid."""
         demand, nodes = placement.demand, placement.nodes
-        group = Group(demand=demand, variant=placement.variant, choice=placement.choice)
-        return Draft(
+        group = BidGroup(demand=demand, variant=placement.variant, choice=placement.choice)
+        return ChosenWindows(
             np.array([self.pool.add(nodes, placement.units)]),
             np.array([len(nodes)]),
             np.array([self.pool.add_group(group)]),
@@ -377,7 +383,7 @@ class _Generator:
 
     def _families(
         self, demand: Demand, variant: Variant, choice: GresChoice, most: int, stagger: int
-    ) -> Iterator[tuple[Phase, Draft]]:
+    ) -> Iterator[tuple[BidPhase, ChosenWindows]]:
         """Yield drafts of every kind, each best first."""
         group = -1
         for order in self._orders(demand):
@@ -385,44 +391,48 @@ class _Generator:
             if not len(field):
                 return
             if group < 0:
-                group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
+                group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
             by_figure = self._options.order == "figure-4.5"
-            family = Family(
+            family = JobWindows(
                 self.pool, field, demand, variant, choice, self._rules, group, most, stagger, by_figure
             )
-            yield from family.scanned()
+            yield from family.choices()
             if len(demand.required) and not demand.contiguous:
-                yield Phase.EXTRA, self._around_required(family)
+                yield BidPhase.EXTRA, self._around_required(family)
 
     def _reordered(
         self, demand: Demand, variant: Variant, choice: GresChoice, order: str, most: int, stagger: int
-    ) -> Iterator[Draft]:
+    ) -> Iterator[ChosenWindows]:
         """Yield bids on the nodes in another order: they join nodes that are no neighbours."""
         field = self._field(demand, variant, choice, order)
         if len(field):
-            group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
-            yield from Family(
+            group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
+            yield from JobWindows(
                 self.pool, field, demand, variant, choice, self._rules, group, most, stagger
             ).unordered()
 
-    def _searched(self, demand: Demand, variant: Variant, choice: GresChoice) -> Draft:
+    def _searched(self, demand: Demand, variant: Variant, choice: GresChoice) -> ChosenWindows:
         """Return one bid on nodes that stand together in no scan order, if there are any."""
         field = self._field(demand, variant, choice, "snapshot")
-        nodes = last_resort(field, demand, variant, choice, self._rules, self.is_over) if len(field) else None
+        nodes = (
+            exhaustive_bids(field, demand, variant, choice, self._rules, self.is_over) if len(field) else None
+        )
         return self._on_sets([] if nodes is None else [nodes], demand, variant, choice)
 
-    def _around_required(self, family: Family) -> Draft:
+    def _around_required(self, family: JobWindows) -> ChosenWindows:
         """Return bids on the required nodes and others."""
         demand, variant, choice = family.demand, family.variant, family.choice
         sets = required_sets(family.field, demand, variant, choice, self._rules, family.most, family.stagger)
         return self._on_sets(list(sets), demand, variant, choice)
 
-    def _on_sets(self, sets: list[IntArray], demand: Demand, variant: Variant, choice: GresChoice) -> Draft:
+    def _on_sets(
+        self, sets: list[IntArray], demand: Demand, variant: Variant, choice: GresChoice
+    ) -> ChosenWindows:
         """Return a bid on each of the node sets."""
-        group = self.pool.add_group(Group(demand=demand, variant=variant, choice=choice))
+        group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
         units = units_of(demand, self._free_for(demand), self._columns)
         aligned = [self._is_aligned(demand, variant, choice, nodes) for nodes in sets]
-        return Draft(
+        return ChosenWindows(
             np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),
             np.array([len(nodes) for nodes in sets], np.int64),
             np.full(len(sets), group),

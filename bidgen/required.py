@@ -10,11 +10,17 @@ from .choose import spread
 from .columns import IntArray
 from .demand import Demand, Variant
 from .fields import Field, GresChoice
-from .windows import Rules, node_counts
+from .windows import WindowRules, node_counts
 
 
 def required_sets(
-    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules, most: int, stagger: int
+    field: Field,
+    demand: Demand,
+    variant: Variant,
+    choice: GresChoice,
+    rules: WindowRules,
+    most: int,
+    stagger: int,
 ) -> Iterator[IntArray]:
     """Yield at most ``most`` node sets that hold all required nodes and others from different places."""
     is_required = np.isin(field.nodes, demand.required)
@@ -32,7 +38,7 @@ def required_sets(
                 yield nodes
 
 
-def _within(nodes: IntArray, demand: Demand, rules: Rules) -> bool:
+def _within(nodes: IntArray, demand: Demand, rules: WindowRules) -> bool:
     leaves = len(np.unique(rules.topology.leaf[nodes]))
     return demand.max_switches is None or leaves <= demand.max_switches
 

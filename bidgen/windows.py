@@ -53,7 +53,7 @@ _NONE = Windows(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class WindowRules:
     """What every window of a job must keep.
 
     Attributes:
@@ -64,7 +64,9 @@ class Rules:
     use_switches: bool
 
 
-def fixed_windows(field: Field, length: int, demand: Demand, choice: GresChoice, rules: Rules) -> Windows:
+def fixed_windows(
+    field: Field, length: int, demand: Demand, choice: GresChoice, rules: WindowRules
+) -> Windows:
     """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
     key = ("fixed", length, *_asked(demand, choice))
     if key not in field.windows:
@@ -74,7 +76,7 @@ def fixed_windows(field: Field, length: int, demand: Demand, choice: GresChoice,
 
 
 def fewest_windows(
-    field: Field, demand: Demand, choice: GresChoice, rules: Rules, *, backward: bool = False
+    field: Field, demand: Demand, choice: GresChoice, rules: WindowRules, *, backward: bool = False
 ) -> Windows:
     """Return, for each start, the window of the fewest nodes that hold a cores-only job.
 
@@ -91,7 +93,7 @@ def fewest_windows(
 
 
 def first_window(
-    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: Rules
+    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: WindowRules
 ) -> IntArray | None:
     """Return the nodes of the first window of the fewest nodes that holds a job; None: no window does."""
     if demand.node_counts is None:
@@ -124,7 +126,9 @@ def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]
     return cast(tuple[Windows, tuple[Windows, Windows, Windows]], field.windows[key])[1]
 
 
-def whole_nodesets(field: Field, length: int, demand: Demand, choice: GresChoice, rules: Rules) -> Windows:
+def whole_nodesets(
+    field: Field, length: int, demand: Demand, choice: GresChoice, rules: WindowRules
+) -> Windows:
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
     key = ("whole", length, *_asked(demand, choice))
     if key not in field.windows:
@@ -191,7 +195,7 @@ def _backward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArra
 
 
 def _kept(
-    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: Rules
+    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: WindowRules
 ) -> Windows:
     """Keep and classify the windows that hold the job's needs."""
     if not len(start):
@@ -201,7 +205,7 @@ def _kept(
 
 
 def _fitting(
-    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: Rules
+    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: WindowRules
 ) -> BoolArray:
     """Return which windows hold the job's needs."""
     end = start + length
@@ -219,7 +223,7 @@ def _fitting(
     return fits
 
 
-def _leaves(field: Field, start: IntArray, length: IntArray, rules: Rules) -> IntArray:
+def _leaves(field: Field, start: IntArray, length: IntArray, rules: WindowRules) -> IntArray:
     """Return how many leaf switches each window stands below."""
     if rules.topology.in_snapshot_order:
         changes = _leaf_changes(field, rules)
@@ -231,7 +235,7 @@ def _leaves(field: Field, start: IntArray, length: IntArray, rules: Rules) -> In
     return rules.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
 
 
-def _leaf_changes(field: Field, rules: Rules) -> IntArray:
+def _leaf_changes(field: Field, rules: WindowRules) -> IntArray:
     """Return the changes of leaf switch before each position, shape (m,)."""
     if "leaf changes" not in field.windows:
         leaf = rules.topology.leaf[field.nodes]
@@ -255,7 +259,7 @@ def _holds(field: Field, start: IntArray, end: IntArray, demand: Demand) -> Bool
     return holds
 
 
-def _classified(field: Field, start: IntArray, length: IntArray, rules: Rules) -> Windows:
+def _classified(field: Field, start: IntArray, length: IntArray, rules: WindowRules) -> Windows:
     last = start + length - 1
     contiguous = field.run[start] == field.run[last]
     topology = rules.topology

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeAlias
 
 from .checks import all_plain, at_least, counts, named, plain
+from .coerce import Names, as_int, settle, settle_integers, settle_names, settle_sets, whole
 from .errors import InputError
-from .given import Names, counted, settle, settle_integers, settle_names, settle_sets, whole
 from .nodes import Resources
 
 #: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
@@ -197,7 +197,7 @@ class Request:
             nodes=None if self.nodes is None else as_span(self.nodes, "nodes"),
             gres_per_node=_spans(self.gres_per_node, "gres_per_node"),
             gres_total=_spans(self.gres_total, "gres_total"),
-            licenses=counted(self.licenses, "licenses"),
+            licenses=as_int(self.licenses, "licenses"),
         )
 
     def _check_size(self) -> None:

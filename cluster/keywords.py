@@ -12,8 +12,8 @@ from numbers import Real
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from .coerce import whole
 from .errors import OptionError
-from .given import whole
 from .text import did_you_mean, not_one_of
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from .checks import at_least
+from .coerce import settle, settle_names, settle_rows
 from .errors import InputError
-from .given import settle, settle_names, settle_rows
 from .nodes import Node, Switch
 
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, SupportsIndex
 
 from .checks import all_plain, at_least, counts, named
+from .coerce import Names, as_int, settle, settle_integers, settle_names, settle_sets
 from .errors import InputError
-from .given import Names, counted, settle, settle_integers, settle_names, settle_sets
 
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
@@ -77,7 +77,7 @@ class Resources:
 
     def __post_init__(self) -> None:
         settle_integers(self, "cores", "memory_mib")
-        settle(self, gres=counted(self.gres, "gres"))
+        settle(self, gres=as_int(self.gres, "gres"))
         at_least(self.cores, 0, "cores")
         at_least(self.memory_mib, 0, "memory_mib")
         counts(self.gres, 0, "gres")

@@ -28,7 +28,7 @@ WORK_LIMIT = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class StepOption:
     """An option of a step.
 
     Attributes:
@@ -103,8 +103,8 @@ class Option:
             raise OptionError(f"{self.name}: {value} is above {self.high:.0f}")
 
 
-def _count(name: str, text: str, low: int = 1, high: int = LARGEST, **others: Any) -> Option:
-    return Option(name=name, help=text, low=low, high=high, **others)
+def _count(name: str, text: str, low: int = 1, high: int = LARGEST, **others: Any) -> StepOption:
+    return StepOption(name=name, help=text, low=low, high=high, **others)
 
 
 def _check_address(text: str) -> None:
@@ -112,15 +112,15 @@ def _check_address(text: str) -> None:
         raise OptionError(f"dask: {text!r} is no address")
 
 
-OPTIONS: tuple[Option, ...] = (
-    Option(
+OPTIONS: tuple[StepOption, ...] = (
+    StepOption(
         name="model",
         help="The model of the thesis (an integer program) to solve.",
         choices=("ipsched", "aucsched1", "aucsched2", "aucsched3"),
         default="aucsched3",
         readers=(STEP, SWEEP),
     ),
-    Option(
+    StepOption(
         name="preset",
         help="Take the values of the papers or of their published plugins. A given option overrides them.",
         choices=("paper", "plugin"),
@@ -138,7 +138,7 @@ OPTIONS: tuple[Option, ...] = (
         default="the model's: 60, aucsched1 15",
         auctions_with_bids=True,
     ),
-    Option(
+    StepOption(
         name="bid_order",
         help="How --max-bids limits the bids. spec: the jobs add a bid each in turn; figure-4.5: as in that "
         "figure of the thesis, where jobs of high priority use up the cap.",
@@ -146,7 +146,7 @@ OPTIONS: tuple[Option, ...] = (
         default="spec",
         auctions_with_bids=True,
     ),
-    Option(
+    StepOption(
         name="strategy",
         help="exact: HiGHS over all bids; anytime: search, then HiGHS over the bids that could still be in a "
         "better award; greedy: first-fit and greedy awards only.",
@@ -160,7 +160,7 @@ OPTIONS: tuple[Option, ...] = (
         readers=(*_ALL, NEGOTIATE, WINNERS),
         auctions_with_bids=True,
     ),
-    Option(
+    StepOption(
         name="balance",
         help="Keep the shapes of running jobs in the proportions of the waiting ones. The window is then "
         "400; the default strategy is then greedy, which gives a job the fewest gres of a range.",
@@ -168,14 +168,14 @@ OPTIONS: tuple[Option, ...] = (
         default=False,
         auctions_with_bids=True,
     ),
-    Option(
+    StepOption(
         name="award_alone",
         help="Start only the winners of the auction, as in the papers. By default jobs that still fit "
         "afterwards start, too. On an empty machine without a winner they start in any case.",
         is_switch=True,
         default=False,
     ),
-    Option(
+    StepOption(
         name="time_limit_s",
         help="Seconds of wall time for the whole step, from reading the file to the answer. By default the "
         "work limit ends a step first. With --time-limit and no --work-limit the search runs until then.",
@@ -205,34 +205,34 @@ OPTIONS: tuple[Option, ...] = (
         default=20_000,
         readers=(STEP,),
     ),
-    Option(
+    StepOption(
         name="on_timeout",
         help="What to do when a limit ends a step before its proof. halve: the next pass takes half as many "
         "jobs. incumbent: as many. discard: start nothing now, and take half as many.",
         choices=("halve", "incumbent", "discard"),
         default="halve; the default work limit ends no step in this sense",
     ),
-    Option(
+    StepOption(
         name="window_from",
         help="Schedule file of the pass before: as many jobs take part as its window.next says, half as many "
         "after a timeout.",
         unit="FILE",
         readers=(SCHEDULE,),
     ),
-    Option(
+    StepOption(
         name="weights",
         help="Maximise priorities exactly before preference, or the papers' weighted sum of both.",
         choices=("lexicographic", "paper"),
         default="lexicographic",
     ),
-    Option(
+    StepOption(
         name="objective",
         help="Value of a started job: its priority, its priority times its cores, or the bounded slowdown "
         "that a second less of its wait saves.",
         choices=("priority", "priority_cores", "response"),
         default="priority",
     ),
-    Option(
+    StepOption(
         name="promise",
         help="The latest start that the scheduler promises to waiting jobs. backfill: each job that plain "
         "backfilling starts now starts now. plan: no job starts later than in a plan of the queue. A "
@@ -256,7 +256,7 @@ OPTIONS: tuple[Option, ...] = (
             "slurm run with plan or a duration": "0 (the same)",
         },
     ),
-    Option(
+    StepOption(
         name="preference_table",
         help="Constants of aucsched2's preference: table 5.2 of the thesis corrected, or as printed.",
         choices=("corrected", "printed"),
@@ -279,14 +279,14 @@ OPTIONS: tuple[Option, ...] = (
         default=1,
         readers=(STEP, WINNERS),
     ),
-    Option(
+    StepOption(
         name="dask",
         help="Search the parts of a cluster (--part-nodes) on a Dask cluster: its scheduler's address.",
         unit="ADDRESS",
         check_text=_check_address,
         readers=(STEP,),
     ),
-    Option(
+    StepOption(
         name="round",
         help="Round values to integers, halves to even.",
         is_switch=True,
@@ -294,9 +294,9 @@ OPTIONS: tuple[Option, ...] = (
         readers=(WINNERS,),
     ),
 )
-OPTIONS_BY_NAME: Mapping[str, Option] = {option.name: option for option in OPTIONS}
+OPTIONS_BY_NAME: Mapping[str, StepOption] = {option.name: option for option in OPTIONS}
 
 
-def read_by(reader: str) -> tuple[Option, ...]:
+def read_by(reader: str) -> tuple[StepOption, ...]:
     """Return a reader's options, in order."""
     return tuple(option for option in OPTIONS if reader in option.readers)

@@ -14,7 +14,7 @@ import msgspec
 
 from .nodes import Resources
 from .tabular import Tabular, chart
-from .text import counted
+from .text import plural
 
 FORMAT = "aucsched-schedule/1"
 
@@ -279,7 +279,7 @@ class Schedule(Tabular):
         return {
             "objective": float(self.objective.priority),
             "gap to the bound": None if gap is None else f"{100 * gap:.2f} %",
-            "window": counted(self.window, "job"),
+            "window": plural(self.window, "job"),
             "cores that start": sum(use.cores for one in self.started for use in one.nodes.values()),
             "seconds": self.seconds.total,
             **{f"wait: {reason}": count for reason, count in reasons.most_common(3)},

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .checks import known, plain
+from .coerce import Names, settle, settle_names, settle_rows
 from .errors import InputError
-from .given import Names, settle, settle_names, settle_rows
 from .jobs import Job, RunningJob
 from .limits import Limit
 from .network import Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
 from .switches import check_switches
-from .text import counted
+from .text import plural
 
 #: Beyond these a snapshot is refused.
 MAX_NODES = 100_000
@@ -84,8 +84,8 @@ class Snapshot:
     def __repr__(self) -> str:
         cores = sum(node.total.cores for node in self.nodes)
         free = sum(node.free.cores for node in self.nodes)
-        jobs = f"{counted(len(self.jobs), 'job')} waiting, {len(self.running)} running"
-        return f"<Snapshot: {counted(len(self.nodes), 'node')}, {free} of {cores} cores free, {jobs}>"
+        jobs = f"{plural(len(self.jobs), 'job')} waiting, {len(self.running)} running"
+        return f"<Snapshot: {plural(len(self.nodes), 'node')}, {free} of {cores} cores free, {jobs}>"
 
     def __post_init__(self) -> None:
         settle_rows(self, "nodes", "jobs", "switches", "running", "partitions", "reservations", "limits")

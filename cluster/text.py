@@ -24,7 +24,7 @@ _HIDDEN = re.compile(_CLASS)
 _FIRST_PAIR, _UNITS = 0x10000, 0x400
 
 
-def counted(count: int, thing: str) -> str:
+def plural(count: int, thing: str) -> str:
     """Return a count and what is counted, in the plural where it is not one.
 
     Examples:

@@ -8,14 +8,14 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from .checks import LARGEST_COUNT, plain
+from .coerce import Names, settle, settle_names, settle_rows
 from .errors import InputError
-from .given import Names, settle, settle_names, settle_rows
 from .jobs import Job
 from .limits import Limit
 from .network import Network
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
-from .text import counted
+from .text import plural
 
 #: Slurm's basic priority of the first job submitted.
 FIRST_PRIORITY = 4_294_901_760
@@ -159,7 +159,7 @@ class ClusterWorkload:
         ) -> None: ...
 
     def __repr__(self) -> str:
-        size = f"{counted(len(self.nodes), 'node')}, {counted(len(self.jobs), 'job')}"
+        size = f"{plural(len(self.nodes), 'node')}, {plural(len(self.jobs), 'job')}"
         return f"<ClusterWorkload {self.name}: {size}>"
 
     def __post_init__(self) -> None:

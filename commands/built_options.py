@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from ..cluster.option_table import Option
+from ..cluster.option_table import StepOption
 
 _Decorated = Callable[..., Any]
 
 
-def click_option(option: Option, reader: str, *, before: str = "", ranges: bool = False) -> _Decorated:
+def click_option(option: StepOption, reader: str, *, before: str = "", ranges: bool = False) -> _Decorated:
     """Return an option as a command takes it; not given it is None.
 
     Args:
@@ -32,7 +32,7 @@ def click_option(option: Option, reader: str, *, before: str = "", ranges: bool 
     )
 
 
-def _type(option: Option, *, ranges: bool) -> Any:
+def _type(option: StepOption, *, ranges: bool) -> Any:
     if option.choices:
         return click.Choice(list(option.choices))
     if not option.is_number:

@@ -17,14 +17,14 @@ def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
     """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
     from ..auction.explain.report import render_report, report_document, report_on
     from ..cluster.errors import InputError
-    from ..cluster.text import counted
+    from ..cluster.text import plural
     from ..formats.native.read import load_snapshot
     from .auction_options import write_json, write_rich
     from .outputs import shown
 
     report = report_on(load_snapshot(snapshot))
     if strict and report.unread:
-        rules = counted(len(report.unread), "rule")
+        rules = plural(len(report.unread), "rule")
         raise InputError(
             f"{rules} of the site not looked at: {'; '.join(report.unread)}", file=shown(snapshot)
         )

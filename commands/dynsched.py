@@ -38,7 +38,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     from ..negotiation.remote.handshake import Identity
     from ..negotiation.remote.party import Party
     from ..negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
-    from ..runtime.evolving.fairness import begun
+    from ..runtime.evolving.fairness import at_start
     from ..runtime.evolving.iteration import Depths
 
     if options["listen"] is None or options["connect"] is not None:
@@ -53,7 +53,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
         snapshot=loaded,
         fairness=fairness,
         depths=depths,
-        accounts=begun(fairness, began),
+        accounts=at_start(fairness, began),
     )
     settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths)))}"
     with journal_in(identity, settings, options) as journal:

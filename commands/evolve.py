@@ -61,7 +61,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import save_snapshot, write_text
     from ..runtime.evolving.evolve import evolve as evolved
-    from ..runtime.evolving.fairness import begun
+    from ..runtime.evolving.fairness import at_start
     from ..runtime.evolving.fairness_file import load_accounts, save_accounts
     from ..runtime.evolving.iteration import Depths, default_depths
     from ..runtime.evolving.requests import RequestBatch, load_requests
@@ -85,7 +85,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             loaded,
             asked,
             fairness=limits,
-            accounts=kept or begun(limits, loaded.time or 0.0),
+            accounts=kept or at_start(limits, loaded.time or 0.0),
             depths=Depths(reservation=depth, delay=options["reservation_delay_depth"]),
             auction=StepOptions(promise=PLAN, reserve=depth) if serve_by == "auction" else None,
         )

@@ -71,10 +71,10 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
     if folder is None:
         _list()
         return
-    from ..cluster.text import counted
+    from ..cluster.text import plural
 
     done = sum(_copy(name, folder / name) for name in EXAMPLES)
-    click.echo(f"{counted(done, 'file')} copied to {folder}")
+    click.echo(f"{plural(done, 'file')} copied to {folder}")
 
 
 def _write_instance(folder: Path | None, kind: str, seed: int, output: Path | None) -> None:

@@ -13,7 +13,7 @@ import click
 Table = Mapping[str, tuple[str, str, str]]
 
 
-class Group(click.Group):
+class HelpGroup(click.Group):
     """A group that prints its help when called alone, and says what a mistyped command may have meant."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -40,7 +40,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class LazyGroup(Group):
+class LazyGroup(HelpGroup):
     """A group whose commands are imported when they are called; ``--help`` reads their lines from a table.
 
     Args:

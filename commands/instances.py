@@ -18,7 +18,7 @@ from .bundled import bundled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class InstanceKind:
     """What instances of one name have in common.
 
     Attributes:
@@ -88,15 +88,15 @@ _WITH_GPUS, _CONTIGUOUS = 0.4, 0.3
 #: Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of jobs decides and
 #: going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over windows), a full tree
 #: of 1024 nodes, a Frontier-like machine.
-KINDS: Mapping[str, Kind] = {
-    "tsubame": Kind(**_TSUBAME),
-    "tsubame-even": Kind(**_TSUBAME, priorities=(90_000, 100_000)),
-    "exclusive": Kind(**_TSUBAME, exclusive=True),
-    "tsubame-150": Kind(**_TSUBAME, max_bids=150),
-    "tsubame-600": Kind(**_TSUBAME, max_bids=600),
-    "tsubame-2400": Kind(**_TSUBAME, max_bids=2_400),
-    "tsubame-queue": Kind(**_TSUBAME, window=400, max_bids=25_000),
-    "tree1024": Kind(
+KINDS: Mapping[str, InstanceKind] = {
+    "tsubame": InstanceKind(**_TSUBAME),
+    "tsubame-even": InstanceKind(**_TSUBAME, priorities=(90_000, 100_000)),
+    "exclusive": InstanceKind(**_TSUBAME, exclusive=True),
+    "tsubame-150": InstanceKind(**_TSUBAME, max_bids=150),
+    "tsubame-600": InstanceKind(**_TSUBAME, max_bids=600),
+    "tsubame-2400": InstanceKind(**_TSUBAME, max_bids=2_400),
+    "tsubame-queue": InstanceKind(**_TSUBAME, window=400, max_bids=25_000),
+    "tree1024": InstanceKind(
         nodes=1024,
         cores=16,
         gpus=3,
@@ -105,9 +105,9 @@ KINDS: Mapping[str, Kind] = {
         sizes=(4, 8, 16, 32, 48),
         per_node=(2, 4, 8, 12, 16),
     ),
-    "frontier": Kind(**_FRONTIER),
-    "frontier-exclusive": Kind(**_FRONTIER, exclusive=True),
-    "huge": Kind(
+    "frontier": InstanceKind(**_FRONTIER),
+    "frontier-exclusive": InstanceKind(**_FRONTIER, exclusive=True),
+    "huge": InstanceKind(
         nodes=100_000,
         cores=64,
         gpus=8,
@@ -119,7 +119,7 @@ KINDS: Mapping[str, Kind] = {
         max_bids=200_000,
         max_bids_per_job=20,
     ),
-    "fragmented": Kind(
+    "fragmented": InstanceKind(
         nodes=1024,
         cores=16,
         gpus=3,
@@ -130,7 +130,7 @@ KINDS: Mapping[str, Kind] = {
         sizes=(4, 8, 16, 24, 32),
         per_node=(3, 4, 5, 6, 8),
     ),
-    "tiny": Kind(
+    "tiny": InstanceKind(
         nodes=48,
         cores=8,
         gpus=2,
@@ -143,8 +143,8 @@ KINDS: Mapping[str, Kind] = {
         max_bids=120,
         max_bids_per_job=10,
     ),
-    "queue": Kind(example="emulated-1408-queue.json"),
-    "full": Kind(example="emulated-1408-full.json"),
+    "queue": InstanceKind(example="emulated-1408-queue.json"),
+    "full": InstanceKind(example="emulated-1408-full.json"),
 }
 
 
@@ -156,7 +156,7 @@ def snapshot_bytes(kind: str, seed: int) -> bytes:
     return msgspec.json.encode(_document(chosen, seed)) + b"\n"
 
 
-def _document(kind: Kind, seed: int) -> dict[str, Any]:
+def _document(kind: InstanceKind, seed: int) -> dict[str, Any]:
     rng = random.Random(seed)  # noqa: S311 - not a secret
     free_cores, free_gpus = _fragments(rng, kind)
     width = len(str(kind.nodes - 1))
@@ -180,7 +180,7 @@ def _document(kind: Kind, seed: int) -> dict[str, Any]:
     }
 
 
-def _fragments(rng: random.Random, kind: Kind) -> tuple[list[int], list[int]]:
+def _fragments(rng: random.Random, kind: InstanceKind) -> tuple[list[int], list[int]]:
     """Start running jobs at random places until the share of busy cores is reached; return what is free.
 
     Where a job does not fit on a node of its place, it leaves the node as it is.
@@ -223,7 +223,7 @@ def _switches(nodes: int, width: int, fans: tuple[int, ...]) -> list[dict[str, A
     return switches
 
 
-def _queue(rng: random.Random, kind: Kind) -> list[dict[str, Any]]:
+def _queue(rng: random.Random, kind: InstanceKind) -> list[dict[str, Any]]:
     """Return the pending jobs; every seed deals each size equally often, so that demand differs little."""
     sizes, per_node = _dealt(rng, kind.sizes, kind.window), _dealt(rng, kind.per_node, kind.window)
     return [

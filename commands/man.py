@@ -13,7 +13,7 @@ import click
 def man(context: click.Context, folder: Path) -> None:
     """Write a man page of each command into FOLDER: man FOLDER/aucsched-schedule.1 reads one."""
     from ..cluster.errors import InputError
-    from ..cluster.text import counted
+    from ..cluster.text import plural
     from ..formats.native.write import write_text
     from .reference import man_pages
 
@@ -24,4 +24,4 @@ def man(context: click.Context, folder: Path) -> None:
     found = man_pages(context.find_root().command)
     for name, text in found.items():
         write_text(folder / name, text)
-    click.echo(f"{counted(len(found), 'page')} written to {folder}")
+    click.echo(f"{plural(len(found), 'page')} written to {folder}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..negotiation.parties.batch_state import BatchSettings
     from ..runtime.records import JobReport
     from ..runtime.settings import RuntimeSettings
-    from ..simulation.negotiated.esp import Mix
+    from ..simulation.negotiated.esp import Changeability
     from ..simulation.negotiated.plays import Play
     from ..simulation.negotiated.run import Negotiated
 
@@ -53,7 +53,7 @@ class Share(click.ParamType[float]):
         return share
 
 
-class Model(click.ParamType[str]):
+class SpeedupModelText(click.ParamType[str]):
     """A speedup model's text."""
 
     name = "model"
@@ -112,7 +112,7 @@ _PLAY = (
     ),
     click.option(
         "--speedup",
-        type=Model(),
+        type=SpeedupModelText(),
         help="Speedup model: linear (default), amdahl:F, downey:A:SIGMA, table:N=S,…",
     ),
     click.option(
@@ -308,16 +308,16 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
     return play
 
 
-def _no_mix() -> Mix:
-    from ..simulation.negotiated.esp import Mix
+def _no_mix() -> Changeability:
+    from ..simulation.negotiated.esp import Changeability
 
-    return Mix()
+    return Changeability()
 
 
-def _mix(options: dict[str, Any]) -> Mix | None:
+def _mix(options: dict[str, Any]) -> Changeability | None:
     from ..cluster.jobs import JobKind
     from ..runtime.speedup import LINEAR
-    from ..simulation.negotiated.esp import Mix
+    from ..simulation.negotiated.esp import Changeability
 
     if options["malleable"] is None:
         for name in ("moldable", "speedup"):
@@ -325,7 +325,7 @@ def _mix(options: dict[str, Any]) -> Mix | None:
                 raise OptionError(f"--{name} needs --malleable: of which share of the jobs")
         return None
     kind = JobKind.MOLDABLE if options["moldable"] else JobKind.MALLEABLE
-    return Mix(share=options["malleable"], kind=kind, speedup=options["speedup"] or LINEAR)
+    return Changeability(share=options["malleable"], kind=kind, speedup=options["speedup"] or LINEAR)
 
 
 def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:

@@ -14,7 +14,7 @@ from ..cluster.errors import InputError, OptionError
 from ..cluster.option_table import SIMULATE, read_by
 from .built_options import click_option
 from .outputs import file_name, progress_over, shown
-from .relaid import note_unread, relaid, topology_option
+from .topology_override import note_unread, topology_option, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -179,7 +179,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
         raise OptionError("--failures - and the workload would both read standard input")
     check_drawing("--gantt", options["gantt"])
     check_drawing("--plot", options["plot"])
-    workload = relaid(load_workload(path), options["topology"])
+    workload = with_topology(load_workload(path), options["topology"])
     note_unread(workload)
     chosen = with_failures(chosen, workload, options["failures"])
     with progress_over(len(workload.jobs)) as progress:

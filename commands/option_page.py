@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS, Option
+from ..cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS, StepOption
 
 _HEAD = """\
 # Options of an auction
@@ -28,12 +28,12 @@ def page() -> str:
     return _HEAD + "".join(map(_row, OPTIONS))
 
 
-def _row(option: Option) -> str:
+def _row(option: StepOption) -> str:
     cells = [f"`{option.flag}` {_escaped(option.help)}", _values(option), _defaults(option), _readers(option)]
     return f"| {' | '.join(cells)} |\n"
 
 
-def _values(option: Option) -> str:
+def _values(option: StepOption) -> str:
     if option.choices:
         return ", ".join(f"`{choice}`" for choice in option.choices)
     if option.is_switch:
@@ -47,13 +47,13 @@ def _values(option: Option) -> str:
     return f"{option.low:g} to {option.high:.0f}"
 
 
-def _defaults(option: Option) -> str:
+def _defaults(option: StepOption) -> str:
     plain = "" if option.default is None else f"{option.default}"
     others = [f"{reader}: {value}" for reader, value in option.other_defaults.items()]
     return _escaped("; ".join([plain, *others])) or "none"
 
 
-def _readers(option: Option) -> str:
+def _readers(option: StepOption) -> str:
     names = [
         reader for reader in (SCHEDULE, STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS) if reader in option.readers
     ]

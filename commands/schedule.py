@@ -13,7 +13,7 @@ from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE
 from .auction_options import auction_options, snapshot_argument, text_output_option, top_option
 from .built_options import click_option
 from .outputs import html_option
-from .relaid import relaid, topology_option
+from .topology_override import topology_option, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.schedule import Schedule
@@ -96,7 +96,7 @@ def schedule(
     # A limit that is asked for is for all of the command but what another program takes to write.
     is_whole = snapshot != "-" and checked.time_limit_s is not None
     checked = replace(checked, began=(began or entered) if is_whole else None)
-    loaded = relaid(load_snapshot(snapshot), topology)
+    loaded = with_topology(load_snapshot(snapshot), topology)
     try:
         result = run_step(loaded, checked, window)
     except InputError as error:

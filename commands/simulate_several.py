@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
-from ..cluster.text import counted
+from ..cluster.text import plural
 from .evolving_options import EVOLVING
 from .malleable_options import MALLEABLE_POLICIES, refuse_malleable
 from .node_options import check_log_options, chosen_options, is_native, read_by_nodes, with_failures
 from .outputs import progress_over, read_jobs, read_log, shown
-from .relaid import note_unread, relaid
+from .topology_override import note_unread, with_topology
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
@@ -88,7 +88,7 @@ def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -
         options, policies, {name: [one for one in policies if one in read] for name, read in readers.items()}
     )
     chosen = [chosen_options(one) for one in narrowed]
-    loaded = relaid(load_workload(workload), options["topology"])
+    loaded = with_topology(load_workload(workload), options["topology"])
     note_unread(loaded)
     chosen = [with_failures(one, loaded, options["failures"]) for one in chosen]
     runs = []
@@ -140,7 +140,7 @@ def text_of(runs: Sequence[Simulation]) -> str:
     order = "" if first.result.order == "fcfs" else f", {first.result.order} order"
     columns = [one for one in _COLUMNS if any(run.metrics.get(one[2]) is not None for run in runs)]
     wide = max(6, *(len(run.policy) for run in runs))
-    of = f"{counted(len(first.result.workload), 'job')}, {counted(requests.processors, 'processor')}"
+    of = f"{plural(len(first.result.workload), 'job')}, {plural(requests.processors, 'processor')}"
     lines = [
         f"{first.name}{order}: {of}",
         "waits in seconds",

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from ..cluster.errors import OptionError
-from .groups import Group
+from .groups import HelpGroup
 from .outputs import note
 
 
-@click.group(cls=Group)
+@click.group(cls=HelpGroup)
 def snapshot() -> None:
     """Make a snapshot of a live cluster or of its saved output."""
 

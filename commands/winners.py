@@ -49,7 +49,7 @@ def winners(
     from ..formats.auctions.read import load_auction
     from ..models.winners.determine import check_options, winners_of
     from ..models.winners.export import EXPORTS, export_lot
-    from ..models.winners.given import read_lot
+    from ..models.winners.instance import read_lot
     from .auction_options import write_json, write_rich
 
     if export and not export.endswith(EXPORTS):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import InputError, OptionError
-from .groups import Group
+from .groups import HelpGroup
 from .outputs import (
     OUTPUT,
     format_option,
@@ -25,7 +25,7 @@ from .workload_papers import GENERATORS
 from .workload_slurm import slurm_events
 
 
-@click.group(cls=Group)
+@click.group(cls=HelpGroup)
 def workload() -> None:
     """Describe and make workloads."""
 

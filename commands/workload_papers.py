@@ -10,7 +10,7 @@ import click
 
 from ..cluster.errors import OptionError
 from .outputs import output_option
-from .relaid import relaid
+from .topology_override import with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -237,7 +237,7 @@ def _taken_cluster(options: dict[str, Any]) -> EvenCluster:
 def _on_network(made: ClusterWorkload, options: dict[str, Any]) -> ClusterWorkload:
     """Return a workload on the network of ``--topology``, where that is not the papers' tree."""
     source = options["topology"]
-    return made if source == "tree" else relaid(made, source)
+    return made if source == "tree" else with_topology(made, source)
 
 
 def _write(output: Path, made: ClusterWorkload) -> None:

@@ -50,14 +50,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FileTable:
     """A file's columns in order, and its rows."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
-def read_table(content: bytes, delimiter: str = ",") -> Table:
+def read_table(content: bytes, delimiter: str = ",") -> FileTable:
     """Return a file's rows.
 
     Raises:
@@ -74,7 +74,7 @@ def read_table(content: bytes, delimiter: str = ",") -> Table:
     )
     try:
         header = tuple(name.strip() for name in next(lines, []))
-        return Table(header, tuple(_rows(lines, header)))
+        return FileTable(header, tuple(_rows(lines, header)))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}") from error
 

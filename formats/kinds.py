@@ -21,7 +21,7 @@ _SACCT = re.compile(rb"\s*(?:JobID|User)\|.*\|")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class FileKind:
     """What a file is, in words, and what to do with it."""
 
     title: str
@@ -30,18 +30,18 @@ class Kind:
 
 
 _OURS = {
-    "aucsched-snapshot/1": Kind(
+    "aucsched-snapshot/1": FileKind(
         name=SNAPSHOT, title="a snapshot", advice="aucsched schedule, explain, compare and plan read it"
     ),
-    "aucsched-workload/1": Kind(
+    "aucsched-workload/1": FileKind(
         name=WORKLOAD, title="a workload of nodes", advice="aucsched simulate and sweep play it"
     ),
-    "aucsched-schedule/1": Kind(
+    "aucsched-schedule/1": FileKind(
         name=SCHEDULE, title="a schedule", advice="aucsched explain SNAPSHOT --award FILE explains it"
     ),
-    "aucsched-plan/1": Kind(title="a plan", advice="aucsched plan made it of a snapshot"),
+    "aucsched-plan/1": FileKind(title="a plan", advice="aucsched plan made it of a snapshot"),
 }
-_LOG_FILE = Kind(
+_LOG_FILE = FileKind(
     name=LOG,
     title="a log in the Standard Workload Format",
     advice="aucsched simulate and sweep play it, aucsched workload describe looks at it",
@@ -58,7 +58,7 @@ _TEXTS = (
 )
 
 
-def kind_of(content: bytes) -> Kind | None:
+def kind_of(content: bytes) -> FileKind | None:
     """Return what a file, unpacked, is; None where nothing is known of it."""
     beginning = content[:_BEGINNING].lstrip()
     if beginning.startswith(b"{"):
@@ -68,11 +68,11 @@ def kind_of(content: bytes) -> Kind | None:
         return _LOG_FILE
     for pattern, title, advice in _TEXTS:
         if pattern.match(first):
-            return Kind(title=title, advice=advice)
+            return FileKind(title=title, advice=advice)
     return None
 
 
-def _kind_of_json(content: bytes) -> Kind | None:
+def _kind_of_json(content: bytes) -> FileKind | None:
     try:
         members = msgspec.json.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -83,7 +83,7 @@ def _kind_of_json(content: bytes) -> Kind | None:
         return _OURS.get(str(members["format"]))
     if "meta" in members and ("jobs" in members or "nodes" in members):
         what = "jobs" if "jobs" in members else "nodes"
-        return Kind(title=f"Slurm's JSON of its {what}", advice=_FROM_SLURM)
+        return FileKind(title=f"Slurm's JSON of its {what}", advice=_FROM_SLURM)
     return None
 
 

@@ -36,7 +36,7 @@ _MOST_DIGITS = 18
 _SHOWN = 30
 
 
-class Field(IntEnum):
+class SwfField(IntEnum):
     """The columns of a row, counted from 0 (the format's text counts from 1); times in seconds."""
 
     JOB = 0
@@ -65,7 +65,7 @@ class SwfLog:
 
     Attributes:
         comments: the comment lines in file order, without the leading ``;``.
-        table: one row for each job, 18 columns (see ``Field``), float64; −1 is not known.
+        table: one row for each job, 18 columns (see ``SwfField``), float64; −1 is not known.
 
     Examples:
         >>> log = parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
@@ -76,7 +76,7 @@ class SwfLog:
     comments: tuple[str, ...]
     table: NDArray[np.float64]
 
-    def column(self, field: Field) -> NDArray[np.float64]:
+    def column(self, field: SwfField) -> NDArray[np.float64]:
         """Return one column of the table."""
         values: NDArray[np.float64] = self.table[:, field]
         return values

@@ -17,8 +17,8 @@ from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
 from ..slurm.answers.licenses import with_gate, without_gate
 from ..slurm.answers.nodes import THREADS_NOTE
-from ..slurm.answers.states import Phase
-from ..slurm.place import CannotPlaceError, Placing, check_id, reservation_words
+from ..slurm.answers.states import JobPhase
+from ..slurm.place import CannotPlaceError, JobCommands, check_id, reservation_words
 from .marks import Mark, write_mark
 from .queue import LiveJob, names_of
 
@@ -30,7 +30,7 @@ _WORD = re.compile(r"[!#-&(-\[\]-~]+")
 Words = tuple[str, ...]
 
 
-class Kind(StrEnum):
+class ActionKind(StrEnum):
     """What is done to a job."""
 
     PIN = "pin"
@@ -51,7 +51,7 @@ class Action:
         why: in words.
     """
 
-    kind: Kind
+    kind: ActionKind
     job: str
     commands: tuple[Words, ...]
     nodes: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
     """
     jobs = {one.id: one for one in snapshot.jobs}
     nodes = {name: node for node in snapshot.nodes if (name := node.name) in award.nodes}
-    placing = Placing(snapshot, jobs[award.job], award, nodes, THREADS_NOTE in snapshot.notes)
+    placing = JobCommands(snapshot, jobs[award.job], award, nodes, THREADS_NOTE in snapshot.notes)
     words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
     words.append(f"ReqNodeList={placing.hosts}")
     count, cores = len(award.nodes), placing.cores
@@ -110,7 +110,9 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
     words.append(f"{job.carrier.word}={write_mark(_mark(award, job, now))}")
     commands = (*before, tuple(words))
     return checked(
-        Action(kind=Kind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores))
+        Action(
+            kind=ActionKind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores)
+        )
     )
 
 
@@ -151,7 +153,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     after: list[Words] = []
     if job.reservation.startswith(OWN):
         after.append(("delete", f"ReservationName={job.reservation}"))
-    kind = Kind.UNPIN if behind else Kind.HAND_OVER
+    kind = ActionKind.UNPIN if behind else ActionKind.HAND_OVER
     return checked(Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why))
 
 
@@ -174,7 +176,7 @@ def promise(job: LiveJob, start: int) -> Action:
     """
     mark = replace(job.mark or Mark(comment=job.comment), promised=start)
     words = ("update", f"JobId={check_id(job.id)}", f"{job.carrier.word}={write_mark(mark)}")
-    action = Action(kind=Kind.PROMISE, job=job.id, commands=(words,), why="its start is promised")
+    action = Action(kind=ActionKind.PROMISE, job=job.id, commands=(words,), why="its start is promised")
     return checked(action)
 
 
@@ -187,14 +189,14 @@ def hand_over(job: LiveJob, licence: str, why: str) -> Action:
     words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
     if job.mark:
         words.append(f"{job.carrier.word}={_comment(job.mark.comment)}")
-    return checked(Action(kind=Kind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
+    return checked(Action(kind=ActionKind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
 
 
 def clear(reservation: str) -> Action:
     """Return what removes a reservation of ours that no job uses."""
     name = f"ReservationName={reservation}"
     return checked(
-        Action(kind=Kind.CLEAR, job=reservation, commands=(("delete", name),), why="no job uses it")
+        Action(kind=ActionKind.CLEAR, job=reservation, commands=(("delete", name),), why="no job uses it")
     )
 
 
@@ -205,5 +207,5 @@ def _comment(text: str) -> str:
 
 def own_reservations(jobs: Mapping[str, LiveJob]) -> set[str]:
     """Return the loop's reservations that a job asks for which has not ended."""
-    alive = (job for job in jobs.values() if job.phase is not Phase.ENDED)
+    alive = (job for job in jobs.values() if job.phase is not JobPhase.ENDED)
     return {job.reservation for job in alive if job.reservation.startswith(OWN)}

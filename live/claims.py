@@ -46,7 +46,9 @@ def with_claims(
             jobs.append(replace(job, hold=job.hold or OUTSIDE))
     return replace(
         snapshot,
-        nodes=tuple(_left(node, free[node.name], is_ours=node.name in ours) for node in snapshot.nodes),
+        nodes=tuple(
+            _seconds_left(node, free[node.name], is_ours=node.name in ours) for node in snapshot.nodes
+        ),
         jobs=tuple(jobs),
         running=(*snapshot.running, *claims),
         # Their cores are claimed one by one.
@@ -61,7 +63,7 @@ def _reserved_by_us(reserved: Iterable[ReservationFigures]) -> set[str]:
     return ours - {name for entry in entries if not entry.name.startswith(OWN) for name in entry.nodes}
 
 
-def _left(node: Node, free: Resources, *, is_ours: bool) -> Node:
+def _seconds_left(node: Node, free: Resources, *, is_ours: bool) -> Node:
     state = node.state
     if is_ours and state is NodeState.RESERVED:
         state = NodeState.IDLE if free == node.total else NodeState.MIXED

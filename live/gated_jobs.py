@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..slurm.answers.licenses import with_gate
 from ..slurm.answers.live import JOBS, Ask
 from ..slurm.answers.reservations import ReservationFigures
-from ..slurm.answers.states import Phase
+from ..slurm.answers.states import JobPhase
 from ..slurm.place import CannotPlaceError
 from .actions import Words, hand_over, line, unpin
 from .claims import is_pinned
@@ -119,7 +119,7 @@ def _clearing(job: LiveJob, licence: str) -> Clearing | None:
         if mark is None:
             words = tuple((one[0], f"JobId={job.whole}", *one[2:]) for one in words)
         return Clearing(job=job.whole, commands=words, what="the licence is off")
-    if job.phase is Phase.HOLDING and (mark is not None or job.needs(licence)):
+    if job.phase is JobPhase.HOLDING and (mark is not None or job.needs(licence)):
         # Slurm changes the licences of a job that runs, but not the nodes that it requires.
         words = hand_over(job, licence, "").commands
         pinned = "; its nodes stay required" if mark is not None else ""
@@ -130,7 +130,7 @@ def _clearing(job: LiveJob, licence: str) -> Clearing | None:
 def not_cleared(jobs: Collection[LiveJob], licence: str) -> Iterator[str]:
     """Yield the jobs on which something of the gate is left."""
     for job in jobs:
-        if job.mark is not None and job.phase in {Phase.PENDING, Phase.HOLDING}:
+        if job.mark is not None and job.phase in {JobPhase.PENDING, JobPhase.HOLDING}:
             yield f"{job.id}: it still has a mark"
-        elif job.phase in {Phase.PENDING, Phase.HOLDING} and job.needs(licence):
+        elif job.phase in {JobPhase.PENDING, JobPhase.HOLDING} and job.needs(licence):
             yield f"{job.id}: it still asks for the licence {licence}"

@@ -11,7 +11,7 @@ from ..cluster.text import escaped
 from .shadow_log import RotatedLog
 
 
-class Journal(Protocol):
+class LineJournal(Protocol):
     """Takes lines."""
 
     def write(self, lines: Iterable[Mapping[str, Any]]) -> None:

@@ -20,19 +20,19 @@ from ..formats.reading import text_of
 from ..slurm.answers.known import Known
 from ..slurm.answers.live import Ask
 from ..slurm.answers.reservations import read_reservations
-from ..slurm.answers.states import Phase
-from .actions import Action, Kind, line
+from ..slurm.answers.states import JobPhase
+from .actions import Action, ActionKind, line
 from .claims import is_pinned, with_claims
-from .fresh import idle_now, jobs_now
+from .command_runner import CommandRunner
 from .gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
-from .hands import Hand
-from .journal import Journal
+from .journal import LineJournal
 from .metrics import Metrics
-from .passes import Pass, cores_in_use, take_look, take_pass
-from .plan import Rules, came_true, decided, left_to_preemption, overdue, still_true, unused, within
-from .preempting import Preemption, by_stopping, read_preemption
+from .passes import LivePass, cores_in_use, take_look, take_pass
+from .plan import PutBackRules, came_true, decided, left_to_preemption, overdue, still_true, unused, within
+from .preempting import SlurmPreemption, by_stopping, read_preemption
 from .promising import LivePromises, changed_marks, with_promises
 from .queue import LiveJob, names_of, read_queue
+from .revalidation import idle_now, jobs_now
 
 _MINUTE_S = 60
 
@@ -52,7 +52,7 @@ class Settings:
         promise: ``plan`` or a duration; ``none`` keeps the promises of the marks and makes none.
     """
 
-    rules: Rules = field(default_factory=Rules)
+    rules: PutBackRules = field(default_factory=PutBackRules)
     host: str
     user: str
     gate_s: int = 120
@@ -65,7 +65,7 @@ class Settings:
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class PassReport:
     """What became of a pass.
 
     Attributes:
@@ -134,8 +134,8 @@ class Loop:
         options: StepOptions,
         *,
         ask: Ask,
-        hand: Hand,
-        journal: Journal,
+        hand: CommandRunner,
+        journal: LineJournal,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -152,15 +152,15 @@ class Loop:
         self._window = options.window
         self._held = 0
         self._known = Known()
-        self._preemption: Preemption | None = None
+        self._preemption: SlurmPreemption | None = None
         #: What an administrator is to read, once each.
         self.remarks: list[str] = []
         self._promises = LivePromises(settings.promise)
 
-    def one_pass(self) -> Report:
+    def one_pass(self) -> PassReport:
         """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
         self._passes += 1
-        report = Report(at=self._now(), number=self._passes)
+        report = PassReport(at=self._now(), number=self._passes)
         began = self._clock()
         try:
             self._pass(report)
@@ -170,16 +170,16 @@ class Loop:
         self._tell(report)
         return report
 
-    def _tell(self, report: Report) -> None:
+    def _tell(self, report: PassReport) -> None:
         """Log the pass itself; a log that takes nothing has been the outcome already."""
-        fields = {name: getattr(report, name) for name in Report.__slots__}
+        fields = {name: getattr(report, name) for name in PassReport.__slots__}
         rounded = {name: round(v, 4) if isinstance(v, float) else v for name, v in fields.items()}
         try:
             self._journal.write([{"event": "pass", **rounded}])
         except AucschedError as error:
             report.outcome = one_line(str(error))
 
-    def _pass(self, report: Report) -> None:
+    def _pass(self, report: PassReport) -> None:
         # Whoever cannot log must not keep the gate up either.
         self._journal.write([{"event": "begin", "at": report.at, "number": report.number}])
         if not self._keep_gate(report):
@@ -217,7 +217,7 @@ class Loop:
         actions += changed_marks(made, queue, touched)
         self._carry_out(actions, queue, began, report)
 
-    def _left_to_preemption(self, taken: Pass, queue: Mapping[str, LiveJob]) -> list[Action]:
+    def _left_to_preemption(self, taken: LivePass, queue: Mapping[str, LiveJob]) -> list[Action]:
         """Hand over what Slurm's own preemption would start; rules that cannot be asked stay as they were."""
         look, rules = taken.look, self.settings.rules
         if look.sources.config is not None:
@@ -231,16 +231,16 @@ class Loop:
         args = (look.snapshot, taken.schedule, queue, rules.licence)
         return left_to_preemption(by_stopping(*args, self._preemption), rules)
 
-    def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: Report) -> None:
+    def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Keep what the look says of the cluster as a whole."""
         licence = self.settings.rules.licence
         report.waiting = sum(job.is_waiting and job.needs(licence) for job in queue.values())
         report.claimed = sum(is_pinned(job, licence) for job in queue.values())
-        report.running = sum(job.phase is Phase.HOLDING for job in queue.values())
+        report.running = sum(job.phase is JobPhase.HOLDING for job in queue.values())
         report.cores, report.used = cores_in_use(snapshot)
         report.unread = len(snapshot.unread)
 
-    def _keep_gate(self, report: Report) -> bool:
+    def _keep_gate(self, report: PassReport) -> bool:
         """Put the gate up, or move its end on; False where another leader's is up."""
         settings, licence = self.settings, self.settings.rules.licence
         name = gate_name(licence, settings.host)
@@ -281,7 +281,7 @@ class Loop:
             self.remarks.append(text)
 
     def _carry_out(
-        self, actions: Sequence[Action], queue: Mapping[str, LiveJob], began: float, report: Report
+        self, actions: Sequence[Action], queue: Mapping[str, LiveJob], began: float, report: PassReport
     ) -> None:
         """Carry out what is still true, within the limits; log before, look after."""
         actions, report.deferred = within(actions, self._allowance())
@@ -316,7 +316,7 @@ class Loop:
         spent = sum(count for _, count in self._spent)
         return max(0, min(self.settings.most_changes, self.settings.most_a_minute - spent))
 
-    def _verify(self, actions: Sequence[Action], said: Sequence[str], report: Report) -> None:
+    def _verify(self, actions: Sequence[Action], said: Sequence[str], report: PassReport) -> None:
         """Look at each job again, and log what came of it."""
         if not actions:
             return
@@ -326,18 +326,18 @@ class Loop:
             is_true = came_true(action, jobs.get(action.job), licence)
             lines.append({"event": "done" if is_true else "refused", **_line(action, report)})
             report.refused += not is_true
-            report.pinned += is_true and action.kind is Kind.PIN
-            report.put_back += is_true and action.kind is Kind.UNPIN
-            report.handed_over += is_true and action.kind is Kind.HAND_OVER
-            report.promised += is_true and action.kind is Kind.PROMISE
+            report.pinned += is_true and action.kind is ActionKind.PIN
+            report.put_back += is_true and action.kind is ActionKind.UNPIN
+            report.handed_over += is_true and action.kind is ActionKind.HAND_OVER
+            report.promised += is_true and action.kind is ActionKind.PROMISE
         self._journal.write(
             [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
         )
 
-    def _verify_starts(self, queue: Mapping[str, LiveJob], report: Report) -> None:
+    def _verify_starts(self, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Log pinned jobs that run by now, once each, and whether they run on their nodes."""
         lines = []
-        running = {name: job for name, job in queue.items() if job.phase is Phase.HOLDING}
+        running = {name: job for name, job in queue.items() if job.phase is JobPhase.HOLDING}
         for name, job in running.items():
             if job.mark is None or not job.mark.since or name in self._seen:
                 continue
@@ -353,7 +353,7 @@ class Loop:
         self._seen = {name for name, job in running.items() if job.mark is not None}
 
 
-def _line(action: Action, report: Report) -> dict[str, object]:
+def _line(action: Action, report: PassReport) -> dict[str, object]:
     return {
         "number": report.number,
         "kind": action.kind.value,
@@ -364,7 +364,7 @@ def _line(action: Action, report: Report) -> dict[str, object]:
     }
 
 
-def tell(figures: Metrics, report: Report) -> None:
+def tell(figures: Metrics, report: PassReport) -> None:
     """Keep the figures of a pass."""
     figures.add("aucsched_passes" if report.outcome in {"done", "standby"} else "aucsched_failures")
     figures.spend(

@@ -39,7 +39,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class LivePass:
     """A look and what the auction makes of it; nothing is changed by either.
 
     Attributes:
@@ -114,7 +114,7 @@ def take_pass(
     clock: Callable[[], float] = time.perf_counter,
     *,
     window: int | None = None,
-) -> Pass:
+) -> LivePass:
     """Run the auction that ``aucsched schedule`` runs on what a look found.
 
     ``window``: jobs that are looked at, as the pass before said; None: as many as the options say.
@@ -125,4 +125,4 @@ def take_pass(
     """
     began = clock()
     schedule = run_step(look.snapshot, options, window)
-    return Pass(look=look, schedule=schedule, decide_s=clock() - began)
+    return LivePass(look=look, schedule=schedule, decide_s=clock() - began)

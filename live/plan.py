@@ -11,12 +11,12 @@ from ..cluster.snapshot import Snapshot
 from ..slurm.answers.licenses import asks_for
 from ..slurm.answers.reservations import ReservationFigures
 from ..slurm.place import CannotPlaceError
-from .actions import OWN, Action, Kind, clear, hand_over, own_reservations, pin, unpin
+from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
 from .claims import is_pinned
-from .fresh import Now
 from .marks import Carrier
-from .passes import Pass
+from .passes import LivePass
 from .queue import LiveJob, names_of
+from .revalidation import Now
 
 #: States of nodes on which no job starts until somebody does something about it.
 _GONE = {NodeState.DRAINED, NodeState.DRAINING, NodeState.DOWN, NodeState.FAIL, NodeState.UNKNOWN}
@@ -25,7 +25,7 @@ _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class PutBackRules:
     """When jobs are put back.
 
     Attributes:
@@ -41,7 +41,9 @@ class Rules:
     carrier: Carrier = Carrier.ADMIN_COMMENT
 
 
-def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: Rules, now: float) -> list[Action]:
+def overdue(
+    snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: PutBackRules, now: float
+) -> list[Action]:
     """Return what puts back the pinned jobs that do not start, as their nodes or their users changed."""
     usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
     found: list[Action] = []
@@ -53,7 +55,7 @@ def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: Rules, now:
     return found
 
 
-def _why_back(job: LiveJob, usable: set[str], rules: Rules, now: float) -> str:
+def _why_back(job: LiveJob, usable: set[str], rules: PutBackRules, now: float) -> str:
     gone = [name for name in names_of(job.required) if name not in usable]
     if gone:
         return f"node {gone[0]} takes no jobs"
@@ -66,7 +68,7 @@ def _why_back(job: LiveJob, usable: set[str], rules: Rules, now: float) -> str:
     return ""
 
 
-def _put_back(job: LiveJob, rules: Rules, why: str) -> Iterator[Action]:
+def _put_back(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
     assert job.mark is not None  # noqa: S101 - for the type; is_pinned says so
     behind = job.mark.tries + 1 < rules.tries
     try:
@@ -83,7 +85,7 @@ def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob])
     return [clear(name) for name in names if name not in used]
 
 
-def decided(taken: Pass, queue: Mapping[str, LiveJob], rules: Rules, now: float) -> list[Action]:
+def decided(taken: LivePass, queue: Mapping[str, LiveJob], rules: PutBackRules, now: float) -> list[Action]:
     """Return what pins the winners and hands over the jobs that the auction cannot start."""
     found: list[Action] = []
     for refusal in taken.schedule.pending:
@@ -99,13 +101,13 @@ def decided(taken: Pass, queue: Mapping[str, LiveJob], rules: Rules, now: float)
     return found
 
 
-def left_to_preemption(jobs: Iterable[LiveJob], rules: Rules) -> list[Action]:
+def left_to_preemption(jobs: Iterable[LiveJob], rules: PutBackRules) -> list[Action]:
     """Return what hands over the jobs for which Slurm would stop others."""
     why = "Slurm may stop running jobs for it, the auction stops none"
     return [action for job in jobs for action in _handed(job, rules, why)]
 
 
-def _handed(job: LiveJob, rules: Rules, why: str) -> Iterator[Action]:
+def _handed(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
     try:
         yield hand_over(job, rules.licence, why)
     except CannotPlaceError:
@@ -129,7 +131,7 @@ def still_true(
 
 
 def _changed(action: Action, queue: Mapping[str, LiveJob], jobs: Mapping[str, Now]) -> str:
-    if action.kind is Kind.CLEAR:
+    if action.kind is ActionKind.CLEAR:
         return ""
     was, now = queue[action.job], jobs.get(action.job)
     if now is None or now.state != "PENDING":
@@ -142,7 +144,7 @@ def _changed(action: Action, queue: Mapping[str, LiveJob], jobs: Mapping[str, No
 
 
 def _taken(action: Action, left: dict[str, int]) -> str:
-    if action.kind is not Kind.PIN:
+    if action.kind is not ActionKind.PIN:
         return ""
     for node, cores in zip(action.nodes, action.cores, strict=True):
         if node not in left:
@@ -156,12 +158,12 @@ def _taken(action: Action, left: dict[str, int]) -> str:
 
 def came_true(action: Action, now: Now | None, licence: str) -> bool:
     """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
-    if action.kind is Kind.CLEAR or now is None or now.state != "PENDING":
-        return now is None or action.kind is not Kind.PIN or not now.nodes or now.is_on(action.nodes)
+    if action.kind is ActionKind.CLEAR or now is None or now.state != "PENDING":
+        return now is None or action.kind is not ActionKind.PIN or not now.nodes or now.is_on(action.nodes)
     behind = asks_for(now.licenses, licence)
-    if action.kind is Kind.PIN:
+    if action.kind is ActionKind.PIN:
         return not behind and now.must_have(action.nodes)
-    return behind == (action.kind in {Kind.UNPIN, Kind.PROMISE})
+    return behind == (action.kind in {ActionKind.UNPIN, ActionKind.PROMISE})
 
 
 def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:

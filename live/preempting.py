@@ -18,7 +18,7 @@ from ..cluster.nodes import NodeState
 from ..cluster.schedule import Reason, Schedule
 from ..cluster.snapshot import Snapshot
 from ..slurm.answers.live import Ask, Command
-from ..slurm.answers.states import Phase
+from ..slurm.answers.states import JobPhase
 from ..slurm.answers.text import paragraphs
 from .queue import LiveJob
 
@@ -34,7 +34,7 @@ _FOR_ROOM = {Reason.OUTBID, Reason.NO_FIT, Reason.WINDOW, Reason.BID_CAP, Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preemption:
+class SlurmPreemption:
     """Whom Slurm stops for whom.
 
     Attributes:
@@ -57,7 +57,7 @@ class Preemption:
         return other.qos.partition(",")[0] in self.stopped.get(job.qos.partition(",")[0], frozenset())
 
 
-def read_preemption(config: str, ask: Ask) -> Preemption | None:
+def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
     """Return by what rules the site stops running jobs, None where it stops none.
 
     Args:
@@ -73,9 +73,9 @@ def read_preemption(config: str, ask: Ask) -> Preemption | None:
     return _by_qos(ask(QOS).decode(errors="replace")) if kind[1] == "qos" else _by_tier(ask(PARTITIONS))
 
 
-def _by_tier(content: bytes) -> Preemption:
+def _by_tier(content: bytes) -> SlurmPreemption:
     entries = list(paragraphs(content.decode(errors="replace"), "PartitionName"))
-    return Preemption(
+    return SlurmPreemption(
         tiers={entry.pairs["PartitionName"]: entry.count("PriorityTier") or 0 for entry in entries},
         kept=frozenset(
             entry.pairs["PartitionName"] for entry in entries if entry.text("PreemptMode").lower() in _OFF
@@ -83,12 +83,12 @@ def _by_tier(content: bytes) -> Preemption:
     )
 
 
-def _by_qos(text: str) -> Preemption:
+def _by_qos(text: str) -> SlurmPreemption:
     rows = [line.split("|") for line in text.splitlines() if line]
     if any(len(row) != _COLUMNS for row in rows):
         raise InputError("not what was asked for", file=" ".join(QOS))
     kept = {name for name, _, mode in rows if mode.lower() in _OFF}
-    return Preemption(
+    return SlurmPreemption(
         stopped={name: frozenset(filter(None, names.split(","))) - kept for name, names, _ in rows}
     )
 
@@ -98,7 +98,7 @@ def by_stopping(
     schedule: Schedule,
     queue: Mapping[str, LiveJob],
     licence: str,
-    preemption: Preemption,
+    preemption: SlurmPreemption,
 ) -> list[LiveJob]:
     """Return the jobs behind the gate for which Slurm would make room, by priority, each on room of its own.
 
@@ -126,7 +126,7 @@ def _is_gated(job: LiveJob | None, licence: str) -> bool:
 
 
 def _runs(job: LiveJob | None) -> bool:
-    return job is not None and job.phase is Phase.HOLDING
+    return job is not None and job.phase is JobPhase.HOLDING
 
 
 class _Room:
@@ -144,7 +144,7 @@ class _Room:
                     self._free[name] -= use.cores
         self._running = {job.id: job for job in running}
 
-    def takes(self, job: Job, preemption: Preemption) -> bool:
+    def takes(self, job: Job, preemption: SlurmPreemption) -> bool:
         """Take the room for a job, if stopping others makes it; False, and nothing taken, if not."""
         own = set(filter(None, job.partition.split(",")))
         places = {name: free for name, free in self._free.items() if not own or own & self._partitions[name]}

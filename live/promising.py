@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from math import ceil, floor, inf
 
-from ..auction.state import State, state_of
+from ..auction.state import StepState, state_of
 from ..bidgen.demand import Demand, DemandReader
 from ..cluster.jobs import Job
 from ..cluster.promises import NONE
@@ -34,14 +34,14 @@ class _Cluster:
     arrivals: dict[str, float] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     unused: Iterator[int] = field(default_factory=count)
-    seen: State | None = None
+    seen: StepState | None = None
 
     @property
     def running(self) -> Collection[int]:
         """What runs, and what is pinned."""
         return [self.number(job.id) for job in self.snapshot.running]
 
-    def state(self, now: float) -> State:  # noqa: ARG002 - a live cluster has one time
+    def state(self, now: float) -> StepState:  # noqa: ARG002 - a live cluster has one time
         """Return the last look, pinned jobs as running ones."""
         if self.seen is None:
             self.seen = state_of(self.snapshot)

@@ -17,7 +17,7 @@ from ..slurm.answers.known import Known
 from ..slurm.answers.licenses import asks_for
 from ..slurm.answers.record import Record
 from ..slurm.answers.size import node_range
-from ..slurm.answers.states import Phase, phase_of
+from ..slurm.answers.states import JobPhase, phase_of
 from .marks import Carrier, Mark, read_mark
 
 
@@ -40,7 +40,7 @@ class LiveJob:
     """
 
     id: str
-    phase: Phase
+    phase: JobPhase
     licenses: str
     carrier: Carrier
     comment: str
@@ -66,7 +66,7 @@ class LiveJob:
     @property
     def is_waiting(self) -> bool:
         """Whether it is pending."""
-        return self.phase is Phase.PENDING
+        return self.phase is JobPhase.PENDING
 
     def needs(self, licence: str) -> bool:
         """Whether it asks for a licence: the gate's keeps it waiting."""

@@ -24,7 +24,7 @@ from ..formats.native.to_wire import job_members
 from ..formats.native.wire import JobWire
 from ..formats.native.workload import parse_workload, workload_to_json
 from ..formats.notes import Notes
-from .shadow_log import Entry, Start
+from .shadow_log import ShadowPass, SlurmStart
 
 
 def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class _Played:
     was_unseen: bool = False
 
 
-def workload_of(entries: Sequence[Entry]) -> tuple[ClusterWorkload, Notes]:
+def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
     """Return the jobs that Slurm started while the shadow looked, at the cluster of its first pass.
 
     A job comes when it was submitted, or when the first pass saw that nothing held it any more; it runs for
@@ -92,13 +92,13 @@ def workload_of(entries: Sequence[Entry]) -> tuple[ClusterWorkload, Notes]:
     notes = Notes()
     begin = entries[0].time
     played = _played(entries, begin)
-    rows = [*_standing(entries, begin), *_arriving(played, begin, notes)]
+    rows = [*_cluster_now(entries, begin), *_arriving(played, begin, notes)]
     rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
     empty = parse_workload(msgspec.json.encode(cluster))
     return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes
 
 
-def _played(entries: Sequence[Entry], begin: float) -> dict[str, _Played]:
+def _played(entries: Sequence[ShadowPass], begin: float) -> dict[str, _Played]:
     jobs: dict[str, _Played] = {}
     for entry in entries:
         for job in entry.seen:
@@ -146,7 +146,7 @@ def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iter
         notes.add("jobs", f"jobs that still ran, taken to run for their time limit: {endless}")
 
 
-def _unseen(start: Start) -> dict[str, Any]:
+def _unseen(start: SlurmStart) -> dict[str, Any]:
     """Return the request of a job that nobody saw wait."""
     nodes = len(expand(start.nodes))
     job = Job(
@@ -161,7 +161,7 @@ def _unseen(start: Start) -> dict[str, Any]:
     return request_document(job)
 
 
-def _standing(entries: Sequence[Entry], begin: float) -> Iterator[ArrivingJob]:
+def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[ArrivingJob]:
     """Yield what ran at the first pass: it comes first and takes the nodes that it had."""
     ends = {(end.job, end.start): end.end for entry in entries for end in entry.ended}
     top = 1 + max((job.request.get("priority", 0) for entry in entries for job in entry.seen), default=0)
@@ -173,7 +173,7 @@ def _standing(entries: Sequence[Entry], begin: float) -> Iterator[ArrivingJob]:
             yield _holding(start, max(left, SHORTEST_RUN_S), top)
 
 
-def _holding(start: Start, left_s: float, priority: Any) -> ArrivingJob:
+def _holding(start: SlurmStart, left_s: float, priority: Any) -> ArrivingJob:
     names = expand(start.nodes)
     request = Request(cores=max(start.cores, len(names)), nodes=len(names), required_nodes=names)
     job = Job(

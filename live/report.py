@@ -16,7 +16,7 @@ import numpy as np
 
 from ..cluster.tabular import Tabular
 from ..simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
-from .shadow_log import FORGOTTEN, Entry, Start
+from .shadow_log import FORGOTTEN, ShadowPass, SlurmStart
 
 FORMAT = "aucsched-shadow-report/1"
 DAY_S = 86400.0
@@ -97,7 +97,7 @@ class ShadowReport(Tabular):
     """
 
     jobs: tuple[ShadowJob, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[ShadowPass, ...]
     starved_s: float
     torn: int
 
@@ -209,7 +209,7 @@ class ShadowReport(Tabular):
         }
 
 
-def report_on(entries: Sequence[Entry], *, starved_s: float = DAY_S, torn: int = 0) -> ShadowReport:
+def report_on(entries: Sequence[ShadowPass], *, starved_s: float = DAY_S, torn: int = 0) -> ShadowReport:
     """Return what the passes of a log say, in the order of time.
 
     Args:
@@ -242,10 +242,10 @@ class _Drafts:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     pace: dict[str, float] = field(default_factory=dict)
 
-    def read(self, entry: Entry) -> None:
+    def read(self, entry: ShadowPass) -> None:
         """Read a pass."""
         for job in entry.seen:
-            self.jobs.setdefault(job.job, _draft(job)).update(was_waiting=True, nodes=job.nodes)
+            self.jobs.setdefault(job.job, _report_text(job)).update(was_waiting=True, nodes=job.nodes)
         for offer in entry.would:
             if self._lacks(offer.job, "offered"):
                 self.jobs[offer.job].update(offered=entry.time, offered_level=offer.level)
@@ -259,11 +259,11 @@ class _Drafts:
             if self.jobs.get(end.job, {}).get("start") == end.start and end.state != FORGOTTEN:
                 self.jobs[end.job]["end"] = end.end
 
-    def _start(self, start: Start) -> None:
+    def _start(self, start: SlurmStart) -> None:
         # What ran when the shadow came, nobody could have offered.
         if start.job not in self.jobs and start.submit < self.begin:
             return
-        draft = self.jobs.setdefault(start.job, _draft(start))
+        draft = self.jobs.setdefault(start.job, _report_text(start))
         if draft["start"] is None:
             draft.update(start=start.start, level=start.level, cores=start.cores)
 
@@ -271,7 +271,7 @@ class _Drafts:
         return job in self.jobs and self.jobs[job][member] is None
 
 
-def _draft(job: Any) -> dict[str, Any]:
+def _report_text(job: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(("offered", "planned", "start", "end", "level", "offered_level"))
     known = {name: getattr(job, name) for name in ("job", "user", "account", "cores", "submit", "limit_s")}
     return {**known, **nothing, "nodes": 1, "was_waiting": False}

@@ -19,10 +19,10 @@ from ..formats.hostlist import join
 from ..slurm.answers.history import StartedJob, started_jobs
 from ..topology.tree import topology_of
 from .metrics import Metrics
-from .pace import Pace
-from .passes import Pass, cores_in_use
+from .passes import LivePass, cores_in_use
 from .replay import cluster_document, request_document
-from .shadow_log import FORGOTTEN, End, Entry, Offer, Start, Waiting
+from .shadow_log import FORGOTTEN, End, Offer, ShadowPass, SlurmStart, Waiting
+from .ticker import Ticker
 
 #: Slurm's estimates move a little with every cycle: smaller changes are not written again.
 _SAME_PLAN_S = 60
@@ -46,9 +46,9 @@ class Seen:
 
 
 def watch(
-    take: Callable[[], Pass],
-    write: Callable[[Entry], None],
-    pace: Pace,
+    take: Callable[[], LivePass],
+    write: Callable[[ShadowPass], None],
+    pace: Ticker,
     figures: Metrics,
     *,
     options: Mapping[str, str],
@@ -79,7 +79,7 @@ def watch(
         _tell(figures, entry, len(taken.look.snapshot.unread))
 
 
-def _tell(figures: Metrics, entry: Entry, unread: int) -> None:
+def _tell(figures: Metrics, entry: ShadowPass, unread: int) -> None:
     figures.add("aucsched_passes")
     figures.spend(read=entry.read_s, decide=entry.decide_s)
     figures.set("aucsched_pass_timestamp_seconds", entry.time)
@@ -95,8 +95,8 @@ def _tell(figures: Metrics, entry: Entry, unread: int) -> None:
 
 
 def observe(
-    taken: Pass, before: Seen | None, *, interval_s: float, options: Mapping[str, str]
-) -> tuple[Entry, Seen]:
+    taken: LivePass, before: Seen | None, *, interval_s: float, options: Mapping[str, str]
+) -> tuple[ShadowPass, Seen]:
     """Return what a pass has to say, and what the next one need not say again.
 
     Args:
@@ -114,7 +114,7 @@ def observe(
     new = [job for job in history if seen.started.get(job.id) != job.start]
     running = {job.id for job in history if job.end is None}
     cores, used = cores_in_use(snapshot)
-    entry = Entry(
+    entry = ShadowPass(
         time=taken.look.at,
         interval_s=interval_s,
         read_s=round(taken.look.read_s, 4),
@@ -186,8 +186,8 @@ def _waiting(job: Job) -> Waiting:
     )
 
 
-def _start(job: StartedJob, level: int | None) -> Start:
-    return Start(
+def _start(job: StartedJob, level: int | None) -> SlurmStart:
+    return SlurmStart(
         job=job.id,
         submit=job.submit,
         start=job.start,

@@ -50,7 +50,7 @@ class Offer(_Line):
     level: int | None = None
 
 
-class Start(_Line):
+class SlurmStart(_Line):
     """A job that Slurm started; ``cores`` and ``nodes`` are what it got."""
 
     job: str
@@ -78,7 +78,7 @@ class End(_Line):
     state: str
 
 
-class Entry(_Line):
+class ShadowPass(_Line):
     """One pass.
 
     Attributes:
@@ -112,7 +112,7 @@ class Entry(_Line):
     options: dict[str, str] = {}
     seen: list[Waiting] = []
     would: list[Offer] = []
-    started: list[Start] = []
+    started: list[SlurmStart] = []
     ended: list[End] = []
     planned: dict[str, float] = {}
     gone: list[str] = []
@@ -121,7 +121,7 @@ class Entry(_Line):
     cluster: dict[str, Any] = {}
 
 
-def encode(entry: Entry) -> bytes:
+def encode(entry: ShadowPass) -> bytes:
     """Return the entry's line."""
     # The format stands first in every line, also though it is the default.
     text = escaped(msgspec.json.encode(entry).decode())
@@ -212,14 +212,14 @@ class RotatedLog:
         self._handle = self._opened()
 
 
-def read_logs(paths: Sequence[str]) -> tuple[list[Entry], int]:
+def read_logs(paths: Sequence[str]) -> tuple[list[ShadowPass], int]:
     """Return the passes of all files by their time, and how many lines were cut short and left out.
 
     Raises:
         InputError: a file cannot be read or is not a shadow log; names file and line. Or there is no
             pass in any.
     """
-    entries: dict[float, Entry] = {}
+    entries: dict[float, ShadowPass] = {}
     torn = 0
     for path in paths:
         for entry in read_document(path, lambda content: list(_entries(content))):
@@ -232,8 +232,8 @@ def read_logs(paths: Sequence[str]) -> tuple[list[Entry], int]:
     return [entries[time] for time in sorted(entries)], torn
 
 
-def _entries(content: bytes) -> Iterator[Entry | None]:
-    decoder = msgspec.json.Decoder(Entry)
+def _entries(content: bytes) -> Iterator[ShadowPass | None]:
+    decoder = msgspec.json.Decoder(ShadowPass)
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():

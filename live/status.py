@@ -25,7 +25,7 @@ Samples = Mapping[tuple[str, ...], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ClusterStatus:
     """The cluster at one moment.
 
     Attributes:
@@ -45,7 +45,7 @@ class Standing:
     trouble: tuple[str, ...]
 
 
-def standing(ask: Ask, licence: str, addresses: tuple[str, ...]) -> Standing:
+def cluster_status(ask: Ask, licence: str, addresses: tuple[str, ...]) -> ClusterStatus:
     """Ask Slurm and the loops how they stand; what does not answer is named in ``trouble``.
 
     Args:
@@ -77,7 +77,7 @@ def standing(ask: Ask, licence: str, addresses: tuple[str, ...]) -> Standing:
             loops |= figures_of(_fetched(address))
         except (OSError, HTTPException, InputError) as error:
             trouble.append(f"{address}: {error}")
-    return Standing(
+    return ClusterStatus(
         has_answered=has_answered,
         cores=cores,
         states=dict(states.most_common()),

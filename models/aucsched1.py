@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..bidgen.columns import Columns, IntArray
-from ..bidgen.dealing import sums_of
+from ..bidgen.even_totals import sums_of
 from ..bidgen.families.claims import Claim
 from ..bidgen.fields import units_of
 from ..bidgen.guard import Guard

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bidgen.columns import BoolArray, Columns, IntArray
 from ..bidgen.demand import Demand, Variant
-from ..bidgen.families.claims import Cell, Placing, Taken
+from ..bidgen.families.claims import Cell, FreePlacement, Taken
 from ..bidgen.families.registry import taken_by
 from ..bidgen.fields import GresChoice, gres_choices, units_of, usable
 from ..bidgen.guard import Guard
@@ -55,7 +55,7 @@ def check_size(jobs: int, nodes: int) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Option:
+class VariantChoice:
     """A job in one of its variants: the nodes it may use and what it takes on each."""
 
     demand: Demand
@@ -98,8 +98,8 @@ class Ipsched:
         self.switches()
         self.capacities()
 
-    def _options(self, demands: tuple[Demand, ...]) -> list[Option]:
-        options: list[Option] = []
+    def _options(self, demands: tuple[Demand, ...]) -> list[VariantChoice]:
+        options: list[VariantChoice] = []
         for demand in demands:
             for variant in demand.variants:
                 # A gres range counts as its minimum: the last choice.
@@ -108,7 +108,9 @@ class Ipsched:
                 units = units_of(demand, self.columns.free, self.columns)
                 nodes = np.flatnonzero(mask)
                 options.append(
-                    Option(demand=demand, variant=variant, choice=choice, nodes=nodes, units=units[nodes])
+                    VariantChoice(
+                        demand=demand, variant=variant, choice=choice, nodes=nodes, units=units[nodes]
+                    )
                 )
         return options
 
@@ -177,7 +179,7 @@ class Ipsched:
                 if low:
                     self._deal(number, option, kind, low)
 
-    def _deal(self, number: int, option: Option, kind: str, count: int) -> None:
+    def _deal(self, number: int, option: VariantChoice, kind: str, count: int) -> None:
         free = self.columns.free.gres[kind][option.nodes].tolist() if kind in self.columns.free.gres else []
         counts: list[LpVariable] = []
         for place, most in enumerate(free):
@@ -218,7 +220,7 @@ class Ipsched:
         terms: dict[Cell, list[tuple[LpVariable, int]]] = {}
         limits: dict[Cell, int] = {}
         for number, option in enumerate(self.options):
-            placing = Placing(demand=option.demand, choice=option.choice, nodes=option.nodes)
+            placing = FreePlacement(demand=option.demand, choice=option.choice, nodes=option.nodes)
             for taken in taken_by(placing, self.columns, self.guards):
                 limits[taken.cell] = taken.capacity
                 terms.setdefault(taken.cell, []).extend(self._terms(number, taken))
@@ -316,10 +318,12 @@ class Ipsched:
         leaves = np.unique(self.topology.leaf[nodes]).tolist()
         return values + [(self._leaves[number][leaf], 1) for leaf in leaves if number in self._leaves]
 
-    def placements(self, values: FloatArray) -> list[tuple[Option, IntArray, IntArray, dict[str, IntArray]]]:
+    def placements(
+        self, values: FloatArray
+    ) -> list[tuple[VariantChoice, IntArray, IntArray, dict[str, IntArray]]]:
         """Return the options that start: with their nodes, cores on each, and each gres on each."""
         value_of = dict(zip(map(id, self.variables), np.round(values).astype(np.int64).tolist(), strict=True))
-        found: list[tuple[Option, IntArray, IntArray, dict[str, IntArray]]] = []
+        found: list[tuple[VariantChoice, IntArray, IntArray, dict[str, IntArray]]] = []
         for number, option in enumerate(self.options):
             if not value_of[id(self.s[number])]:
                 continue
@@ -332,7 +336,7 @@ class Ipsched:
         return found
 
     def _gres(
-        self, number: int, option: Option, mine: BoolArray, value_of: dict[int, int]
+        self, number: int, option: VariantChoice, mine: BoolArray, value_of: dict[int, int]
     ) -> dict[str, IntArray]:
         nodes = option.nodes[mine]
         if option.demand.exclusive:

@@ -15,7 +15,7 @@ from ..auction.explain.words import asked, listed, moment, number
 from ..auction.queue import in_order
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import counted
+from ..cluster.text import plural
 from ..formats.hostlist import join
 from .page import Section, facts, page_of, table
 
@@ -31,12 +31,12 @@ def _schedule_sections(snapshot: Snapshot, schedule: Schedule, baseline: Baselin
     cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
     reasons = Counter(one.reason.value for one in schedule.pending)
     about = [
-        ("the auction starts", f"{counted(len(schedule.started), 'job')} on {counted(cores, 'core')}"),
+        ("the auction starts", f"{plural(len(schedule.started), 'job')} on {plural(cores, 'core')}"),
         ("priority", number(objective.priority)),
-        ("first-fit by priority", f"{counted(len(baseline.started), 'job')}, {number(baseline.priority)}"),
+        ("first-fit by priority", f"{plural(len(baseline.started), 'job')}, {number(baseline.priority)}"),
         ("proof", schedule.status.value if objective.gap is None else f"gap {objective.gap:.2%}"),
         ("window", f"{schedule.window}; next {schedule.next_window}"),
-        ("size", f"{counted(sizes.bids, 'bid')} on {counted(sizes.nodesets, 'nodeset')}"),
+        ("size", f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}"),
         ("seconds", round(schedule.seconds.total, 3)),
         ("waiting, by reason", ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())),
     ]
@@ -65,8 +65,8 @@ def _schedule_sections(snapshot: Snapshot, schedule: Schedule, baseline: Baselin
     return [
         facts("The auction", about),
         machine_section(snapshot, {award.job: award.nodes for award in schedule.started}),
-        table(f"{counted(len(schedule.started), 'job')} start", started),
-        table(f"{counted(len(schedule.pending), 'job')} wait", waiting),
+        table(f"{plural(len(schedule.started), 'job')} start", started),
+        table(f"{plural(len(schedule.pending), 'job')} wait", waiting),
     ]
 
 
@@ -138,7 +138,7 @@ def prices_page(found: Overview, name: str) -> str:
         "nodes": [join(group.nodes) for group in found.groups],
     }
     about = [
-        ("award", f"{counted(found.started, 'job')}, worth {found.worth:.9g}"),
+        ("award", f"{plural(found.started, 'job')}, worth {found.worth:.9g}"),
         ("what they hold costs", f"{found.pay:.9g}"),
         ("bound", f"{found.bound:.9g}"),
     ]

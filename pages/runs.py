@@ -10,7 +10,7 @@ import numpy as np
 
 from ..api.gains import Gain
 from ..api.simulations import Simulation
-from ..cluster.text import counted
+from ..cluster.text import plural
 from ..live.report import CAVEATS, ShadowReport
 from ..simulation.nodes.result import NodeResult
 from ..simulation.placement import place_lowest_first, place_on_nodes
@@ -25,7 +25,7 @@ _PERCENTILES = (50, 90, 99)
 def simulation_page(runs: Sequence[Simulation], name: str) -> str:
     """Return the page of one run, or of several over one input."""
     names = ", ".join(run.policy for run in runs)
-    jobs = counted(len(runs[0].result.starts), "job")
+    jobs = plural(len(runs[0].result.starts), "job")
     sections: list[Section] = [table("Figures", _figures(runs), "times in seconds")]
     for run in runs:
         sections += _sections(run, named=len(runs) > 1)
@@ -135,7 +135,7 @@ def _gantt(run: Simulation, columns: Mapping[str, list[Any]], of: str) -> Sectio
     number = {job: place for place, job in enumerate(drawn)}
     rects = [[number[job], round(first, 4), round(count, 4)] for job in drawn for first, count in placed[job]]
     left = len(placed) - len(drawn)
-    more = f"the first {len(drawn)} jobs; {counted(left, 'more job')} in the table" if left > 0 else ""
+    more = f"the first {len(drawn)} jobs; {plural(left, 'more job')} in the table" if left > 0 else ""
     return {
         "kind": "gantt",
         "title": f"Jobs over time{of}",
@@ -174,7 +174,7 @@ def gain_page(made: Gain) -> str:
         table("What is not compared, and how the history was read", {"note": made.left_out}),
         table("Jobs", made.columns, "times in seconds after the beginning"),
     ]
-    jobs = counted(len(made.compared), "job")
+    jobs = plural(len(made.compared), "job")
     subtitle = f"{jobs} in {made.days:.3g} days; {', '.join(made.waits)}"
     return page_of(f"What {made.workload.name} would gain", subtitle, sections)
 
@@ -225,7 +225,7 @@ def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: 
     }
     return page_of(
         f"Sweep over {name}",
-        f"{counted(runs, 'run')}; {', '.join(varied)}",
+        f"{plural(runs, 'run')}; {', '.join(varied)}",
         [scatter, table("Runs", {name: one for name, one in columns.items() if name != "input_sha256"})],
     )
 
@@ -249,9 +249,9 @@ def shadow_page(report: ShadowReport, name: str) -> str:
     if document["unread"]:
         sections.append(table("Rules of the site that are not looked at", {"rule": document["unread"]}))
     sections.append(table("Jobs", report.columns, "times in seconds since 1970; waits in seconds"))
-    passes = counted(len(report.entries), "pass").replace("passs", "passes")
+    passes = plural(len(report.entries), "pass").replace("passs", "passes")
     return page_of(
-        f"Shadow beside Slurm, {name}", f"{span}; {passes}; {counted(len(report.jobs), 'job')}", sections
+        f"Shadow beside Slurm, {name}", f"{span}; {passes}; {plural(len(report.jobs), 'job')}", sections
     )
 
 

@@ -50,7 +50,7 @@ def place_on_nodes(result: NodeResult) -> dict[int, Runs]:
         job: Stay(
             one.start_s,
             one.start_s + one.run_s,
-            zip(one.spot.nodes.tolist(), one.spot.held.cores.tolist(), strict=True),
+            zip(one.allocation.nodes.tolist(), one.allocation.held.cores.tolist(), strict=True),
         )
         for job, one in enumerate(result.played)
     }

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..cluster.text import counted
+from ..cluster.text import plural
 from ..formats.native.write import csv_field
-from ..formats.swf import Field, SwfLog, number_text
+from ..formats.swf import SwfField, SwfLog, number_text
 from .metrics import metrics
 from .placement import place_lowest_first
 from .result import Result
@@ -107,8 +107,8 @@ def text_of(
     """
     workload = result.workload
     order = "" if result.order == "fcfs" else f", {result.order} order"
-    machine = counted(workload.requests.processors, "processor")
-    lines = [f"{name}: {result.policy}{order}, {counted(len(workload), 'job')} on {machine}"]
+    machine = plural(workload.requests.processors, "processor")
+    lines = [f"{name}: {result.policy}{order}, {plural(len(workload), 'job')} on {machine}"]
     lines += metric_lines(values, columns, rows)
     lines += count_lines(_stopped(result))
     if result.refused is not None:
@@ -235,8 +235,8 @@ def simulated_log(result: Result, log: SwfLog) -> SwfLog:
     workload = result.workload
     begun = [job for job, start in enumerate(result.starts) if start != NEVER]
     table = log.table[[workload.row[job] for job in begun]]
-    table[:, Field.WAIT] = result.wait
-    table[:, Field.RUN] = result.run
-    table[:, Field.ALLOCATED_PROCESSORS] = np.asarray(result.size)
+    table[:, SwfField.WAIT] = result.wait
+    table[:, SwfField.RUN] = result.run
+    table[:, SwfField.ALLOCATED_PROCESSORS] = np.asarray(result.size)
     note = f" Note: simulated by aucsched, policy {result.policy}, order {result.order}"
     return SwfLog(comments=(*log.comments, note), table=table)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..cluster.checks import LARGEST_COUNT
 from ..cluster.errors import InputError
 from ..cluster.workload import SHORTEST_RUN_S
-from ..formats.swf import Field, SwfLog
+from ..formats.swf import SwfField, SwfLog
 
 #: Times beyond this lose whole seconds in 64-bit floats once they are added up.
 LARGEST_TIME_S = 10**15
@@ -74,7 +74,7 @@ class Requests:
         return len(self.submit)
 
 
-class Columns(NamedTuple):
+class LogColumns(NamedTuple):
     """A log as 64-bit floats, in order of submission; times in seconds.
 
     Attributes:
@@ -114,7 +114,7 @@ class Workload:
     rows: int
     killed: frozenset[int] = frozenset()
     dropped: Mapping[Dropped, int] = field(default_factory=dict)
-    _columns: list[Columns | None] = field(default_factory=list, init=False, repr=False, compare=False)
+    _columns: list[LogColumns | None] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.run) == len(self.ids) == len(self.row) == len(self.requests):
@@ -130,14 +130,14 @@ class Workload:
     def __len__(self) -> int:
         return len(self.run)
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> LogColumns | None:
         """Return the log as arrays, made once; None where sums of its times as floats may not be Python's."""
         if not self._columns:
             self._columns.append(_columns_of(self))
         return self._columns[0]
 
 
-def _columns_of(workload: Workload) -> Columns | None:
+def _columns_of(workload: Workload) -> LogColumns | None:
     requests = workload.requests
     kinds = set(map(type, requests.submit)) | set(map(type, workload.run))
     if kinds not in ({int}, {float}):
@@ -146,7 +146,7 @@ def _columns_of(workload: Workload) -> Columns | None:
     run, estimate = np.array(workload.run, np.float64), np.array(requests.estimate, np.float64)
     if kinds == {int} and submit[-2] + run.sum() + estimate.max() >= EXACT_BELOW:
         return None
-    return Columns(submit, np.array(requests.size, np.int64), estimate, run, kinds == {int})
+    return LogColumns(submit, np.array(requests.size, np.int64), estimate, run, kinds == {int})
 
 
 def _within(values: Sequence[float], smallest: float, largest: float, path: str) -> None:
@@ -187,32 +187,34 @@ def workload_from_swf(
 
     """
     machine = machine_size(log, processors)
-    size = _first_above_zero(log.column(Field.REQUESTED_PROCESSORS), log.column(Field.ALLOCATED_PROCESSORS))
-    run = log.column(Field.RUN)
+    size = _first_above_zero(
+        log.column(SwfField.REQUESTED_PROCESSORS), log.column(SwfField.ALLOCATED_PROCESSORS)
+    )
+    run = log.column(SwfField.RUN)
     reasons = {
         Dropped.NO_PROCESSORS: size <= 0,
         Dropped.NO_RUN_TIME: run <= 0,
         Dropped.ABOVE_MACHINE: size > machine,
     }
     kept, dropped = _keep(reasons, len(size))
-    row = kept[np.argsort(log.column(Field.SUBMIT)[kept], kind="stable")]
+    row = kept[np.argsort(log.column(SwfField.SUBMIT)[kept], kind="stable")]
     if not len(row):
         raise InputError(f"no job is left: {describe_dropped(dropped, len(size))}")
-    estimate = _first_above_zero(log.column(Field.REQUESTED_TIME), run)[row]
-    submit = log.column(Field.SUBMIT)[row]
+    estimate = _first_above_zero(log.column(SwfField.REQUESTED_TIME), run)[row]
+    submit = log.column(SwfField.SUBMIT)[row]
     requests = Requests(
         processors=machine,
         submit=_seconds(submit - submit[0], log, row),
         size=_whole(size[row], log, row, "processors"),
         estimate=_seconds(estimate, log, row),
-        user=_whole(log.column(Field.USER)[row], log, row, "user"),
-        group=_whole(log.column(Field.GROUP)[row], log, row, "group"),
-        weight=_weights(log.column(Field.QUEUE)[row], queue_weights or {}),
+        user=_whole(log.column(SwfField.USER)[row], log, row, "user"),
+        group=_whole(log.column(SwfField.GROUP)[row], log, row, "group"),
+        weight=_weights(log.column(SwfField.QUEUE)[row], queue_weights or {}),
     )
     return Workload(
         requests=requests,
         run=_seconds(np.minimum(run[row], estimate), log, row),
-        ids=_whole(log.column(Field.JOB)[row], log, row, "job"),
+        ids=_whole(log.column(SwfField.JOB)[row], log, row, "job"),
         row=tuple(row.tolist()),
         rows=len(size),
         killed=frozenset(np.flatnonzero(run[row] > estimate).tolist()),
@@ -265,7 +267,7 @@ def _whole(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp], what
 
 def _refusal(log: SwfLog, row: NDArray[np.intp], values: NDArray[np.float64], message: str) -> InputError:
     worst = int(np.argmax(values))
-    return InputError(f"{values[worst]:g} {message}", path=f"job {log.column(Field.JOB)[row[worst]]:g}")
+    return InputError(f"{values[worst]:g} {message}", path=f"job {log.column(SwfField.JOB)[row[worst]]:g}")
 
 
 def _weights(queue: NDArray[np.float64], weights: Mapping[int, float]) -> tuple[float, ...]:

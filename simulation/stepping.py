@@ -11,7 +11,7 @@ NEVER = -1
 REPORT_EVERY = 4096
 
 
-class Policy(Protocol):
+class CountPolicy(Protocol):
     """A policy over a counts-only machine.
 
     It may ask for more than a plain kernel does:
@@ -45,25 +45,25 @@ class StoppedRun(NamedTuple):
     end: float
 
 
-def stopped_by(policy: Policy) -> Sequence[int] | None:
+def stopped_by(policy: CountPolicy) -> Sequence[int] | None:
     """Return the jobs that a policy's last step stopped; None for one that never stops any."""
     stopped: Sequence[int] | None = getattr(policy, "stopped", None)
     return stopped
 
 
-def refused_by(policy: Policy) -> Sequence[str] | None:
+def refused_by(policy: CountPolicy) -> Sequence[str] | None:
     """Return the fixed-time requests that a policy has refused; None for one that is asked for none."""
     refused: Sequence[str] | None = getattr(policy, "refused", None)
     return refused
 
 
-def alarm_of(policy: Policy) -> float | None:
+def alarm_of(policy: CountPolicy) -> float | None:
     """Return the next time at which a policy wants a step though nothing happens; None: it never does."""
     alarm: float | None = getattr(policy, "alarm", None)
     return alarm
 
 
-def loop_of(policy: Policy) -> str | None:
+def loop_of(policy: CountPolicy) -> str | None:
     """Return the name of the loop that plays a whole log as a policy does; None where there is none."""
     loop: str | None = getattr(policy, "loop", None)
     return loop

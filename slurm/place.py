@@ -43,7 +43,7 @@ class CannotPlaceError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class PlacementCommands:
     """The commands for a schedule.
 
     Attributes:
@@ -55,7 +55,7 @@ class Placement:
     problems: tuple[str, ...]
 
 
-def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
+def placement(snapshot: Snapshot, schedule: Schedule) -> PlacementCommands:
     """Return the commands that start the schedule's awards, exactly as awarded, on the snapshot's cluster."""
     jobs = {job.id: job for job in snapshot.jobs}
     nodes = {node.name: node for node in snapshot.nodes}
@@ -64,7 +64,7 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
     problems: list[str] = []
     for award in schedule.started:
         try:
-            line = " && ".join(_commands(Placing(snapshot, jobs[award.job], award, nodes, threads)))
+            line = " && ".join(_commands(JobCommands(snapshot, jobs[award.job], award, nodes, threads)))
         except CannotPlaceError as error:
             name = award.job if _SLURM_ID.fullmatch(award.job) else repr(award.job)
             problems.append(one_line(f"job {name} cannot be placed: {error}"))
@@ -72,11 +72,11 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> Placement:
         lines.append(line + "\n")
     total = len(schedule.started)
     head = _HEAD.format(count=total - len(problems), total=total)
-    return Placement(text=head + "".join(lines), problems=tuple(problems))
+    return PlacementCommands(text=head + "".join(lines), problems=tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class JobCommands:
     """One award with what decides its commands.
 
     Attributes:
@@ -118,7 +118,7 @@ class Placing:
         return self.job.request
 
 
-def _commands(place: Placing) -> Iterator[str]:
+def _commands(place: JobCommands) -> Iterator[str]:
     name = check_id(place.award.job)
     hosts = place.hosts
     gres = _gres(place)
@@ -165,7 +165,7 @@ def _one_name(text: str, what: str) -> str:
     return text
 
 
-def reservation_words(place: Placing, name: str) -> tuple[str, ...]:
+def reservation_words(place: JobCommands, name: str) -> tuple[str, ...]:
     """Return scontrol's words for a reservation of the award's cores on each node, in the nodes' order.
 
     Raises:
@@ -191,7 +191,7 @@ def reservation_words(place: Placing, name: str) -> tuple[str, ...]:
     return ("create", "reservation", *words)
 
 
-def _partition(place: Placing) -> str:
+def _partition(place: JobCommands) -> str:
     """Return the first of the job's partitions that has all its nodes; Slurm would take the default one."""
     listed = {partition.name: partition.nodes for partition in place.snapshot.partitions}
     for name in filter(None, place.job.partition.split(",")):
@@ -201,7 +201,7 @@ def _partition(place: Placing) -> str:
     return ""
 
 
-def _gres(place: Placing) -> list[str]:
+def _gres(place: JobCommands) -> list[str]:
     """Return the option that fixes gres: none where the job's own request leaves no choice."""
     if place.request.exclusive or not _gres_open(place):
         return []
@@ -220,7 +220,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ",".join(f"{name}:{count}" for name, count in sorted(counts.items())) or "none"
 
 
-def _gres_open(place: Placing) -> bool:
+def _gres_open(place: JobCommands) -> bool:
     """Whether the request leaves Slurm a choice: a range, a total over nodes, one of several types."""
     request = place.request
     if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, isinf
 
 from ..cluster.errors import OptionError
-from ..cluster.option_table import SWEEP, Option, read_by
+from ..cluster.option_table import SWEEP, StepOption, read_by
 
 #: What a cell of the results holds.
 Value = int | float | str | None
@@ -105,7 +105,7 @@ def _network(text: str) -> str:
     return text
 
 
-def _of_table(option: Option) -> Axis:
+def _of_table(option: StepOption) -> Axis:
     """Return an option of a step as an axis; its range the step checks."""
     if option.choices:
         return _named(option.name, f"{option.help} One of {', '.join(option.choices)}.")

@@ -21,7 +21,7 @@ from ..formats.swf import SwfLog, swf_text
 from ..simulation.own import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
-from .plan import FAILED, KINDS, Plan, Subject, make_plan, plan_over, run_row
+from .plan import FAILED, KINDS, RunPlan, Subject, make_plan, plan_over, run_row
 from .plot import check_panels, draw_sweep
 from .table import columns_of, write_table
 from .workers import run_locally
@@ -48,7 +48,7 @@ class Sweep(Tabular):
         ([10, 20], ['optimal', 'optimal'])
     """
 
-    plan: Plan
+    plan: RunPlan
     rows: tuple[Row, ...]
 
     @property
@@ -172,7 +172,7 @@ def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:
     raise OptionError(f"source: {shown(source)} is neither a snapshot, a workload, a log nor a file")
 
 
-def _rows(plan: Plan, workers: int, progress: Callable[[int], None] | None) -> Iterable[Row]:
+def _rows(plan: RunPlan, workers: int, progress: Callable[[int], None] | None) -> Iterable[Row]:
     """Yield the rows in the grid's order, without any file."""
     named: Mapping[str, Value] = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
     if workers > 1:

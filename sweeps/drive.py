@@ -13,7 +13,7 @@ from ..cluster.errors import InputError
 from ..formats.binary import is_stream, remove_leftovers
 from .axes import Row
 from .journal import Journal, grow
-from .plan import FAILED, Plan, Run, Subject, versions
+from .plan import FAILED, Run, RunPlan, Subject, versions
 from .table import write_table
 
 #: Runs an input's runs and yields their rows in any order.
@@ -39,7 +39,7 @@ class SweepStart:
 
 
 def sweep(
-    plan: Plan,
+    plan: RunPlan,
     outputs: Sequence[Path],
     executor: Executor,
     *,
@@ -86,7 +86,7 @@ def journal_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.journal")
 
 
-def _journal(plan: Plan, outputs: Sequence[Path]) -> Journal:
+def _journal(plan: RunPlan, outputs: Sequence[Path]) -> Journal:
     path = journal_of(outputs[0])
     for output in outputs:
         if not path.exists() and output.exists() and output.stat().st_size:
@@ -100,7 +100,7 @@ def _journal(plan: Plan, outputs: Sequence[Path]) -> Journal:
 class _Tables:
     """The output files, kept up to date: each is whole and in the grid's order at any moment."""
 
-    def __init__(self, plan: Plan, outputs: Sequence[Path]) -> None:
+    def __init__(self, plan: RunPlan, outputs: Sequence[Path]) -> None:
         self._outputs = outputs
         self._source: Row = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
         self._not_before = 0.0

@@ -56,7 +56,7 @@ def on_network(read: T, options: Mapping[str, Value]) -> T:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class RunKind:
     """One sort of input, and what a run over it is.
 
     Attributes:
@@ -164,7 +164,7 @@ def _columns(result: Schedule) -> Row:
     }
 
 
-SNAPSHOT = Kind(
+SNAPSHOT = RunKind(
     name="snapshot",
     title="a snapshot",
     axes=(
@@ -241,7 +241,7 @@ def _run_log(log: SwfLog, options: Row) -> Row:
     }
 
 
-TRACE = Kind(
+TRACE = RunKind(
     name="trace",
     title="an SWF log",
     axes=(
@@ -398,7 +398,7 @@ def _reads(name: str, point: Mapping[str, Value]) -> bool:
     return name not in READ_BY_NODES or policy in READ_BY_NODES[name]
 
 
-WORKLOAD = Kind(
+WORKLOAD = RunKind(
     name="workload",
     title="a workload of nodes",
     axes=(*_NODE_AXES, "topology", *(axis.name for axis in NEGOTIATED)),

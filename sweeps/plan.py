@@ -20,10 +20,10 @@ from ..cluster.text import one_line
 from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
 from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value, shown
-from .kinds import SNAPSHOT, TRACE, WORKLOAD, Kind
+from .kinds import SNAPSHOT, TRACE, WORKLOAD, RunKind
 
 #: Kind by name.
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (SNAPSHOT, TRACE, WORKLOAD)}
+KINDS: Mapping[str, RunKind] = {kind.name: kind for kind in (SNAPSHOT, TRACE, WORKLOAD)}
 
 #: The most runs of a sweep; more are taken for a typing error.
 _MOST_RUNS = 1_000_000
@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunPlan:
     """Every run of a sweep, in the grid's order.
 
     Attributes:
@@ -122,7 +122,7 @@ def _kind_of(content: bytes) -> str:
 
 def make_plan(
     path: str, axes: Mapping[str, Sequence[Value]], *, repeat: int = 1, seed: int | None = None
-) -> Plan:
+) -> RunPlan:
     """Return the plan of a sweep over a file; every combination has been checked.
 
     Args:
@@ -143,7 +143,7 @@ def make_plan(
 
 def plan_over(
     subject: Subject, axes: Mapping[str, Sequence[Value]], *, repeat: int = 1, seed: int | None = None
-) -> Plan:
+) -> RunPlan:
     """Return the plan of a sweep over what has been read; as ``make_plan``."""
     kind = KINDS[subject.kind]
     kind.refuse_others(axes)
@@ -154,10 +154,10 @@ def plan_over(
     if size > _MOST_RUNS:
         raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
     runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)
-    return Plan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
+    return RunPlan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
 
 
-def _points(kind: Kind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
+def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
     """Return the grid's points; each of several policies runs once for the options that it reads.
 
     Raises:
@@ -176,7 +176,7 @@ def _points(kind: Kind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list
 
 
 def _runs(
-    kind: Kind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
+    kind: RunKind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
 ) -> tuple[Run, ...]:
     runs: list[Run] = []
     for point in _points(kind, axes):

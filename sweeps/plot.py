@@ -18,7 +18,7 @@ from ..cluster.errors import OptionError
 from ..formats.drawing import save_figure
 from ..simulation.charts.chart import new_figure, styled
 from .axes import Row, Value
-from .plan import FAILED, Plan
+from .plan import FAILED, RunPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ _Points = tuple[tuple[str, tuple[Value, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class AxesLayout:
     """Which axis goes where: from left to right, into lines, and into panels; "" and (None,) for none."""
 
     across: tuple[str, tuple[Value, ...]]
@@ -90,21 +90,21 @@ class Layout:
     panels: _Points
 
 
-def layout_of(plan: Plan) -> Layout:
+def layout_of(plan: RunPlan) -> AxesLayout:
     """Return where each axis of a plan goes that has more than one value."""
     swept = {name: values for name, values in plan.axes if len(values) > 1}
     by_count = sorted(swept, key=lambda name: -len(swept[name]))
     across = next((name for name in (*_FIRST_ACROSS, *by_count) if name in swept), "")
     left = {name: values for name, values in swept.items() if name != across}
     lines = next((name for name in (*_FIRST_LINES, *by_count) if name in left), "")
-    return Layout(
+    return AxesLayout(
         across=(across, swept.get(across, (None,))),
         lines=(lines, left.get(lines, (None,))),
         panels=tuple((name, values) for name, values in left.items() if name != lines),
     )
 
 
-def check_panels(plan: Plan) -> None:
+def check_panels(plan: RunPlan) -> None:
     """Raise OptionError when a plan's picture would be more than a person reads."""
     layout = layout_of(plan)
     panels = len(list(product(*(values for _, values in layout.panels))))
@@ -117,7 +117,7 @@ def check_panels(plan: Plan) -> None:
         raise OptionError(f"--plot: {lines} lines in a panel ({layout.lines[0]}) are more than {_MOST_LINES}")
 
 
-def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path | None) -> Figure:
+def draw_sweep(plan: RunPlan, rows: Sequence[Row], path: Path | None) -> Figure:
     """Draw a sweep's rows; runs that failed are counted in the title, and not drawn.
 
     Raises:
@@ -148,7 +148,7 @@ def draw_sweep(plan: Plan, rows: Sequence[Row], path: Path | None) -> Figure:
 
 def _draw_column(
     column: Sequence[Axes],
-    layout: Layout,
+    layout: AxesLayout,
     measures: Sequence[Measure],
     point: Sequence[Value],
     rows: Sequence[Row],
@@ -175,7 +175,7 @@ def _number(row: Row, measure: Measure) -> float | None:
     return None if value is None else float(value)
 
 
-def _draw_panel(axes: Axes, layout: Layout, measure: Measure, rows: Sequence[Row], best: float) -> None:
+def _draw_panel(axes: Axes, layout: AxesLayout, measure: Measure, rows: Sequence[Row], best: float) -> None:
     """Draw one figure of one point: a line for each value of the lines' axis."""
     (across, values), (lines, among) = layout.across, layout.lines
     is_number = _are_numbers(values)
@@ -252,7 +252,7 @@ def _share_heights(panels: Sequence[Axes]) -> None:
         axes.grid(axis="y", linewidth=0.3, color="#d5d8dc")
 
 
-def _head(figure: Figure, first: Axes, layout: Layout, *, failed: int, runs: int) -> None:
+def _head(figure: Figure, first: Axes, layout: AxesLayout, *, failed: int, runs: int) -> None:
     """Put the lines' legend above all panels, and how many runs are missing."""
     name = layout.lines[0]
     handles, labels = first.get_legend_handles_labels()

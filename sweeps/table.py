@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster.errors import OptionError
-from ..cluster.text import counted
+from ..cluster.text import plural
 from ..formats.binary import write_bytes
 from ..formats.native.write import write_text
 from .axes import AXES, Row, Value
@@ -158,11 +158,11 @@ def summary(columns: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> str:
         table.append([*cells, *(_mean(columns[name], rows, by, digits) for name, _, by, digits in figures)])
     failed = sum(status == "failed" for status in columns.get("status", ()))
     lines = [
-        f"{counted(count, 'run')}, {counted(len(points), 'point')}" + (f", {failed} failed" if failed else "")
+        f"{plural(count, 'run')}, {plural(len(points), 'point')}" + (f", {failed} failed" if failed else "")
     ]
     lines += _laid_out(table, len(varied)) if varied or figures else []
     if len(points) > _LINES:
-        lines.append(f"… and {counted(len(points) - _LINES, 'more point')} in the table")
+        lines.append(f"… and {plural(len(points) - _LINES, 'more point')} in the table")
     return "\n".join(lines) + "\n"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ...cluster.schedule import Reason, Refusal
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.hostlist import join
 
 _TASK = re.compile(r"\d+_\d+")
@@ -37,7 +37,7 @@ class WaitingRow:
         tasks = join(self.jobs)
         if len(tasks) > _LONGEST:
             tasks = f"{tasks[:_LONGEST].rpartition(',')[0]},...]"
-        return f"{tasks} ({counted(len(self.jobs), 'task')})"
+        return f"{tasks} ({plural(len(self.jobs), 'task')})"
 
 
 def waiting_rows(

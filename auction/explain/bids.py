@@ -17,14 +17,14 @@ from ...cluster.snapshot import Snapshot
 from ..ledger import FreeState, Short
 from ..model import MODELS_BY_NAME
 from ..step import Step
-from .changes import Room
+from .changes import FreeRoom
 from .prices import Market
 
 _CLASSES = tuple(BidClass)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lack:
+class BidLack:
     """What a bid lacks beside the jobs that start: a resource or licence, where, and who takes it."""
 
     what: str
@@ -50,7 +50,7 @@ class BidView:
     worth: float
     price: float
     won: bool
-    lacks: tuple[Lack, ...]
+    lacks: tuple[BidLack, ...]
 
 
 class JobBids:
@@ -65,7 +65,7 @@ class JobBids:
     """
 
     def __init__(
-        self, snapshot: Snapshot, step: Step, market: Market, room: Room, others: list[Award]
+        self, snapshot: Snapshot, step: Step, market: Market, room: FreeRoom, others: list[Award]
     ) -> None:
         self._step = step
         self._market = market
@@ -83,7 +83,7 @@ class JobBids:
         for bid in range(*np.searchsorted(self._table.job, [place, place + 1]).tolist()):
             yield self._view(job, bid, tuple(self._lacks(bid)))
 
-    def _view(self, job: Job, bid: int, lacks: tuple[Lack, ...]) -> BidView:
+    def _view(self, job: Job, bid: int, lacks: tuple[BidLack, ...]) -> BidView:
         table, cluster = self._table, self._step.cluster
         entries = table.entries(bid)
         nodes = tuple(cluster.columns.names[node] for node in table.node[entries].tolist())
@@ -108,7 +108,7 @@ class JobBids:
             lacks=lacks,
         )
 
-    def _lacks(self, bid: int) -> Iterator[Lack]:
+    def _lacks(self, bid: int) -> Iterator[BidLack]:
         """Yield what is short of each family's cells once the other jobs of the award have started."""
         delayed: dict[str, list[Short]] = {}
         for short in self._state.short(bid):
@@ -117,11 +117,11 @@ class JobBids:
                 continue
             names = () if short.claim.by_bid else self._names(short.cells)
             holders = self._on(names) if names else self._of_pool(short.claim.resource)
-            yield Lack(what=words_of(short.claim), nodes=names, held_by=holders)
+            yield BidLack(what=words_of(short.claim), nodes=names, held_by=holders)
         for job, found in delayed.items():
             nodes = [one.claim.guard.nodes[one.cells] for one in found if one.claim.guard is not None]
             names = self._names(np.unique(np.concatenate(nodes)))
-            yield Lack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
+            yield BidLack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
 
     def _names(self, nodes: IntArray) -> tuple[str, ...]:
         return tuple(self._room.columns.names[node] for node in nodes.tolist())

@@ -9,12 +9,12 @@ from typing import Any
 from ...bidgen.guard import Guard
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from .words import duration
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Kind:
+class ChangeKind:
     """One way to change a job.
 
     Attributes:
@@ -36,7 +36,7 @@ class Kind:
         return () if self.between is None else self.between(value)
 
 
-def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: int) -> list[Kind]:
+def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: int) -> list[ChangeKind]:
     """Return every way to change a job; those that give up no amount first.
 
     Args:
@@ -60,23 +60,23 @@ def _with_request(job: Job, **members: Any) -> Job:
     return replace(job, request=replace(job.request, **members))
 
 
-def _dropped(**members: Any) -> Kind:
+def _dropped(**members: Any) -> ChangeKind:
     """Return the kind that drops a condition."""
-    return Kind(values=(0,), apply=lambda job, _: _with_request(job, **members), share=lambda _: 0.0)
+    return ChangeKind(values=(0,), apply=lambda job, _: _with_request(job, **members), share=lambda _: 0.0)
 
 
-def _amount(asked: int, values: Sequence[int], apply: Callable[[Job, int], Job], **more: Any) -> Kind:
+def _amount(asked: int, values: Sequence[int], apply: Callable[[Job, int], Job], **more: Any) -> ChangeKind:
     """Return a kind of which a value gives up what is missing of the amount asked for."""
-    return Kind(values=values, apply=apply, share=lambda value: 1 - value / asked, **more)
+    return ChangeKind(values=values, apply=apply, share=lambda value: 1 - value / asked, **more)
 
 
-def _places(request: Request, leaves: int) -> Iterator[Kind]:
+def _places(request: Request, leaves: int) -> Iterator[ChangeKind]:
     """Yield the conditions on where the nodes are, and whether they are shared."""
     if request.contiguous:
         yield _dropped(contiguous=False)
     most = request.max_switches
     if most is not None:
-        yield Kind(
+        yield ChangeKind(
             values=range(most + 1, max(most + 2, leaves + 1)),
             apply=lambda job, value: _with_request(job, max_switches=value if value < leaves else None),
             share=lambda _: 0.0,
@@ -87,7 +87,7 @@ def _places(request: Request, leaves: int) -> Iterator[Kind]:
         yield _dropped(exclusive=False)
 
 
-def _sizes(request: Request) -> Iterator[Kind]:
+def _sizes(request: Request) -> Iterator[ChangeKind]:
     """Yield fewer nodes with as many cores on each, and fewer cores."""
     step, nodes, per_node = request.cores_per_task, request.node_counts, request.cores_per_node
     if nodes is not None:
@@ -132,7 +132,7 @@ def _with_cores_per_node(job: Job, value: int) -> Job:
     return _with_request(job, cores_per_node=value, cores=cores)
 
 
-def _fewer_cores(request: Request, asked: int) -> Kind:
+def _fewer_cores(request: Request, asked: int) -> ChangeKind:
     """Return fewer cores in all (on the nodes asked for, or on a smaller number of them).
 
     With a least number a node, only its multiples are sure to fit where a larger one does.
@@ -159,14 +159,14 @@ def _fewer_cores(request: Request, asked: int) -> Kind:
     )
 
 
-def _gres(request: Request) -> Iterator[Kind]:
+def _gres(request: Request) -> Iterator[ChangeKind]:
     for member in ("gres_per_node", "gres_total"):
         for name, span in getattr(request, member).items():
             if span.minimum:
                 yield _fewer_gres(member, name, span.minimum)
 
 
-def _fewer_gres(member: str, name: str, asked: int) -> Kind:
+def _fewer_gres(member: str, name: str, asked: int) -> ChangeKind:
     def apply(job: Job, value: int) -> Job:
         spans = {kind: span for kind, span in getattr(job.request, member).items() if kind != name}
         if value:
@@ -176,23 +176,23 @@ def _fewer_gres(member: str, name: str, asked: int) -> Kind:
     return _amount(asked, range(asked - 1, -1, -1), apply)
 
 
-def _memory(request: Request) -> Iterator[Kind]:
+def _memory(request: Request) -> Iterator[ChangeKind]:
     for member in ("memory_mib_per_node", "memory_mib_per_core"):
         asked = getattr(request, member)
         if asked:
             yield _less_memory(member, asked)
 
 
-def _less_memory(member: str, asked: int) -> Kind:
+def _less_memory(member: str, asked: int) -> ChangeKind:
     return _amount(asked, range(asked - 1, 0, -1), lambda job, value: _with_request(job, **{member: value}))
 
 
-def _licenses(request: Request) -> Iterator[Kind]:
+def _licenses(request: Request) -> Iterator[ChangeKind]:
     for name, asked in request.licenses.items():
         yield _fewer_licenses(name, asked)
 
 
-def _fewer_licenses(name: str, asked: int) -> Kind:
+def _fewer_licenses(name: str, asked: int) -> ChangeKind:
     def apply(job: Job, value: int) -> Job:
         counts = {kind: count for kind, count in job.request.licenses.items() if kind != name}
         return _with_request(job, licenses=counts | ({name: value} if value else {}))
@@ -200,7 +200,7 @@ def _fewer_licenses(name: str, asked: int) -> Kind:
     return _amount(asked, range(asked - 1, -1, -1), apply)
 
 
-def _times(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...]) -> Iterator[Kind]:
+def _times(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...]) -> Iterator[ChangeKind]:
     """Yield shorter time limits: up to the partition's, and to the starts of reservations."""
     now, asked = snapshot.time, job.time_limit_s
     ends = (
@@ -210,7 +210,7 @@ def _times(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...]) -> Iterator[
     names = job.partition.split(",")
     ends += [one.max_time_limit_s or 0 for one in snapshot.partitions if one.name in names]
     limits = sorted({int(end) for end in ends if end >= 1}, reverse=True)
-    yield Kind(
+    yield ChangeKind(
         values=[limit for limit in limits if asked is None or limit < asked],
         apply=lambda job, value: replace(job, time_limit_s=value),
         share=lambda value: 1.0 if asked is None else 1 - value / asked,
@@ -251,11 +251,11 @@ def _place_words(old: Request, new: Request) -> Iterator[str]:
 
 def _size_words(old: Request, new: Request) -> Iterator[str]:
     if old.node_counts is not None and new.node_counts is not None and old.node_counts != new.node_counts:
-        yield f"{counted(new.node_counts.minimum, 'node')} instead of {old.node_counts.minimum}"
+        yield f"{plural(new.node_counts.minimum, 'node')} instead of {old.node_counts.minimum}"
     if old.cores_per_node != new.cores_per_node:
-        yield f"{counted(new.cores_per_node or 0, 'core')} a node instead of {old.cores_per_node}"
+        yield f"{plural(new.cores_per_node or 0, 'core')} a node instead of {old.cores_per_node}"
     elif old.cores_per_node is None and old.cores != new.cores:
-        yield f"{counted(new.cores or 0, 'core')} instead of {old.cores}"
+        yield f"{plural(new.cores or 0, 'core')} instead of {old.cores}"
 
 
 def _least(spans: Mapping[str, Span]) -> dict[str, int]:

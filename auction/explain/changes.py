@@ -18,7 +18,7 @@ from ...bidgen.columns import UNLIMITED_MIB, Capacity, Columns, columns_of, noth
 from ...bidgen.demand import Demand, DemandReader, Variant
 from ...bidgen.families.pools import use_of_nodes
 from ...bidgen.fields import gres_choices, units_of, usable
-from ...bidgen.first_fit import FirstFit
+from ...bidgen.first_fit import FirstFitPlacer
 from ...bidgen.generate import BidOptions, generate_bids
 from ...bidgen.guard import Guard
 from ...cluster.errors import InputError
@@ -26,8 +26,8 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import Topology, topology_of
-from ..spot import add_spot, spot_of_resources
-from .change_kinds import Kind, change_words, kinds_of
+from ..allocation import add_allocation, allocation_of_resources
+from .change_kinds import ChangeKind, change_words, kinds_of
 
 #: Values of the first of two kinds that are tried with the second, at most.
 _TRIED = 16
@@ -53,7 +53,7 @@ class Change:
     nodes: tuple[str, ...]
 
 
-def smallest_changes(room: Room, job: Job, most: float = 1.0) -> tuple[Change, ...]:
+def smallest_changes(room: FreeRoom, job: Job, most: float = 1.0) -> tuple[Change, ...]:
     """Return the smallest change of each kind that would start ``job`` now, the smallest of all first.
 
     Changes that give up more than the share ``most`` of what is asked for are none, but those of time limits.
@@ -64,7 +64,7 @@ def smallest_changes(room: Room, job: Job, most: float = 1.0) -> tuple[Change, .
     return _Search(room, job, most).found()
 
 
-class Room:
+class FreeRoom:
     """What is free beside the jobs that start now.
 
     Args:
@@ -89,7 +89,7 @@ class Room:
             return ()
         if not any(self._could_hold(demand, variant) for variant in demand.variants):
             return ()
-        placement = FirstFit(self.columns, self.topology, self.guards).place(demand)
+        placement = FirstFitPlacer(self.columns, self.topology, self.guards).place(demand)
         if placement is not None:
             return self._names(placement.nodes.tolist())
         if _is_settled(demand):
@@ -123,7 +123,9 @@ class Room:
 def _beside(columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Columns:
     free, pools = columns.free.copy(), columns.pools.copy()
     for award in awards:
-        add_spot(free, spot_of_resources(award.nodes, columns), -1, columns.total.memory < UNLIMITED_MIB)
+        add_allocation(
+            free, allocation_of_resources(award.nodes, columns), -1, columns.total.memory < UNLIMITED_MIB
+        )
     for award in awards:
         pools.take(jobs[award.job], use_of_nodes(award.nodes.values()))
     return replace(columns, free=free, pools=pools, is_empty=nothing_held(columns.total, free))
@@ -159,7 +161,7 @@ def _is_settled(demand: Demand) -> bool:
 class _Search:
     """Tries changes of one job."""
 
-    def __init__(self, room: Room, job: Job, most: float) -> None:
+    def __init__(self, room: FreeRoom, job: Job, most: float) -> None:
         self._most = most
         self._room = room
         self._job = job
@@ -192,7 +194,7 @@ class _Search:
             if change is not None and self._is_advice(change):
                 yield change
 
-    def _of_both(self, one: Kind, other: Kind) -> Change | None:
+    def _of_both(self, one: ChangeKind, other: ChangeKind) -> Change | None:
         """Return the smallest change of two kinds: for values of one the best of the other, and back."""
         if one.is_monotone and other.is_monotone:
             most = self._changed((one, one.values[-1]), (other, other.values[-1]))
@@ -208,14 +210,14 @@ class _Search:
         back = self._smallest(_better(one, other.share(best[0]), best), (other, best[0]))
         return min(best[1], (back or best)[1], key=lambda change: change.given_up)
 
-    def _smallest(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+    def _smallest(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
         """Return the smallest change of a kind, beside fixed ones, and its value; None when none does."""
         if not len(kind.values):
             return None
-        found = (self._bisected if kind.is_monotone else self._scanned)(kind, *fixed)
+        found = (self._bisected if kind.is_monotone else self._tried_in_turn)(kind, *fixed)
         return None if found is None else self._first(kind, kind.finer(found[0]), *fixed) or found
 
-    def _bisected(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+    def _bisected(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
         values = kind.values
         best = self._changed(*fixed, (kind, values[-1]))
         if best is None:
@@ -230,7 +232,7 @@ class _Search:
                 high, best = middle, change
         return values[high], best
 
-    def _scanned(self, kind: Kind, *fixed: tuple[Kind, int]) -> tuple[int, Change] | None:
+    def _tried_in_turn(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
         """Try the values one after another; of very many, some, and then those before the first that does."""
         values, most = kind.values, _TRIED if fixed else _SCANNED
         places = _places(len(values), most)
@@ -242,12 +244,12 @@ class _Search:
         return self._first(kind, _some(skipped, most), *fixed) or found
 
     def _first(
-        self, kind: Kind, values: Sequence[int], *fixed: tuple[Kind, int]
+        self, kind: ChangeKind, values: Sequence[int], *fixed: tuple[ChangeKind, int]
     ) -> tuple[int, Change] | None:
         tried = ((value, self._changed(*fixed, (kind, value))) for value in values)
         return next(((value, change) for value, change in tried if change is not None), None)
 
-    def _changed(self, *changes: tuple[Kind, int]) -> Change | None:
+    def _changed(self, *changes: tuple[ChangeKind, int]) -> Change | None:
         """Return the change if it starts the job; a request that contradicts itself does not."""
         job = self._job
         try:
@@ -276,7 +278,7 @@ def _less(found: _Found | None, best: _Found | None) -> _Found | None:
     return min(best, found, key=lambda one: one[1].given_up)
 
 
-def _better(kind: Kind, fixed: float, best: _Found | None) -> Kind:
+def _better(kind: ChangeKind, fixed: float, best: _Found | None) -> ChangeKind:
     """Return a kind without the values that beside a share given up already are no better than ``best``.
 
     The first of those stays where a value between it and the one before may be better.

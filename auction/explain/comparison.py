@@ -11,7 +11,7 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ..baseline import Baseline
 from ..queue import in_order
 
@@ -96,7 +96,7 @@ class Comparison(Tabular):
         """Return the totals in one line."""
         ours, theirs = self.auction, self.first_fit
         return (
-            f"the auction starts {counted(ours.jobs, 'job')} worth {float(ours.priority):.9g}, "
+            f"the auction starts {plural(ours.jobs, 'job')} worth {float(ours.priority):.9g}, "
             f"first-fit {theirs.jobs} worth {float(theirs.priority):.9g}"
         )
 

@@ -24,7 +24,7 @@ from ..forecast import ShadowStart, shadow_time
 from ..options import StepOptions
 from ..step import Step, take_step
 from .bids import BidView, JobBids
-from .changes import Change, Room, smallest_changes
+from .changes import Change, FreeRoom, smallest_changes
 from .documents import explanation_document
 from .prices import Market, Quote, market_of
 from .words import dealt
@@ -139,7 +139,7 @@ def explain(
     refusal = next((one for one in schedule.pending if one.job == job_id), None)
     others = [one for one in schedule.started if one.job != job_id]
     market = market_of(step, options)
-    room = Room(snapshot, others, step.cluster.guards)
+    room = FreeRoom(snapshot, others, step.cluster.guards)
     takes_part = refusal is None or refusal.reason not in _WHATEVER
     return Explanation(
         job=job,
@@ -203,7 +203,9 @@ def _pending(snapshot: Snapshot, job_id: str) -> Job:
     raise InputError(f"{job_id!r} is not a pending job of this snapshot", path="jobs")
 
 
-def _groups(snapshot: Snapshot, job: Job, step: Step, room: Room, others: list[Award]) -> Iterator[NodeGroup]:
+def _groups(
+    snapshot: Snapshot, job: Job, step: Step, room: FreeRoom, others: list[Award]
+) -> Iterator[NodeGroup]:
     """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
     columns = step.cluster.columns
     demand, open_to_all = (
@@ -260,7 +262,7 @@ def _usable(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
     return mask
 
 
-def _beside(room: Room, job: Job) -> Capacity:
+def _beside(room: FreeRoom, job: Job) -> Capacity:
     """Return what is free for the job: on nodes of reservations that it would run into, only their room."""
     free = room.columns.free
     for guard in room.guards:

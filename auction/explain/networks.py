@@ -14,7 +14,7 @@ from ...bidgen.columns import IntArray
 from ...cluster.network import SIZES, Network, NetworkKind
 from ...cluster.nodes import Node, Switch
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.native.topology import written_topology
 from ...topology.distances import MOST_MEASURED
 from ...topology.graphs import check_trees, graph_of, tree_graph
@@ -28,7 +28,7 @@ FORMAT = "aucsched-topology/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class NetworkLevel:
     """The groups of a level: how many, the fewest and most nodes of one, links between two nodes of one."""
 
     level: int
@@ -59,7 +59,7 @@ class NetworkReport:
     switches: int
     links: int
     trees: int
-    levels: tuple[Level, ...]
+    levels: tuple[NetworkLevel, ...]
     step_hops: float | None
     snapshot: Snapshot
 
@@ -113,8 +113,8 @@ def _sizes(network: Network | None) -> str:
     return ", ".join(f"{size} {name.replace('_', ' ')}" for size, name in named)
 
 
-def _levels(topology: Topology, *, measured: bool) -> list[Level]:
-    found: list[Level] = []
+def _levels(topology: Topology, *, measured: bool) -> list[NetworkLevel]:
+    found: list[NetworkLevel] = []
     sizes = topology.high - topology.low
     within = _within(topology) if measured else None
     for level in range(topology.max_level + 1):
@@ -122,7 +122,7 @@ def _levels(topology: Topology, *, measured: bool) -> list[Level]:
         links = None if within is None else within[:, here]
         pairs = 0 if links is None else int(links[1].sum())
         found.append(
-            Level(
+            NetworkLevel(
                 level=level,
                 groups=len(here),
                 fewest=int(sizes[here].min()),
@@ -187,9 +187,9 @@ def network_document(report: NetworkReport) -> dict[str, Any]:
 def render_network(report: NetworkReport, console: Console) -> None:
     """Print a report."""
     sizes = f" ({report.sizes})" if report.sizes else ""
-    parts = [f"{report.kind}{sizes}: {counted(report.nodes, 'node')}"]
+    parts = [f"{report.kind}{sizes}: {plural(report.nodes, 'node')}"]
     if report.links:
-        parts += [f"{report.switches} switches", counted(report.links, "link")]
+        parts += [f"{report.switches} switches", plural(report.links, "link")]
         parts += [f"{report.trees} trees that no switch joins"] if report.trees > 1 else []
     console.print(", ".join(parts), soft_wrap=True)
     if report.step_hops is not None:

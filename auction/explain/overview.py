@@ -15,7 +15,7 @@ from ...bidgen.families.registry import amounts_of, is_on_nodes
 from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ..options import StepOptions
 from ..step import Step, take_step
 from .documents import overview_document
@@ -99,7 +99,7 @@ class Overview(Tabular):
 
     def title(self) -> str:
         """Return the award in one line."""
-        started = counted(self.started, "job")
+        started = plural(self.started, "job")
         return f"{started} of the window started, worth {self.worth:.6g}, bound {self.bound:.6g}"
 
 

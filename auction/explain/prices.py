@@ -27,9 +27,9 @@ from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult
 from ..balance import Balance
+from ..formulation import bid_weights
 from ..ledger import greedy
 from ..options import StepOptions
-from ..stated import bid_weights
 from ..step import Step
 from ..strategies import Cluster, bid_options
 
@@ -47,7 +47,7 @@ Amounts = Mapping[Resource, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Prices:
+class UnitPrices:
     """What one unit of everything costs, in units of what is maximised (priority, or priority × cores).
 
     Attributes:
@@ -116,7 +116,7 @@ class Market:
     table: BidTable
     worth: FloatArray
     cost: FloatArray
-    prices: Prices
+    prices: UnitPrices
     award: float
     prices_paid: Mapping[str, float]
 
@@ -180,7 +180,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
     )
 
 
-def _paid(best: AttemptResult, prices: Prices, columns: Columns) -> Iterator[tuple[str, float]]:
+def _paid(best: AttemptResult, prices: UnitPrices, columns: Columns) -> Iterator[tuple[str, float]]:
     """Yield what each winner pays, as it was awarded."""
     won = np.zeros(len(best.table), np.bool_)
     won[best.chosen] = True
@@ -204,7 +204,7 @@ def _worth_of_award(job: Job, award: Award, options: StepOptions, own: int | Non
 
 def _prices(
     table: BidTable, worth: FloatArray, target: float, columns: Columns, guards: tuple[Guard, ...]
-) -> Prices:
+) -> UnitPrices:
     claims = list(claims_of(table, columns, guards))
     packing = full_packing(table, claims)
     rounds = max(_FEWEST_ROUNDS, min(_ROUNDS, _ENTRIES // max(1, len(packing.row))))
@@ -214,7 +214,7 @@ def _prices(
     by_claim, bound = _coarse(packing, worth, claims, exact)
     wanted = np.zeros(len(columns.names), np.bool_)
     wanted[table.node] = True
-    return Prices(
+    return UnitPrices(
         of_nodes=_by_resource(claims, by_claim, None, len(wanted)),
         of_pools={
             claim.resource: float(price[0])

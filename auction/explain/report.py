@@ -16,7 +16,7 @@ from ...cluster.jobs import Job, JobType
 from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.hostlist import join
 from ...topology.tree import topology_of
 
@@ -49,7 +49,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class SnapshotReport:
     """What a snapshot holds.
 
     Attributes:
@@ -81,10 +81,10 @@ class Report:
     unread: tuple[str, ...]
 
 
-def report_on(snapshot: Snapshot) -> Report:
+def report_on(snapshot: Snapshot) -> SnapshotReport:
     """Return what a snapshot holds."""
     jobs = snapshot.jobs
-    return Report(
+    return SnapshotReport(
         time=snapshot.time,
         states=dict(Counter(node.state.value for node in snapshot.nodes).most_common()),
         amounts=_amounts(snapshot),
@@ -148,7 +148,7 @@ def _partitions(snapshot: Snapshot) -> dict[str, tuple[int, str]]:
     return {name: (len(nodes), states.get(name, "up")) for name, nodes in members.items()}
 
 
-def report_document(report: Report) -> dict[str, Any]:
+def report_document(report: SnapshotReport) -> dict[str, Any]:
     """Return a report as plain dicts, lists, numbers and text (``aucsched-check/1``)."""
     return {
         "format": FORMAT,
@@ -178,7 +178,7 @@ def _plain(amounts: Mapping[str, Amount]) -> dict[str, dict[str, int]]:
     return {name: {"total": amount.total, "free": amount.free} for name, amount in amounts.items()}
 
 
-def render_report(report: Report, console: Console) -> None:
+def render_report(report: SnapshotReport, console: Console) -> None:
     """Print a report."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
@@ -188,16 +188,16 @@ def render_report(report: Report, console: Console) -> None:
         table.add_row(name, f"{amount.free} of {amount.total} free on nodes that take jobs")
     table.add_row("switches", _switches(report))
     partitions = (
-        f"{name} ({counted(count, 'node')}{'' if state == 'up' else f', {state}'})"
+        f"{name} ({plural(count, 'node')}{'' if state == 'up' else f', {state}'})"
         for name, (count, state) in report.partitions.items()
     )
     table.add_row("partitions", ", ".join(partitions) or "none")
     endless = f", {report.endless} of them without an estimated end" if report.endless else ""
-    table.add_row("running", f"{counted(report.running, 'job')}{endless}")
-    table.add_row("pending", f"{counted(sum(report.types.values()), 'job')}: {_counts(report.types)}")
+    table.add_row("running", f"{plural(report.running, 'job')}{endless}")
+    table.add_row("pending", f"{plural(sum(report.types.values()), 'job')}: {_counts(report.types)}")
     table.add_row("of these", _counts(report.members) or "none is special")
     for text, count in report.unsupported.items():
-        table.add_row("not expressible", f"{text} ({counted(count, 'job')})")
+        table.add_row("not expressible", f"{text} ({plural(count, 'job')})")
     for name, amount in report.licenses.items():
         table.add_row("licences", f"{name}: {amount.free} of {amount.total} free")
     for name, nodes in report.reservations.items():
@@ -213,7 +213,7 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
-def _switches(report: Report) -> str:
+def _switches(report: SnapshotReport) -> str:
     if not report.levels:
         return "none: nodes in a row"
     return ", ".join(_level(level, count) for level, count in report.levels.items())

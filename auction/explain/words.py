@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from ...cluster.jobs import Job, Span
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.hostlist import join
 
 #: More names than these are counted, not listed.
@@ -58,7 +58,7 @@ def asked(job: Job) -> list[str]:
 
 
 def _range(span: Span, thing: str) -> str:
-    return counted(span.minimum, thing) if span.is_exact else f"{span.minimum} to {span.maximum} {thing}s"
+    return plural(span.minimum, thing) if span.is_exact else f"{span.minimum} to {span.maximum} {thing}s"
 
 
 def _size(job: Job) -> Iterator[str]:
@@ -68,9 +68,9 @@ def _size(job: Job) -> Iterator[str]:
     elif request.exclusive:
         yield "empty nodes"
     if request.cores_per_node is not None:
-        yield f"{counted(request.cores_per_node, 'core')} a node"
+        yield f"{plural(request.cores_per_node, 'core')} a node"
     elif request.cores is not None:
-        yield counted(request.cores, "core")
+        yield plural(request.cores, "core")
     if request.min_cores_per_node > 1:
         yield f"at least {request.min_cores_per_node} cores a node"
     if request.cores_per_task > 1:

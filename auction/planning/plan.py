@@ -22,15 +22,15 @@ from ...cluster.nodes import Resources
 from ...cluster.schedule import Reason, Refusal, amount_document, document_text
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.native.read import snapshot_of
 from ...topology.tree import topology_of
+from ..allocation import Allocation, place_alone, resources_of
 from ..forecast import Forecast
 from ..options import StepOptions
 from ..queue import queue_of
-from ..spot import Spot, place_alone, resources_of
 from ..state import state_of
-from .timeline import Timeline
+from .timeline import ClusterTimeline
 
 FORMAT = "aucsched-plan/1"
 #: A running job past its end is assumed to end this many seconds from now.
@@ -114,9 +114,7 @@ class Plan(Tabular):
     def title(self) -> str:
         """Return the plan in one line."""
         now = sum(one.start == self.time for one in self.planned)
-        return (
-            f"{counted(len(self.planned), 'job')} planned, {now} of them now; {len(self.unplanned)} are not"
-        )
+        return f"{plural(len(self.planned), 'job')} planned, {now} of them now; {len(self.unplanned)} are not"
 
     def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
         """Draw the nodes over the time to come; arguments, result and errors as in ``Schedule.plot``."""
@@ -217,7 +215,7 @@ class Planner:
         self._snapshot = replace(snapshot, jobs=(), running=())
         self._topology = topology_of(snapshot)
         self.columns = columns_of(snapshot)
-        self._timeline = Timeline(Forecast(state_of(snapshot)), self.columns, snapshot.running)
+        self._timeline = ClusterTimeline(Forecast(state_of(snapshot)), self.columns, snapshot.running)
         # Jobs that ask alike start in the order in which they are planned: nothing is ever given back.
         self._earliest: dict[str, float] = {}
         self._readers: dict[tuple[float | None, bytes], DemandReader] = {}
@@ -227,16 +225,16 @@ class Planner:
         found = self.place(demand)
         if found is None:
             return None
-        start, spot = found
+        start, allocation = found
         end = start + _duration(demand)
         return PlannedJob(
             job=demand.job.id,
             start=start,
             end=end if isfinite(end) else None,
-            nodes=resources_of(demand, spot, self.columns.names),
+            nodes=resources_of(demand, allocation, self.columns.names),
         )
 
-    def place(self, demand: Demand, *, only_now: bool = False) -> tuple[float, Spot] | None:
+    def place(self, demand: Demand, *, only_now: bool = False) -> tuple[float, Allocation] | None:
         """Return a job's earliest start and where, which is taken; None when it can never start.
 
         With ``only_now``: None where that is later.
@@ -246,13 +244,13 @@ class Planner:
         since, duration = self._earliest.get(alike, -inf), _duration(demand)
         if only_now and since > self.now:
             return None
-        start, spot = next(self._starts(demand, duration, since, only_now=only_now), (inf, None))
-        if spot is None:
+        start, allocation = next(self._starts(demand, duration, since, only_now=only_now), (inf, None))
+        if allocation is None:
             self._earliest[alike] = inf if not only_now else since
             return None
         self._earliest[alike] = start
-        self._timeline.take(spot, job, start, start + duration)
-        return start, spot
+        self._timeline.take(allocation, job, start, start + duration)
+        return start, allocation
 
     def fits_at(self, demand: Demand, start: float, duration: float) -> bool:
         """Return whether a job that runs for so long could start at one of ``moments``."""
@@ -277,7 +275,7 @@ class Planner:
         *,
         only_now: bool = False,
         only: float | None = None,
-    ) -> Iterator[tuple[float, Spot]]:
+    ) -> Iterator[tuple[float, Allocation]]:
         """Yield the moments at which a job fits, and where, from a time on, or at one time only."""
         only = self.now if only_now else only
         anywhere = self._read(demand, replace(self.columns, takes_jobs=self.columns.total.cores > 0), None)
@@ -291,9 +289,9 @@ class Planner:
             now = self._read(demand, columns, time)
             if now is None or not self._timeline.may_hold(now, columns, self._topology.leaf):
                 continue
-            spot = place_alone(now, columns, self._topology)
-            if spot is not None:
-                yield time, spot
+            allocation = place_alone(now, columns, self._topology)
+            if allocation is not None:
+                yield time, allocation
 
     def _read(self, demand: Demand, columns: Columns, time: float | None) -> Demand | None:
         """Return the demand on some nodes at a time; without a time, whatever is reserved."""

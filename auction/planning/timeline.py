@@ -17,11 +17,11 @@ from ...bidgen.demand import Demand
 from ...bidgen.families.pools import use_of_arrays
 from ...bidgen.fields import gres_choices, units_of, usable
 from ...cluster.jobs import Job, RunningJob
+from ..allocation import Allocation
 from ..forecast import Forecast
-from ..spot import Spot
 
 
-class Timeline:
+class ClusterTimeline:
     """The cluster over time.
 
     Args:
@@ -93,11 +93,11 @@ class Timeline:
                 return True
         return False
 
-    def take(self, spot: Spot, job: Job, start: float, end: float) -> None:
+    def take(self, allocation: Allocation, job: Job, start: float, end: float) -> None:
         """Let a job hold what it takes from a moment up to a time, which may be infinite."""
         first = self._cut(start)
         rows = slice(first, self._cut(end) if isfinite(end) else None)
-        nodes, held = spot.nodes, spot.held
+        nodes, held = allocation.nodes, allocation.held
         self._free.cores[rows, nodes] -= held.cores
         self._free.memory[rows, nodes] -= np.where(self._limited[nodes], held.memory, 0)
         for kind, counts in held.gres.items():

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ..explain.comparison import Comparison, Line, Total, least_cores
 from ..explain.words import duration, number
 from .tables import Column, table_of
@@ -33,11 +33,11 @@ def render_comparison(found: Comparison, console: Console, *, top: int | None = 
     columns = _COLUMNS if found.slurm is not None else _COLUMNS[:-1]
     console.print(table_of("", columns, [_row(line)[: len(columns)] for line in acting[:top]], console))
     if top is not None and len(acting) > top:
-        console.print(Text(f"{counted(len(acting) - top, 'more job')} on which any of them would act."))
+        console.print(Text(f"{plural(len(acting) - top, 'more job')} on which any of them would act."))
     hidden = len(found.lines) - len(acting)
     if hidden:
         waits = "waits" if hidden == 1 else "wait"
-        console.print(Text(f"{counted(hidden, 'more job')} {waits} under all of them."))
+        console.print(Text(f"{plural(hidden, 'more job')} {waits} under all of them."))
     console.print(Text(), table_of("", _TOTALS, list(_totals(found)), console), sep="\n")
     if found.slurm is None:
         console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ...cluster.schedule import Reason
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.hostlist import join
-from ..explain.bids import BidView, Lack
+from ..explain.bids import BidLack, BidView
 from ..explain.changes import Change
 from ..explain.explain import Explanation, NodeGroup
 from ..explain.prices import Quote
@@ -67,7 +67,7 @@ def _outcome(found: Explanation) -> tuple[str, str]:
         return "waits", "" if refusal is None else f"{refusal.reason.value}: {refusal.detail}"
     award, bid = found.award, found.award.bid
     cores = sum(use.cores for use in award.nodes.values())
-    where = f"{join(award.nodes)} ({counted(len(award.nodes), 'node')}, {counted(cores, 'core')})"
+    where = f"{join(award.nodes)} ({plural(len(award.nodes), 'node')}, {plural(cores, 'core')})"
     level = "" if bid.level is None else f", level {bid.level}"
     preference = "" if bid.preference is None else f", preference {bid.preference:.4g}"
     return "starts", f"on {where} by a bid of class {bid.bid_class.value}{level}{preference}"
@@ -171,7 +171,7 @@ def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
     ]
     if len(bids) > len(shown):
         rows.append(("…", *[""] * 6, f"{len(bids) - len(shown)} more", ""))
-    return table_of(f"{counted(len(bids), 'bid')}, in the order they were made", _BID_COLUMNS, rows, console)
+    return table_of(f"{plural(len(bids), 'bid')}, in the order they were made", _BID_COLUMNS, rows, console)
 
 
 def _without_lack(bids: Sequence[BidView]) -> str:
@@ -185,7 +185,7 @@ def _gres(counts: Mapping[str, int]) -> str:
     return " ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
-def _lack(lack: Lack) -> str:
+def _lack(lack: BidLack) -> str:
     where = f" on {shortened(lack.nodes)}" if lack.nodes else ""
     return f"{lack.what}{where} ({listed(lack.held_by) or 'held by others'})"
 

@@ -66,7 +66,7 @@ _POINTS = 72
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class LeafRow:
     """A leaf switch, or a part of one: its label, the switch above it, its nodes' places in the snapshot."""
 
     label: str
@@ -108,11 +108,13 @@ def layout_of(snapshot: Snapshot, width_in: float, height_in: float) -> Layout:
     return min(layouts, key=lambda one: one.height * one.cell_in)
 
 
-def _rows(snapshot: Snapshot, topology: Topology) -> list[Row]:
+def _rows(snapshot: Snapshot, topology: Topology) -> list[LeafRow]:
     names = [node.name for node in snapshot.nodes]
     if topology.is_linear:
-        return [Row(label=names[part[0]], group=0, nodes=part) for part in _parts(range(len(names)), _ROW)]
-    rows: list[Row] = []
+        return [
+            LeafRow(label=names[part[0]], group=0, nodes=part) for part in _parts(range(len(names)), _ROW)
+        ]
+    rows: list[LeafRow] = []
     leaf = topology.leaf
     for switch, members in groupby(topology.order.tolist(), key=lambda node: int(leaf[node])):
         nodes = tuple(members)
@@ -121,7 +123,7 @@ def _rows(snapshot: Snapshot, topology: Topology) -> list[Row]:
         parts = _parts(nodes, len(nodes) if len(nodes) <= _WIDEST else _ROW)
         for number, part in enumerate(parts):
             label = "" if number else topology.names[switch]
-            rows.append(Row(label=label, group=above[-1] if above else -1, nodes=part))
+            rows.append(LeafRow(label=label, group=above[-1] if above else -1, nodes=part))
     return rows
 
 
@@ -129,7 +131,7 @@ def _parts(nodes: Sequence[int], length: int) -> list[tuple[int, ...]]:
     return [tuple(nodes[start : start + length]) for start in range(0, len(nodes), length)]
 
 
-def _folded(rows: list[Row], count: int, width_in: float) -> Layout:
+def _folded(rows: list[LeafRow], count: int, width_in: float) -> Layout:
     """Return the layout with ``count`` columns of rows."""
     labels = [_cut(row.label) for row in rows]
     longest = max(len(row.nodes) for row in rows)
@@ -164,7 +166,7 @@ def _margin_and_cell(characters: int, longest: int, count: int, width_in: float)
     return min(growing, fixed_in / cell + 0.4), cell
 
 
-def _columns(rows: list[Row], count: int) -> Iterable[list[int]]:
+def _columns(rows: list[LeafRow], count: int) -> Iterable[list[int]]:
     """Return the rows of each column, the first ones full: groups stay together where there are enough."""
     groups = [list(members) for _, members in groupby(range(len(rows)), key=lambda place: rows[place].group)]
     if len(groups) < 2 * count and count > 1:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...bidgen.families.registry import title_of
 from ...cluster.jobs import Job
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ..explain.overview import Overview, PriceGroup
 from ..explain.prices import Quote
 from ..explain.words import figure, number, shortened
@@ -47,7 +47,7 @@ def _head(found: Overview) -> RenderableType:
     table.add_row(
         "prices", f"in units of {_UNITS[found.objective]}; an estimate: bids are whole, prices are not"
     )
-    award = f"{counted(found.started, 'job')} {'starts' if found.started == 1 else 'start'}"
+    award = f"{plural(found.started, 'job')} {'starts' if found.started == 1 else 'start'}"
     table.add_row("award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}")
     more = f" ({100 * (found.bound / found.worth - 1):.2g} % more)" if found.worth else ""
     table.add_row("bound", f"no award over these bids is worth more than {figure(found.bound)}{more}")
@@ -55,9 +55,9 @@ def _head(found: Overview) -> RenderableType:
         table.add_row(title_of(resource), f"{figure(price)} for one of {resource.name}")
     without = sum(one.quote is None for one in found.jobs)
     if without:
-        table.add_row("no bid", f"{counted(without, 'job')} of the window")
+        table.add_row("no bid", f"{plural(without, 'job')} of the window")
     if found.unwanted:
-        table.add_row("not wanted", f"{counted(len(found.unwanted), 'node')}: {shortened(found.unwanted)}")
+        table.add_row("not wanted", f"{plural(len(found.unwanted), 'node')}: {shortened(found.unwanted)}")
     return table
 
 

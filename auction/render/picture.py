@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...bidgen.columns import FloatArray
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.drawing import literal, save_figure
 from .layout import (
     LABEL_SIZE,
@@ -203,7 +203,7 @@ def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_ou
         f"jobs on {len(nodes)} of {len(snapshot.nodes)} nodes; {taken} of {free} free cores are taken"
     )
     if left_out:
-        text += f"\nnot drawn: {counted(left_out, 'node')} of switches where nothing is free or starts"
+        text += f"\nnot drawn: {plural(left_out, 'node')} of switches where nothing is free or starts"
     width, height = figure.get_size_inches()
     figure.text(
         _MARGIN_IN / width, 1 - _MARGIN_IN / height, text, ha="left", va="top", fontsize=8, color=_INK
@@ -240,8 +240,8 @@ def _legend_entries(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, 
 
 def _described(award: Award) -> str:
     held = sum(gpus(use.gres) for use in award.nodes.values())
-    parts = [counted(len(award.nodes), "node"), counted(_cores(award), "core")]
-    parts += [counted(held, "GPU")] if held else []
+    parts = [plural(len(award.nodes), "node"), plural(_cores(award), "core")]
+    parts += [plural(held, "GPU")] if held else []
     # What begins with _ matplotlib leaves out of a legend.
     name = literal(award.job)
     return f"{' ' * name.startswith('_')}{name}: {', '.join(parts)}"

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ..explain.arrays import waiting_rows
 from ..explain.words import duration, listed, number, shortened
 from ..planning.plan import Plan
@@ -35,14 +35,14 @@ def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) ->
         rows = [(row.name, row.reason.value, row.detail) for row in waiting[:top]]
         if len(rows) < len(waiting):
             rows.append(("…", "", f"{sum(len(row.jobs) for row in waiting[len(rows) :])} more"))
-        table = table_of(f"{counted(len(inside), 'job')} cannot be planned", _NEVER, rows, console)
+        table = table_of(f"{plural(len(inside), 'job')} cannot be planned", _NEVER, rows, console)
         yield table
         yield Text()
     now = sum(one.start == plan.time for one in plan.planned)
     starts = "starts" if now == 1 else "start"
-    yield Text(f"{counted(len(plan.planned), 'job')} planned, {now} {starts} now. {_last(plan)}".rstrip())
+    yield Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now. {_last(plan)}".rstrip())
     if outside:
-        yield Text(f"--jobs leaves out {counted(len(outside), 'job')}.")
+        yield Text(f"--jobs leaves out {plural(len(outside), 'job')}.")
     if plan.overdue:
         yield Text(f"Running past their end, planned to end in a second: {listed(plan.overdue)}.")
     if plan.endless:

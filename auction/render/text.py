@@ -11,7 +11,7 @@ from rich.text import Text
 from ...cluster.jobs import Job
 from ...cluster.schedule import Award, Reason, Schedule, Status
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.hostlist import join
 from ..baseline import Baseline
 from ..explain.arrays import WaitingRow, waiting_rows
@@ -66,7 +66,7 @@ def _starts(
         rows.append(("…", *[""] * 4, f"{count - top} more", *[""] * 3))
     has_gres = any(row[3] for row in rows)
     shown = [place for place, column in enumerate(_STARTS) if column.name != "gres" or has_gres]
-    title = f"{counted(count, 'job')} {'starts' if count == 1 else 'start'}"
+    title = f"{plural(count, 'job')} {'starts' if count == 1 else 'start'}"
     columns = [_STARTS[place] for place in shown]
     table = table_of(title, columns, [[row[place] for place in shown] for row in rows], console)
     return Group(table, Text())
@@ -108,11 +108,11 @@ def _waits(
     if top is not None and len(waiting) > top:
         rows.append(("…", "", "", f"{count - _jobs_of(listed[:top])} more"))
     elif beyond := count - _jobs_of(listed):
-        more = f"{counted(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
+        more = f"{plural(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
         rows.append(("…", "", Reason.WINDOW.value, more))
     reasons = Counter(refusal.reason.value for refusal in schedule.pending)
     of_each = ", ".join(f"{times} {reason}" for reason, times in reasons.most_common())
-    title = f"{counted(count, 'job')} {'waits' if count == 1 else 'wait'}: {of_each}"
+    title = f"{plural(count, 'job')} {'waits' if count == 1 else 'wait'}: {of_each}"
     return Group(Wrapped(title), table_of("", _WAITS, rows, console), Text())
 
 
@@ -137,7 +137,7 @@ def _solve_line(schedule: Schedule) -> Text:
     tries = ", ".join(f"{one.size} in {one.seconds:.1f} s" for one in schedule.attempts)
     return Text(
         f"{schedule.model}: priority {number(objective.priority)}, {_proved(schedule)}; "
-        f"{counted(sizes.bids, 'bid')} on {counted(sizes.nodesets, 'nodeset')}; "
+        f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}; "
         f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
     )
 
@@ -158,7 +158,7 @@ def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseli
     ours = sum(jobs[award.job].priority for award in schedule.started)
     cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
     return Text(
-        f"The auction starts {counted(len(schedule.started), 'job')} ({counted(cores, 'core')}), "
+        f"The auction starts {plural(len(schedule.started), 'job')} ({plural(cores, 'core')}), "
         f"priority {number(ours)}; "
         f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
     )

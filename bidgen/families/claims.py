@@ -117,7 +117,7 @@ class Taken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Placing:
+class FreePlacement:
     """A job in one of its variants, whose nodes a program chooses (IPSCHED).
 
     Attributes:
@@ -146,7 +146,7 @@ class Family(Protocol):
         """Yield what a table's bids take of each resource."""
         ...
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield what a job takes of each cell wherever a program puts it."""
         ...
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..capacity import Capacity, IntArray
-from .claims import Placing, Resource
+from .claims import FreePlacement, Resource
 from .on_nodes import OnNodes
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Cores(OnNodes):
         del resource
         return capacity.cores
 
-    def on_node(self, job: Placing, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
+    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
         """Yield x units, or all of a node's cores for t."""
         if job.demand.exclusive:
             yield self._cores, columns.total.cores[job.nodes], 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..capacity import Capacity, IntArray
-from .claims import Placing, Resource
+from .claims import FreePlacement, Resource
 from .on_nodes import OnNodes
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Gres(OnNodes):
         """Return the counts of one gres."""
         return capacity.gres[resource.name]
 
-    def on_node(self, job: Placing, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
+    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
         """Yield the counts on each node, or all that a node has."""
         if job.demand.exclusive:
             for kind, counts in columns.total.gres.items():
@@ -45,7 +45,7 @@ class Gres(OnNodes):
             if count:
                 yield Resource(self.name, kind), count, 0
 
-    def dealt(self, job: Placing) -> Iterator[tuple[Resource, str]]:
+    def dealt(self, job: FreePlacement) -> Iterator[tuple[Resource, str]]:
         """Yield the gres asked for over all nodes; an exclusive job holds all of them anyway."""
         for kind, _, low, _ in job.choice.total:
             if low and not job.demand.exclusive:

@@ -11,7 +11,7 @@ from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import Lasting
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 from .pools import Use
 
 if TYPE_CHECKING:
@@ -90,15 +90,15 @@ class Licenses(Family):
                 by_bid=True,
                 row=np.zeros(len(table), np.int64),
                 amount=counts[table.job] if len(table) else np.zeros(0, np.int64),
-                capacity=np.array([columns.pools.left(_cell(name))]),
+                capacity=np.array([columns.pools.remaining(_cell(name))]),
             )
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield what a job takes where it starts."""
         del guards
         for name, count in job.demand.licenses.items():
             cell = _cell(name)
-            yield Taken(cell, columns.pools.left(cell), on_job=count)
+            yield Taken(cell, columns.pools.remaining(cell), on_job=count)
 
     def words(self, resource: Resource) -> str:
         """Return the licence's name."""

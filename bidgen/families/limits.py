@@ -12,7 +12,7 @@ from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..capacity import IntArray
-from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 from .pools import Pools, Use, use_of_nodes
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _amount(what: str, use: Use, seconds: float | None) -> int:
     return counts[what] if what in counts else of_gres(what, use.gres)
 
 
-class Limits(Family):
+class JobLimits(Family):
     """Σ_i amount_i·b_i ≤ max − what running jobs hold, for each limit over its jobs' bids.
 
     Not in the papers; Slurm's limits of associations and QOS.
@@ -135,11 +135,11 @@ class Limits(Family):
                         by_bid=True,
                         row=np.zeros(len(table), np.int64),
                         amount=amounts * np.isin(table.job, jobs),
-                        capacity=np.array([max(columns.pools.left(cell), 0)]),
+                        capacity=np.array([max(columns.pools.remaining(cell), 0)]),
                     )
                     number += 1
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield what a job takes of every limit that counts it wherever a program puts it."""
         del guards
         pool = _pool(columns.pools)
@@ -147,7 +147,7 @@ class Limits(Family):
             if limit.jobs.holds(job.demand.job):
                 for what in limit.most:
                     cell = pool.cell(limit, what, job.demand.job)
-                    capacity = max(columns.pools.left(cell), 0)
+                    capacity = max(columns.pools.remaining(cell), 0)
                     for part in _parts(what, job, columns):
                         yield part._replace(cell=cell, capacity=capacity)
 
@@ -181,7 +181,7 @@ def _amounts(what: str, table: BidTable) -> IntArray:
     return sums
 
 
-def _parts(what: str, job: Placing, columns: Columns) -> Iterator[Taken]:
+def _parts(what: str, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
     """Yield what a job takes of something on each node that it may use; cell and capacity are left open."""
     nothing = Taken(Cell(Resource(_NAME)), 0)
     demand = job.demand
@@ -202,7 +202,9 @@ def _parts(what: str, job: Placing, columns: Columns) -> Iterator[Taken]:
             yield from (part._replace(at=at) for part in _gres_parts(what, job, columns, node, nothing))
 
 
-def _gres_parts(what: str, job: Placing, columns: Columns, node: int, nothing: Taken) -> Iterator[Taken]:
+def _gres_parts(
+    what: str, job: FreePlacement, columns: Columns, node: int, nothing: Taken
+) -> Iterator[Taken]:
     if job.demand.exclusive:
         held = {kind: int(counts[node]) for kind, counts in columns.total.gres.items()}
         yield nothing._replace(on_node=of_gres(what, held))
@@ -215,4 +217,4 @@ def _gres_parts(what: str, job: Placing, columns: Columns, node: int, nothing: T
             yield nothing._replace(dealt=kind)
 
 
-LIMITS = Limits()
+LIMITS = JobLimits()

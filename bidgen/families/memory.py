@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray
-from .claims import Placing, Resource
+from .claims import FreePlacement, Resource
 from .on_nodes import OnNodes
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Memory(OnNodes):
         limited: BoolArray = capacity < UNLIMITED_MIB // 2
         return limited
 
-    def on_node(self, job: Placing, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
+    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
         """Yield MiB for t and for x; an exclusive job holds that of all the cores of its nodes."""
         if job.demand.exclusive:
             yield self._memory, job.demand.memory_on(columns.total.cores[job.nodes]), 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..capacity import BoolArray, Capacity, IntArray
-from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 
 if TYPE_CHECKING:
     from ..columns import Columns
@@ -31,10 +31,10 @@ class OnNodes(Family):
         """Return one resource's amounts, the capacity's own array."""
 
     @abstractmethod
-    def on_node(self, job: Placing, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
+    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
         """Yield each resource, what a job takes on each node it may use, and besides for each unit there."""
 
-    def dealt(self, job: Placing) -> Iterator[tuple[Resource, str]]:
+    def dealt(self, job: FreePlacement) -> Iterator[tuple[Resource, str]]:
         """Yield resources of which the program deals a job's total over its nodes, and by which name."""
         del job
         return iter(())
@@ -72,12 +72,12 @@ class OnNodes(Family):
             per_core=per_core,
         )
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield the same for nodes that a program chooses."""
         del guards
         yield from self.taken_of(job, columns)
 
-    def taken_of(self, job: Placing, columns: Columns) -> Iterator[Taken]:
+    def taken_of(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield what a job takes of the nodes that it may use, where they are limited."""
         for resource, on_node, on_unit in self.on_node(job, columns):
             free = self.of(columns.free, resource)

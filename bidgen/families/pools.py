@@ -59,7 +59,7 @@ def use_of_arrays(cores: IntArray, gres: Mapping[str, IntArray]) -> Use:
     )
 
 
-class Pool(Protocol):
+class ResourcePool(Protocol):
     """The cells of one family and who takes of them; it never changes.
 
     Attributes:
@@ -123,12 +123,12 @@ class Pooled(Family, Protocol):
         """What a list of its resources is called."""
         ...
 
-    def pool(self, snapshot: Snapshot) -> Pool:
+    def pool(self, snapshot: Snapshot) -> ResourcePool:
         """Return what there is in a snapshot."""
         ...
 
 
-class Lack(NamedTuple):
+class Shortage(NamedTuple):
     """What a job lacks of a cell: it takes ``asked``, ``left`` are there."""
 
     cell: Cell
@@ -147,7 +147,7 @@ class Pools:
 
     def __init__(
         self,
-        pools: tuple[Pool, ...] = (),
+        pools: tuple[ResourcePool, ...] = (),
         taken: Mapping[Cell, int] | None = None,
         running: Mapping[Cell, list[str]] | None = None,
     ) -> None:
@@ -156,7 +156,9 @@ class Pools:
         self._running: Mapping[Cell, list[str]] = running or {}
 
     @classmethod
-    def beside(cls, pools: tuple[Pool, ...], running: Iterable[RunningJob], now: float | None) -> Pools:
+    def beside(
+        cls, pools: tuple[ResourcePool, ...], running: Iterable[RunningJob], now: float | None
+    ) -> Pools:
         """Return the account of pools of which running jobs hold some."""
         taken: Counter[Cell] = Counter()
         holders: dict[Cell, list[str]] = {}
@@ -173,25 +175,25 @@ class Pools:
         """Return an account that is kept independently."""
         return Pools(self._pools, self._taken, self._running)
 
-    def beside_others(self, pool: Pool) -> Pools:
+    def beside_others(self, pool: ResourcePool) -> Pools:
         """Return an account that has a pool in place of its family's."""
         pools = tuple(pool if one.family == pool.family else one for one in self._pools)
         return Pools(pools, self._taken, self._running)
 
-    def of(self, family: str) -> Pool:
+    def of(self, family: str) -> ResourcePool:
         """Return the pool of a family (KeyError where there is none)."""
         return {pool.family: pool for pool in self._pools}[family]
 
-    def left(self, cell: Cell) -> int:
+    def remaining(self, cell: Cell) -> int:
         """Return how much is left of a cell."""
         return self.of(cell.resource.family).capacity(cell) - self._taken.get(cell, 0)
 
-    def lacks(self, job: Job, use: Use | None = None) -> Iterator[Lack]:
+    def lacks(self, job: Job, use: Use | None = None) -> Iterator[Shortage]:
         """Yield what a job lacks that holds so much; without ``use`` the least that it could hold."""
         for cell, asked in self.asked(job, fewest(job) if use is None else use):
-            left = self.left(cell)
+            left = self.remaining(cell)
             if asked > left:
-                yield Lack(cell, asked, left)
+                yield Shortage(cell, asked, left)
 
     def asked(self, job: Job, use: Use) -> Iterator[tuple[Cell, int]]:
         """Yield what a job that holds so much takes of each cell."""
@@ -202,7 +204,7 @@ class Pools:
         """Return whether there is enough for a job."""
         return next(self.lacks(job, use), None) is None
 
-    def words(self, lack: Lack) -> str:
+    def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""
         said = self.of(lack.cell.resource.family).lacking(lack.cell, lack.asked, lack.left)
         running = self.running(lack.cell.resource)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...cluster.snapshot import Snapshot
 from ..capacity import BoolArray, Capacity, IntArray
-from .claims import Claim, Family, Placing, Resource, Taken
+from .claims import Claim, Family, FreePlacement, Resource, Taken
 from .cores import CORES
 from .gres import GRES
 from .licenses import LICENSES
@@ -21,7 +21,7 @@ from .limits import LIMITS
 from .memory import MEMORY
 from .on_nodes import OnNodes
 from .pools import Pooled, Pools
-from .room import Room
+from .room import ReservationRows
 from .shares import KEPT, SHARES
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ON_NODES: tuple[OnNodes, ...] = (CORES, GRES, MEMORY)
 #: What stands on no node.
 POOLED: tuple[Pooled, ...] = (LICENSES, LIMITS, SHARES)
 #: Beside reservations for blocked jobs.
-ROOM = Room(ON_NODES)
+ROOM = ReservationRows(ON_NODES)
 #: All families, in the order of a program's rows.
 FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, KEPT)
 
@@ -48,7 +48,7 @@ def claims_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ())
         yield from family.claims(table, columns, guards)
 
 
-def taken_by(job: Placing, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Taken]:
+def taken_by(job: FreePlacement, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Taken]:
     """Yield what a job takes of every cell wherever a program puts it."""
     for family in FAMILIES:
         yield from family.taken(job, columns, guards)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..capacity import Capacity, IntArray
-from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 from .on_nodes import OnNodes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..table import BidTable
 
 
-class Room(Family):
+class ReservationRows(Family):
     """Σ_i amount_in·b_i ≤ room_n on a reservation's nodes n, over bids that outlast its start.
 
     The rows (5.3) and (5.4) at that time; what a bid's own job has reserved there is not counted again. Not
@@ -51,7 +51,7 @@ class Room(Family):
                 claim = family.claim(row, room, resource, index, amount * counts, per_core * counts)
                 yield replace(_beside_own(claim, guard.credit(table, resource)), guard=guard)
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield the same for nodes that a program chooses; what a job has reserved it gives back."""
         for number, guard in enumerate(guards):
             if not guard.outlasts(job.demand.job):

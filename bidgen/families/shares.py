@@ -17,7 +17,7 @@ from ...cluster.limits import Lasting
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..capacity import Capacity, IntArray
-from .claims import Cell, Claim, Family, Placing, Resource, Taken
+from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 from .pools import Pools, Use
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class SharePool:
         )
 
 
-class Shares(Family):
+class ClassShares(Family):
     """Σ_i |N_i|·b_i ≤ room for each shape over its jobs' bids: the nodes that it may hold more.
 
     Not in the papers.
@@ -110,15 +110,15 @@ class Shares(Family):
                     by_bid=True,
                     row=np.zeros(len(table), np.int64),
                     amount=np.where(mine[table.job], table.lengths, 0),
-                    capacity=np.array([max(columns.pools.left(_cell(name)), 0)]),
+                    capacity=np.array([max(columns.pools.remaining(_cell(name)), 0)]),
                 )
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield a node of the share for each on which a program puts the job."""
         del guards
         name = _pool(columns.pools).shapes.get(job.demand.job.id)
         if name is not None:
-            room = max(columns.pools.left(_cell(name)), 0)
+            room = max(columns.pools.remaining(_cell(name)), 0)
             for at in range(len(job.nodes)):
                 yield Taken(_cell(name), room, at=at, on_node=1)
 
@@ -179,7 +179,7 @@ class KeptCores:
             self.left[nodes] -= cores
 
 
-class Kept(Family):
+class GapRows(Family):
     """Σ_i T_in·b_i ≤ A_n^cpu − kept_n for each node n with free gres, over the jobs that fill gaps.
 
     Not in the papers. ``kept_n`` are the cores that a waiting job with gres needs on a node.
@@ -203,7 +203,7 @@ class Kept(Family):
                     per_core=counts,
                 )
 
-    def taken(self, job: Placing, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield the units of cores that a program puts on each node."""
         del guards
         for kept in columns.kept:
@@ -218,5 +218,5 @@ class Kept(Family):
         return "cores that are not kept for jobs with gres"
 
 
-SHARES = Shares()
-KEPT = Kept()
+SHARES = ClassShares()
+KEPT = GapRows()

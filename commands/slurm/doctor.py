@@ -20,12 +20,12 @@ def doctor(*, licence: str) -> int:
     import getpass
 
     from ...cluster.text import one_line
-    from ...live.doctor import Level, examine
+    from ...live.doctor import Severity, examine
     from ...live.gate import check_licence
     from ...slurm.answers.live import ask_slurm
 
     failed = False
     for finding in examine(ask_slurm, check_licence(licence), getpass.getuser(), time.time):
-        failed |= finding.level is Level.FAIL
+        failed |= finding.level is Severity.FAIL
         click.echo(f"{finding.level.value:5}{finding.what:12}{one_line(finding.text)}")
     return 1 if failed else 0

@@ -7,11 +7,11 @@ import time
 import click
 
 from ...cluster.text import one_line
-from ..groups import Group
+from ..groups import HelpGroup
 from .options import licence_option
 
 
-@click.group(cls=Group)
+@click.group(cls=HelpGroup)
 def gate() -> None:
     """Put the gate up or down, put waiting jobs behind it, take it off them again."""
 
@@ -32,8 +32,8 @@ def up(*, licence: str, seconds: int) -> None:
     import getpass
     import socket
 
+    from ...live.command_runner import must, one_scontrol
     from ...live.gate import check_licence, create_words, extend_words, gate_name, gates, licence_count
-    from ...live.hands import must, one_scontrol
     from ...slurm.answers.live import ask_slurm
 
     total = licence_count(ask_slurm, check_licence(licence))
@@ -51,8 +51,8 @@ def up(*, licence: str, seconds: int) -> None:
 @licence_option
 def down(*, licence: str) -> None:
     """Put the gate down: Slurm starts the jobs behind it from now on."""
+    from ...live.command_runner import must, one_scontrol
     from ...live.gate import check_licence, drop_words, gates
-    from ...live.hands import must, one_scontrol
     from ...slurm.answers.live import ask_slurm
 
     found = gates(ask_slurm, check_licence(licence))
@@ -92,9 +92,9 @@ def status(*, licence: str) -> int:
 @click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
+    from ...live.command_runner import Shown, one_scontrol
     from ...live.gate import check_licence
     from ...live.gated_jobs import added, read_waiting
-    from ...live.hands import Shown, one_scontrol
     from ...slurm.answers.live import ask_slurm
     from ..outputs import note
 
@@ -118,9 +118,9 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The command
     may be repeated; exit 1 where something is left on a job.
     """
+    from ...live.command_runner import Shown, one_scontrol
     from ...live.gate import RESERVATIONS, check_licence
     from ...live.gated_jobs import cleared, not_cleared, read_all
-    from ...live.hands import Shown, one_scontrol
     from ...slurm.answers.live import ask_slurm
     from ...slurm.answers.reservations import read_reservations
     from ..outputs import note

@@ -23,7 +23,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ...live.loop import Report, Settings
+    from ...live.loop import PassReport, Settings
 
 _MIB = 2**20
 #: What slurm run promises under objective response where nothing is named (decision 0111).
@@ -115,11 +115,13 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
 
     from ...live.loop import Settings
     from ...live.marks import Carrier
-    from ...live.plan import Rules
+    from ...live.plan import PutBackRules
     from ...slurm.answers.live import AT_ONCE
 
     return Settings(
-        rules=Rules(licence=licence, pin_s=own["pin_for"], tries=own["tries"], carrier=Carrier(own["mark"])),
+        rules=PutBackRules(
+            licence=licence, pin_s=own["pin_for"], tries=own["tries"], carrier=Carrier(own["mark"])
+        ),
         host=socket.gethostname(),
         user=getpass.getuser(),
         gate_s=own["gate_for"],
@@ -133,7 +135,7 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
 
 def _shown(settings: Settings, checked: Any) -> int:
     """Print what a pass would do."""
-    from ...live.hands import Shown
+    from ...live.command_runner import Shown
     from ...live.journal import NoJournal
     from ...live.loop import Loop
     from ...slurm.answers.live import ask_slurm
@@ -146,19 +148,19 @@ def _shown(settings: Settings, checked: Any) -> int:
 
 def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
-    from ...live.hands import one_scontrol
+    from ...live.command_runner import one_scontrol
     from ...live.journal import FileJournal
     from ...live.lock import default_lock, only_one
     from ...live.loop import Loop, tell
     from ...live.metrics import Metrics, served
-    from ...live.pace import Pace
     from ...live.passes import warm_up
     from ...live.shadow_log import RotatedLog
+    from ...live.ticker import Ticker
     from ...slurm.answers.live import ask_slurm
     from ..outputs import note
 
     figures = Metrics(loop="run")
-    pace = Pace(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
+    pace = Ticker(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
     pace.stop_on_signals()
     outcome = "done"
     with ExitStack() as stack:
@@ -180,7 +182,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     return 0 if outcome in {"done", "standby"} else 1
 
 
-def _say(report: Report) -> None:
+def _say(report: PassReport) -> None:
     """Print a pass as a line on stderr."""
     from ..outputs import say
 

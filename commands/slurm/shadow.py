@@ -21,8 +21,8 @@ from .options import (
 
 if TYPE_CHECKING:
     from ...cluster.errors import InputError
-    from ...live.passes import Pass
-    from ...live.shadow_log import Entry
+    from ...live.passes import LivePass
+    from ...live.shadow_log import ShadowPass
 
 _MIB = 2**20
 
@@ -59,8 +59,8 @@ def shadow(
     are read anew each pass.
     """
     from ...live.metrics import Metrics, served
-    from ...live.pace import Pace
     from ...live.shadow import watch
+    from ...live.ticker import Ticker
     from ...slurm.answers.live import SlurmFiles
 
     names = set(SlurmFiles.__dataclass_fields__)
@@ -69,7 +69,7 @@ def shadow(
     if files.jobs is None:
         say_unknown_release()
     figures = Metrics(loop="shadow")
-    pace = Pace(interval_s=interval, passes=1 if once else passes)
+    pace = Ticker(interval_s=interval, passes=1 if once else passes)
     pace.stop_on_signals()
     given = {name: str(value) for name, value in options.items() if value is not None}
     with ExitStack() as stack:
@@ -94,7 +94,7 @@ def telling(error: InputError) -> None:
     say(f"aucsched: {error}")
 
 
-def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
+def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
     from ...live.passes import take_look, take_pass
     from ...slurm.answers.known import Known
@@ -104,7 +104,7 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
     checked, known = step_options(options), Known()
     window = checked.window
 
-    def taken() -> Pass:
+    def taken() -> LivePass:
         nonlocal window
         found = take_pass(take_look(files, known=known, at_once=AT_ONCE), checked, window=window)
         window = found.schedule.next_window
@@ -113,7 +113,7 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], Pass]:
     return taken
 
 
-def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[Entry], None]:
+def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[ShadowPass], None]:
     from ...live.shadow_log import RotatedLog, encode
 
     if log == "-":

@@ -15,7 +15,7 @@ from .options import licence_option
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...live.status import Samples, Standing
+    from ...live.status import ClusterStatus, Samples
 
 #: Reasons for waiting that are listed; the others are counted.
 _REASONS = 6
@@ -43,7 +43,7 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...live.gate import check_licence
     from ...live.metrics import loopback
-    from ...live.status import standing
+    from ...live.status import cluster_status
     from ...slurm.answers.live import ask_slurm
     from ..auction_options import write_rich
 
@@ -52,7 +52,7 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
         loopback(address)
 
     def look() -> RenderableType:
-        return _table(standing(ask_slurm, licence, addresses), time.time())
+        return _table(cluster_status(ask_slurm, licence, addresses), time.time())
 
     if once or not sys.stdout.isatty():
         table = look()
@@ -68,7 +68,7 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
             shown.update(look(), refresh=True)
 
 
-def _table(found: Standing, now: float) -> RenderableType:
+def _table(found: ClusterStatus, now: float) -> RenderableType:
     from rich.table import Table
 
     table = Table("", "", show_header=False)
@@ -82,7 +82,7 @@ def _table(found: Standing, now: float) -> RenderableType:
     return table
 
 
-def _of_cluster(found: Standing, now: float) -> Iterator[tuple[str, str]]:
+def _of_cluster(found: ClusterStatus, now: float) -> Iterator[tuple[str, str]]:
     """Yield what Slurm says, by name."""
     if found.cores is not None:
         used, idle, other, total = found.cores

@@ -262,7 +262,7 @@ def _one_of(choices: type[StrEnum]) -> Json:
     return {"enum": [choice.value for choice in choices]}
 
 
-def _given(member: str, kinds: list[str]) -> Json:
+def _stated_value(member: str, kinds: list[str]) -> Json:
     """Return the condition that a member stands and is not null."""
     return {"required": [member], "properties": {member: {"type": kinds}}}
 
@@ -275,11 +275,11 @@ def _rules(types: Json) -> None:
         "minimum": 0,
         "description": "Compared exactly as written; 0 is held.",
     }
-    cores, per_node = (_given(name, ["integer"]) for name in ("cores", "cores_per_node"))
-    job["anyOf"] = [cores, {"allOf": [_given("nodes", ["integer", "array"]), per_node]}]
-    memory = [_given(f"memory_mib_per_{name}", ["integer"]) for name in ("node", "core")]
+    cores, per_node = (_stated_value(name, ["integer"]) for name in ("cores", "cores_per_node"))
+    job["anyOf"] = [cores, {"allOf": [_stated_value("nodes", ["integer", "array"]), per_node]}]
+    memory = [_stated_value(f"memory_mib_per_{name}", ["integer"]) for name in ("node", "core")]
     job["not"] = {"allOf": memory}
-    types["Switch"]["oneOf"] = [_given(name, ["string"]) for name in ("nodes", "switches")]
+    types["Switch"]["oneOf"] = [_stated_value(name, ["string"]) for name in ("nodes", "switches")]
     _kinds_of_topology(types["Topology"])
 
 

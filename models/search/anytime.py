@@ -1,7 +1,7 @@
 """An award at once, a better one with time, and a bound with it.
 
 Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) → moves
-(repacking.py), swaps (swapping.py), dives (diving.py), small auctions and merges of awards
+(exchange_search.py), swaps (swapping.py), dives (destroy_repair.py), small auctions and merges of awards
 (neighbourhoods.py) in turn → HiGHS on what is left, when that is little. What is done is a fixed sequence:
 the clock, or a number of steps, only ends it, so that more is never worse.
 """
@@ -17,14 +17,14 @@ from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicogra
 from ..solve.solver import SolverStatus
 from .bounding import Bounding
 from .compiled import compiled_swaps
-from .diving import Diving
-from .limits import Found, Limits, Stating
+from .destroy_repair import DestroyRepair
+from .exchange_search import ExchangeSearch, greedy_by
+from .limits import Found, SearchLimits, Stating
 from .neighbourhoods import Search
 from .packing import Packing
-from .prices import Prices
+from .prices import SearchPrices
 from .proving import best_among
 from .relaxation import Relaxed
-from .repacking import Repacking, greedy_by
 from .swapping import Swapping
 from .worth import SCALE, Worth
 
@@ -70,7 +70,7 @@ def solve_anytime(
     weights: list[int],
     preference: FloatArray,
     start: IntArray,
-    limits: Limits,
+    limits: SearchLimits,
     state: Stating | None = None,
 ) -> Found:
     """Return the best award found within the limits, by the sum of weights and then by preference.
@@ -84,10 +84,10 @@ def solve_anytime(
         state: states the integer program over some bids (ascending, one column each) for HiGHS; None: the
             packing's own rows.
     """
-    return _Contest(packing, weights, preference, start, limits, state).run()
+    return AnytimeSearch(packing, weights, preference, start, limits, state).run()
 
 
-class _Contest:
+class AnytimeSearch:
     """The award at hand, the bound, and what betters both."""
 
     def __init__(
@@ -96,7 +96,7 @@ class _Contest:
         weights: list[int],
         preference: FloatArray,
         start: IntArray,
-        limits: Limits,
+        limits: SearchLimits,
         state: Stating | None = None,
     ) -> None:
         self._packing = packing
@@ -130,11 +130,11 @@ class _Contest:
             self._offer(greedy_by(packing, order))
         # Loading what is compiled takes a while: a clock that runs does not pay for it.
         may_wait = limits.deadline is None
-        self._repacking = Repacking(
+        self._repacking = ExchangeSearch(
             packing, self._worth, prices.price, self.award, limits.seed, may_wait=may_wait
         )
         self._search = Search(packing, self._worth, gain, self.award, limits.seed)
-        self._diving = Diving(packing, self._worth, prices.price, self.award, limits.seed)
+        self._diving = DestroyRepair(packing, self._worth, prices.price, self.award, limits.seed)
         self._swapping: Swapping | None = None
         self._swapped_s = 0.0
         self._offer(self._repacking.award)
@@ -433,7 +433,7 @@ def _plain_orders(packing: Packing, value: FloatArray) -> list[IntArray]:
     return [np.argsort(-value, kind="stable"), np.argsort(-value / entries, kind="stable")]
 
 
-def _orders(prices: Prices, gain: FloatArray, value: FloatArray) -> list[IntArray]:
+def _orders(prices: SearchPrices, gain: FloatArray, value: FloatArray) -> list[IntArray]:
     """Return orders for greedy awards: by gain for its worth, and by how often the rounds chose a bid."""
     largest = max(float(value.max(initial=0.0)), 1e-9)
     return [

@@ -12,9 +12,9 @@ from time import perf_counter
 import numpy as np
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from .limits import Limits
+from .limits import SearchLimits
 from .packing import Packing
-from .prices import Prices, find_prices
+from .prices import SearchPrices, find_prices
 from .relaxation import Relaxation, Relaxed, relaxed_entries
 from .worth import SCALE, Worth
 
@@ -43,7 +43,7 @@ class Bounding:
         alive: bids that a better award could hold, shape (bids,).
     """
 
-    def __init__(self, packing: Packing, worth: Worth, limits: Limits) -> None:
+    def __init__(self, packing: Packing, worth: Worth, limits: SearchLimits) -> None:
         self._packing = packing
         self._worth = worth
         self._limits = limits
@@ -61,7 +61,7 @@ class Bounding:
         """The cliques that rounds found: sets of bids of which one wins at most."""
         return [] if self._relaxation is None else self._relaxation.cliques
 
-    def begin(self, award: IntArray, *, is_small: bool) -> Prices:
+    def begin(self, award: IntArray, *, is_small: bool) -> SearchPrices:
         """Return the first prices, beside a known award; ``is_small``: ``tighten`` is to come."""
         target = float(self._worth.value[award].sum())
         prices = self._prices(target, _ROUNDS, None)
@@ -98,7 +98,7 @@ class Bounding:
         while relaxed is not None and self.bound is not None and self.bound > reached:
             relaxed = self._relaxed(self._tighten(), award)
 
-    def _prices(self, target: float, rounds: int, begin: FloatArray | None) -> Prices:
+    def _prices(self, target: float, rounds: int, begin: FloatArray | None) -> SearchPrices:
         is_over = self._limits.over(_FOR_PRICES)
         prices = find_prices(self._packing, self._worth.value, target, rounds, is_over, begin)
         self.price = prices.price

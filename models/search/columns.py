@@ -1,4 +1,4 @@
-"""Columns that the search's loops read and change (moves.py, dives.py), made from a packing and an award."""
+"""Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from . import dives, swaps
-from .dives import Bids, Dive
+from . import repair_kernel, swaps
 from .moves import (
     BEST,
     BEST_LIKED,
@@ -22,11 +21,12 @@ from .moves import (
     RANDOM,
     THRESHOLDS,
     TOTAL,
-    Shape,
-    State,
+    MoveProblem,
+    MoveState,
 )
 from .packing import Packing
 from .prices import runs_of
+from .repair_kernel import Dive, DiveBids
 from .swaps import Swaps
 from .worth import Worth
 
@@ -42,7 +42,7 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cycles:
-    """How cycles of moves differ (``Shape``); ``warmth`` and ``noise`` are shares of the largest weight."""
+    """How cycles of moves differ (``MoveProblem``); ``warmth``, ``noise``: shares of the largest weight."""
 
     warmth: FloatArray
     anew: IntArray
@@ -51,7 +51,7 @@ class Cycles:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Rows:
+class JobRows:
     """A packing in which a job is a row of capacity 1 like the others.
 
     Attributes:
@@ -61,7 +61,7 @@ class Rows:
         by_row, bid, wanted: soft rows row by row, the largest amount first, shape (rows + 1,), (soft
             entries,).
         row_of: the row of each of those entries.
-        room: of each row's winners, as in ``Shape``.
+        room: of each row's winners, as in ``MoveProblem``.
         own: rows that are no jobs, the first.
     """
 
@@ -83,14 +83,14 @@ class Rows:
         """The bid of each entry."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
-    def shape(self, worth: Worth, cycles: Cycles) -> Shape:
+    def shape(self, worth: Worth, cycles: Cycles) -> MoveProblem:
         """Return what does not change."""
         weight = weights_of(worth)
         bids = len(weight)
         largest = float(weight.max(initial=0))
         too_much = self.bid_of[self.amount > self.capacity[self.row]]
         fits = np.bincount(too_much, minlength=bids) == 0
-        return Shape(
+        return MoveProblem(
             indptr=self.indptr,
             row=self.row,
             amount=self.amount,
@@ -111,7 +111,7 @@ class Rows:
             noise=cycles.noise * largest,
         )
 
-    def state(self, award: IntArray, shape: Shape, counter: IntArray) -> State:
+    def state(self, award: IntArray, shape: MoveProblem, counter: IntArray) -> MoveState:
         """Return the state at an award that fits (bids, ascending); it is the best one met.
 
         ``counter`` holds what the counters are but for the award's.
@@ -134,7 +134,7 @@ class Rows:
         excluded += ~np.isin(np.arange(bids), shape.pool)
         counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
         counter[LIKED] = counter[BEST_LIKED] = np.asarray(shape.liked)[award].sum()
-        return State(
+        return MoveState(
             left=left,
             place=self.by_row[:-1] + np.bincount(self.row_of[is_short], minlength=rows),
             held=held,
@@ -166,7 +166,7 @@ class Rows:
         return near
 
 
-def rows_of(packing: Packing) -> Rows:
+def rows_of(packing: Packing) -> JobRows:
     """Return a packing's rows, those of its jobs after its own."""
     jobs = int(packing.job.max(initial=-1)) + 1
     own, bids = len(packing.capacity), len(packing)
@@ -182,7 +182,7 @@ def rows_of(packing: Packing) -> Rows:
     near_at, near = _near(bid[order], is_hard, bidders)
     order = order[~is_hard[row[order]]]
     most = np.where(is_hard, np.minimum(bidders, 1), bidders)
-    return Rows(
+    return JobRows(
         capacity=capacity,
         indptr=indptr,
         row=row,
@@ -255,10 +255,10 @@ def first_counters(seed: int, cycle: int) -> IntArray:
     return counter
 
 
-def bids_of(packing: Packing, worth: Worth) -> Bids:
-    """Return what dives read (dives.py)."""
+def bids_of(packing: Packing, worth: Worth) -> DiveBids:
+    """Return what dives read (repair_kernel.py)."""
     runs = runs_of(packing)
-    columns = Bids(
+    columns = DiveBids(
         ends=runs.ends,
         first=runs.first,
         end=runs.end,
@@ -271,10 +271,10 @@ def bids_of(packing: Packing, worth: Worth) -> Bids:
         capacity=packing.capacity,
     )
     # Another layout would be another type to compile for.
-    return Bids(*map(np.ascontiguousarray, columns))
+    return DiveBids(*map(np.ascontiguousarray, columns))
 
 
-def dive_at(award: IntArray, bids: Bids, counter: IntArray) -> Dive:
+def dive_at(award: IntArray, bids: DiveBids, counter: IntArray) -> Dive:
     """Return the state in which no dive is under way, at an award that fits (bids, ascending).
 
     ``counter`` holds what the counters are but for the award's.
@@ -282,9 +282,11 @@ def dive_at(award: IntArray, bids: Bids, counter: IntArray) -> Dive:
     count, rows = len(bids.weight), len(bids.capacity) + 1
     won = np.zeros(count, np.int64)
     won[award] = 1
-    counter[dives.HAND] = counter[dives.BEST] = np.asarray(bids.weight)[award].sum()
-    counter[dives.HAND_LIKED] = counter[dives.BEST_LIKED] = np.asarray(bids.liked)[award].sum()
-    counter[dives.LIVE] = -1
+    counter[repair_kernel.HAND] = counter[repair_kernel.BEST] = np.asarray(bids.weight)[award].sum()
+    counter[repair_kernel.HAND_LIKED] = counter[repair_kernel.BEST_LIKED] = np.asarray(bids.liked)[
+        award
+    ].sum()
+    counter[repair_kernel.LIVE] = -1
     return Dive(
         won=won,
         hand=won.copy(),
@@ -307,7 +309,7 @@ def dive_at(award: IntArray, bids: Bids, counter: IntArray) -> Dive:
     )
 
 
-def swaps_at(award: IntArray, shape: Shape, counter: IntArray) -> Swaps:
+def swaps_at(award: IntArray, shape: MoveProblem, counter: IntArray) -> Swaps:
     """Return the state of swaps at an award that fits (bids, ascending): the best one met, and of its run.
 
     ``counter`` holds what the counters are but for the award's.

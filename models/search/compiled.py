@@ -20,9 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from . import dives, moves, proofs, swaps
+from . import moves, proofs, repair_kernel, swaps
 from .columns import dive_at, swaps_at
-from .dives import Bids, Dive, make_dives
 from .moves import (
     COMPLETED,
     COUNTS,
@@ -32,11 +31,12 @@ from .moves import (
     KINDS,
     THRESHOLDS,
     Floats,
-    Shape,
-    State,
+    MoveProblem,
+    MoveState,
     make_moves,
 )
-from .proofs import Branch, Jobs, prove
+from .proofs import Branch, ProofBids, prove
+from .repair_kernel import Dive, DiveBids, make_dives
 from .swaps import Swaps, make_swaps
 
 #: Set to ``0``, the loop runs in plain Python also where numba is installed.
@@ -49,18 +49,18 @@ _LOADED_WITHIN_S = 2.0
 _log = logging.getLogger(__name__)
 _lock = Lock()
 
-Loop = Callable[[Shape, State, Floats, Floats, int], None]
-Dives = Callable[[Bids, Dive, Floats, int], None]
-Swap = Callable[[Shape, Swaps, Floats, int], None]
-Proofs = Callable[[Jobs, Branch, int, float, float, int], bool]
-_Columns = TypeVar("_Columns", Shape, State, Bids, Dive, Swaps, Jobs, Branch)
+Loop = Callable[[MoveProblem, MoveState, Floats, Floats, int], None]
+Dives = Callable[[DiveBids, Dive, Floats, int], None]
+Swap = Callable[[MoveProblem, Swaps, Floats, int], None]
+Proofs = Callable[[ProofBids, Branch, int, float, float, int], bool]
+_Columns = TypeVar("_Columns", MoveProblem, MoveState, DiveBids, Dive, Swaps, ProofBids, Branch)
 
 
 class _Loaded(NamedTuple):
     """The compiled loops; None where the plain ones have to do."""
 
     loop: Loop | None
-    dives: Dives | None
+    repair_kernel: Dives | None
     swaps: Swap | None
     proofs: Proofs | None
 
@@ -79,7 +79,7 @@ def compiled_loop() -> Loop | None:
 
 def compiled_dives() -> Dives | None:
     """Return the compiled loop of dives; as ``compiled_loop``, with which it is loaded."""
-    return _loops().dives
+    return _loops().repair_kernel
 
 
 def compiled_swaps() -> Swap | None:
@@ -108,7 +108,7 @@ def _is_kept() -> bool:
     users = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "numba"
     for module, name in (
         (moves, "make_moves"),
-        (dives, "make_dives"),
+        (repair_kernel, "make_dives"),
         (swaps, "make_swaps"),
         (proofs, "prove"),
     ):
@@ -153,7 +153,7 @@ def _load() -> _Loaded:
         return _without(error)
     try:
         # Calls hand over each array in memory: a fifth more moves without them.
-        for part in [*_parts(moves), *_parts(dives), *_parts(swaps), *_parts(proofs)]:
+        for part in [*_parts(moves), *_parts(repair_kernel), *_parts(swaps), *_parts(proofs)]:
             register_jitable(forceinline=True)(part)
         loop: Loop = numba.njit(cache=True)(make_moves)
         diving: Dives = numba.njit(cache=True)(make_dives)
@@ -194,7 +194,7 @@ def _said() -> Iterator[None]:
         timer.cancel()
 
 
-def _smallest() -> tuple[Shape, State, Any, Any, int]:
+def _smallest() -> tuple[MoveProblem, MoveState, Any, Any, int]:
     """Return arguments of the types that the search passes: one bid on one row."""
 
     def column(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -203,7 +203,7 @@ def _smallest() -> tuple[Shape, State, Any, Any, int]:
     def real(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.ones(count)
 
-    shape = Shape(
+    shape = MoveProblem(
         indptr=column(0, 1),
         row=column(0),
         amount=column(1),
@@ -225,7 +225,7 @@ def _smallest() -> tuple[Shape, State, Any, Any, int]:
     )
     counter = np.zeros(COUNTS, np.int64)
     counter[CYCLE_LENGTH] = 1
-    state = State(
+    state = MoveState(
         left=column(1),
         place=column(0),
         held=column(0),
@@ -251,30 +251,30 @@ def _smallest() -> tuple[Shape, State, Any, Any, int]:
     return shape, state, real(1), real(2), 1
 
 
-def _smallest_dive() -> tuple[Bids, Dive, Any, int]:
+def _smallest_dive() -> tuple[DiveBids, Dive, Any, int]:
     """Return the same of dives."""
     one, real = np.array([1]), np.ones(1)
-    bids = Bids(
+    bids = DiveBids(
         **dict.fromkeys(("end", "amount", "weight", "capacity"), one),
         **dict.fromkeys(("first", "job", "place", "liked"), one - 1),
         ends=np.array([0, 1]),
         value=real,
     )
-    dive = dive_at(np.zeros(0, np.int64), bids, np.zeros(dives.COUNTS, np.int64))
+    dive = dive_at(np.zeros(0, np.int64), bids, np.zeros(repair_kernel.COUNTS, np.int64))
     return bids, dive, real, 1
 
 
-def _smallest_swap() -> tuple[Shape, Swaps, Any, int]:
+def _smallest_swap() -> tuple[MoveProblem, Swaps, Any, int]:
     """Return the same of swaps."""
     shape = _smallest()[0]
     state = swaps_at(np.zeros(0, np.int64), shape, np.zeros(swaps.COUNTS, np.int64))
     return shape, state, np.ones(1), 1
 
 
-def _smallest_proof() -> tuple[Jobs, Branch, int, float, float, int]:
+def _smallest_proof() -> tuple[ProofBids, Branch, int, float, float, int]:
     """Return the same of branch and bound."""
     one, ends, real = np.array([1]), np.array([0, 1]), np.ones(2)
-    jobs = Jobs(
+    jobs = ProofBids(
         begins=ends,
         indptr=ends,
         row=one - 1,

@@ -14,7 +14,7 @@ Stating = Callable[[IntArray], IntegerProgram]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SearchLimits:
     """What the search is given.
 
     Attributes:
@@ -46,7 +46,7 @@ class Limits:
         """Return the seconds until the deadline."""
         return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
 
-    def shortened(self, share: float) -> Limits:
+    def shortened(self, share: float) -> SearchLimits:
         """Return the same limits without the last share of the time that is left now."""
         if self.deadline is None or self.counts_steps:
             return self

@@ -40,14 +40,14 @@ _LEAST, _AROUND, _MOST_AROUND = 512, 96, 3
 COMPLETED, _BRANCHES, DEPTH = 48, 80, 40
 #: Awards at the ends of cycles that are kept.
 KEPT = 8
-#: Places of ``State.counter``.
+#: Places of ``MoveState.counter``.
 RANDOM, TOTAL, LIKED, BEST, BEST_LIKED, MOVE, CYCLE, CYCLE_BEGAN, CYCLE_LENGTH, STAMP, KIND = range(11)
 #: From here on stands what the last cycle of each kind ended with; how many kinds there are.
 REACHED, KINDS = 11, 4
 COUNTS = REACHED + KINDS
 
 
-class Shape(NamedTuple):
+class MoveProblem(NamedTuple):
     """What does not change.
 
     Attributes:
@@ -56,7 +56,7 @@ class Shape(NamedTuple):
         near_at, near: bids that bid ``i`` excludes through hard rows, shape (bids + 1,), (pairs,).
         by_row, bid, wanted: soft rows row by row, the largest amount first; hard ones are empty there, shape
             (rows + 1,), (soft entries,).
-        room: where the winners on each row stand in ``State.holder``, shape (rows + 1,).
+        room: where the winners on each row stand in ``MoveState.holder``, shape (rows + 1,).
         weight, liked: of each bid, shape (bids,).
         pool: bids that fit on the empty machine, shape (pool,).
         own: rows that are no jobs: the first, in the order of nodes.
@@ -86,7 +86,7 @@ class Shape(NamedTuple):
     noise: float
 
 
-class State(NamedTuple):
+class MoveState(NamedTuple):
     """What moves change.
 
     Attributes:
@@ -130,7 +130,7 @@ class State(NamedTuple):
     counter: Integers
 
 
-def let_in(chosen: int, shape: Shape, state: State) -> None:
+def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
     """Let a bid in that fits."""
     row, amount, by_row, bid, wanted, near = (
         shape.row,
@@ -157,7 +157,7 @@ def let_in(chosen: int, shape: Shape, state: State) -> None:
         place[here] = spot
 
 
-def take_out(chosen: int, shape: Shape, state: State, found: int) -> int:
+def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> int:
     """Take a winner out; bids that fit now become candidates, of which ``found`` stand there already."""
     row, amount, by_row, bid, wanted, near = (
         shape.row,
@@ -204,11 +204,11 @@ def take_out(chosen: int, shape: Shape, state: State, found: int) -> int:
     return found
 
 
-def complete(count: int, least: int, price: Floats, shape: Shape, state: State) -> int:  # noqa: C901, PLR0912 - one loop, no recursion
+def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: MoveState) -> int:  # noqa: C901, PLR0912 - one loop, no recursion
     """Return how many of the first candidates together are worth most and more than ``least``.
 
-    They stand in ``State.found``; −1 where none are worth so much, as far as _BRANCHES branches tell. What
-    rows that candidates could still take are worth at their prices bounds what a branch can add: no bid is
+    They stand in ``MoveState.found``; −1 where none are worth so much, as far as _BRANCHES branches tell.
+    What rows that candidates could still take are worth at their prices bounds what a branch can add: no bid is
     worth more than what it pays.
     """
     indptr, row, amount, left = shape.indptr, shape.row, shape.amount, state.left
@@ -269,7 +269,7 @@ def complete(count: int, least: int, price: Floats, shape: Shape, state: State) 
     return size
 
 
-def begin_anew(random: int, gain: Floats, shape: Shape, state: State) -> int:  # noqa: C901 - one loop after another
+def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) -> int:  # noqa: C901 - one loop after another
     """Take everybody out and fill the empty machine, the promising first; return the next random number."""
     pool, short, won, counter = shape.pool, state.short, state.won, state.counter
     counter[STAMP] += 1
@@ -289,10 +289,10 @@ def begin_anew(random: int, gain: Floats, shape: Shape, state: State) -> int:  #
             missed += 1
         else:
             missed = 0
-            let_in(chosen, shape, state)
+            insert(chosen, shape, state)
     for at in range(in_pool):
         if short[pool[at]] == 0 and not won[pool[at]]:
-            let_in(pool[at], shape, state)
+            insert(pool[at], shape, state)
     total, liked = 0, 0
     for one in range(len(won)):
         if won[one]:
@@ -302,7 +302,7 @@ def begin_anew(random: int, gain: Floats, shape: Shape, state: State) -> int:  #
     return random
 
 
-def keep_best(shape: Shape, state: State) -> None:
+def keep_best(shape: MoveProblem, state: MoveState) -> None:
     """Remember the award at hand where it is the best one met."""
     counter, won, best = state.counter, state.won, state.best
     total, liked = counter[TOTAL], counter[LIKED]
@@ -312,7 +312,7 @@ def keep_best(shape: Shape, state: State) -> None:
             best[one] = won[one]
 
 
-def next_cycle(random: int, move: int, gain: Floats, shape: Shape, state: State) -> int:
+def next_cycle(random: int, move: int, gain: Floats, shape: MoveProblem, state: MoveState) -> int:
     """Keep the award at hand, and begin the next cycle; return the next random number."""
     counter, bids = state.counter, len(state.won)
     slot = counter[CYCLE] % KEPT * bids
@@ -336,7 +336,7 @@ def next_cycle(random: int, move: int, gain: Floats, shape: Shape, state: State)
     return random
 
 
-def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a move from its first to its last step
+def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats, moves: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a move from its first to its last step
     """Make so many moves; the state is changed in place.
 
     Args:
@@ -393,7 +393,7 @@ def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: i
                 left_out += 1
                 lost += weight[chosen]
                 lost_liked += liked[chosen]
-        let_in(admitted, shape, state)
+        insert(admitted, shape, state)
         if around > 0 and own > 0 and indptr[admitted + 1] > indptr[admitted]:
             # Winners on rows left and right of one of its own in turn, ever farther.
             random = (random * _FACTOR + _ADDED) & _BITS
@@ -439,12 +439,12 @@ def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: i
             for at in range(size):
                 into[came] = state.found[at]
                 came += 1
-                let_in(state.found[at], shape, state)
+                insert(state.found[at], shape, state)
             for at in range(found):
                 if short[candidate[at]] == 0 and not won[candidate[at]]:
                     into[came] = candidate[at]
                     came += 1
-                    let_in(candidate[at], shape, state)
+                    insert(candidate[at], shape, state)
             for at in range(came):
                 lost -= weight[into[at]]
                 lost_liked -= liked[into[at]]
@@ -458,6 +458,6 @@ def make_moves(shape: Shape, state: State, gain: Floats, price: Floats, moves: i
         counter[STAMP] += 1
         take_out(admitted, shape, state, 0)
         for at in range(left_out):
-            let_in(out[at], shape, state)
+            insert(out[at], shape, state)
     counter[RANDOM] = random
     counter[MOVE] += moves

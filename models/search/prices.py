@@ -20,7 +20,7 @@ _PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Prices:
+class SearchPrices:
     """What the rounds found.
 
     Attributes:
@@ -41,7 +41,7 @@ def find_prices(
     rounds: int,
     is_over: Callable[[], bool],
     begin: FloatArray | None = None,
-) -> Prices:
+) -> SearchPrices:
     """Return prices after at most ``rounds`` rounds of subgradient steps (Polyak's, towards ``target``).
 
     Args:
@@ -56,7 +56,7 @@ def find_prices(
     runs = runs_of(packing)
     group, most = _groups(packing), np.maximum(capacity, 1)
     price = np.zeros(len(capacity)) if begin is None else begin
-    best = Prices(price=price, bound=float("inf"), share=np.zeros(len(value)))
+    best = SearchPrices(price=price, bound=float("inf"), share=np.zeros(len(value)))
     share = np.zeros(len(value))
     step, since = 1.0, 0
     for number in range(rounds):
@@ -69,7 +69,7 @@ def find_prices(
         share[chosen] += weight
         since += 1
         if bound < best.bound - 1e-9 * max(1.0, abs(bound)):
-            best, since = Prices(price=price, bound=bound, share=share), 0
+            best, since = SearchPrices(price=price, bound=bound, share=share), 0
         if since > _PATIENCE:
             step, since = step / 2, 0
         # Only what is over-used, or has a price that can fall, moves.
@@ -82,7 +82,7 @@ def find_prices(
     # Sums over runs lose more digits than plain ones: what bounds is summed plainly.
     gain = value - packing.cost(best.price)
     bound, _ = lagrangian_bound(packing, gain, dot(capacity, best.price))
-    return Prices(price=best.price, bound=bound if isfinite(best.bound) else best.bound, share=share)
+    return SearchPrices(price=best.price, bound=bound if isfinite(best.bound) else best.bound, share=share)
 
 
 def dot(one: FloatArray, other: FloatArray) -> float:

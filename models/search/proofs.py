@@ -19,7 +19,7 @@ from .moves import Floats, Integers
 _EQUAL = 1e-9
 
 
-class Jobs(NamedTuple):
+class ProofBids(NamedTuple):
     """The bids, job by job in the order of the branches, each job's best first; what does not change.
 
     Attributes:
@@ -62,7 +62,7 @@ class Branch(NamedTuple):
     joy: Floats
 
 
-def fits(bid: int, jobs: Jobs, branch: Branch) -> bool:
+def fits(bid: int, jobs: ProofBids, branch: Branch) -> bool:
     """Return whether a bid finds enough."""
     for entry in range(jobs.indptr[bid], jobs.indptr[bid + 1]):
         if branch.left[jobs.row[entry]] < jobs.amount[entry]:
@@ -70,14 +70,14 @@ def fits(bid: int, jobs: Jobs, branch: Branch) -> bool:
     return True
 
 
-def take(bid: int, jobs: Jobs, branch: Branch, sign: int) -> None:
+def take(bid: int, jobs: ProofBids, branch: Branch, sign: int) -> None:
     """Let a bid win, or with −1 win no more; a bid below 0 is none."""
     if bid >= 0:
         for entry in range(jobs.indptr[bid], jobs.indptr[bid + 1]):
             branch.left[jobs.row[entry]] -= sign * jobs.amount[entry]
 
 
-def enter(job: int, bid: int, jobs: Jobs, branch: Branch) -> None:
+def enter(job: int, bid: int, jobs: ProofBids, branch: Branch) -> None:
     """Settle a job: it wins with a bid, or with none (−1)."""
     branch.taken[job] = bid
     branch.weight[job + 1] = branch.weight[job]
@@ -92,7 +92,7 @@ def enter(job: int, bid: int, jobs: Jobs, branch: Branch) -> None:
     take(bid, jobs, branch, 1)
 
 
-def is_left(job: int, jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float) -> bool:
+def is_left(job: int, jobs: ProofBids, branch: Branch, best: int, best_liked: float, slack: float) -> bool:
     """Return whether nothing better can come once the jobs before one are settled; ``slack``: of floats."""
     weight, liked = branch.weight[job], branch.liked[job]
     bound, joy = branch.bound[job] + slack, branch.joy[job]
@@ -115,7 +115,7 @@ def is_left(job: int, jobs: Jobs, branch: Branch, best: int, best_liked: float, 
     return min(liked, joy) <= best_liked + _EQUAL
 
 
-def prove(jobs: Jobs, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
+def prove(jobs: ProofBids, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
     """Return whether every branch could be left: then no award beats ``branch.award``, or the one at hand.
 
     Args:

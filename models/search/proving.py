@@ -14,7 +14,7 @@ from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import RelaxedSolver
 from .compiled import as_lists, compiled_proofs, is_loaded
 from .packing import Packing
-from .proofs import Branch, Jobs, prove
+from .proofs import Branch, ProofBids, prove
 from .worth import SCALE, Worth
 
 #: Looks at bids that a proof takes: about a quarter of a second in plain Python.
@@ -95,12 +95,12 @@ def _order(packing: Packing, worth: Worth, bids: IntArray, price: FloatArray) ->
 
 def _jobs(
     packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gain: FloatArray, joy: FloatArray
-) -> Jobs:
+) -> ProofBids:
     """Return the bids in an order, job by job."""
     begins = np.flatnonzero(np.diff(packing.job[order], prepend=-1))
     entries = packing.entries(order)
     length = packing.indptr[order + 1] - packing.indptr[order]
-    return Jobs(
+    return ProofBids(
         begins=np.append(begins, len(order)),
         indptr=np.concatenate([[0], np.cumsum(length)]),
         row=packing.row[entries],
@@ -112,7 +112,7 @@ def _jobs(
     )
 
 
-def _first(packing: Packing, jobs: Jobs, bound: float, joy: float) -> Branch:
+def _first(packing: Packing, jobs: ProofBids, bound: float, joy: float) -> Branch:
     """Return the branch in which no job is settled; ``bound``, ``joy``: what all rows cost."""
     count = len(jobs.begins)
     begun = np.zeros(count)

@@ -12,7 +12,7 @@ import numpy as np
 from ...bidgen.columns import FloatArray, IntArray
 from .columns import swaps_at
 from .compiled import Swap
-from .moves import Shape
+from .moves import MoveProblem
 from .swaps import BEST, COUNTS, FAR, KEPT, RANDOM
 from .worth import Worth
 
@@ -33,7 +33,7 @@ class Swapping:
     """
 
     def __init__(
-        self, loop: Swap, shape: Shape, worth: Worth, gain: FloatArray, start: IntArray, seed: int
+        self, loop: Swap, shape: MoveProblem, worth: Worth, gain: FloatArray, start: IntArray, seed: int
     ) -> None:
         self._loop = loop
         self._shape = shape

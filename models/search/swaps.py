@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .moves import Floats, Integers, Shape
+from .moves import Floats, Integers, MoveProblem
 
 #: drand48, as in moves.py.
 _FACTOR, _ADDED, _BITS, _UPPER = 25_214_903_917, 11, (1 << 48) - 1, 17
@@ -61,7 +61,7 @@ class Swaps(NamedTuple):
     counter: Integers
 
 
-def swap_in(chosen: int, swap: int, shape: Shape, swaps: Swaps) -> None:
+def swap_in(chosen: int, swap: int, shape: MoveProblem, swaps: Swaps) -> None:
     """Let a bid in that is not away, and whom it excludes leave."""
     near_at, near, weight = shape.near_at, shape.near, shape.weight
     won, adds, counter = swaps.won, swaps.adds, swaps.counter
@@ -98,7 +98,7 @@ def come_back(swap: int, swaps: Swaps) -> None:
             at += 1
 
 
-def next_in(shape: Shape, swaps: Swaps) -> int:
+def next_in(shape: MoveProblem, swaps: Swaps) -> int:
     """Return the bid that adds most of those that may come in, any of equals; −1 for none."""
     adds, counter = swaps.adds, swaps.counter
     count = len(shape.weight)
@@ -118,7 +118,7 @@ def next_in(shape: Shape, swaps: Swaps) -> int:
     return chosen
 
 
-def go_to(award: Integers, first: int, other: int, shape: Shape, swaps: Swaps) -> None:
+def go_to(award: Integers, first: int, other: int, shape: MoveProblem, swaps: Swaps) -> None:
     """Go to an award, or what two have in common: flags from two places on; nobody is away any more."""
     won, adds, counter, weight = swaps.won, swaps.adds, swaps.counter, shape.weight
     for at in range(counter[GONE]):
@@ -134,7 +134,7 @@ def go_to(award: Integers, first: int, other: int, shape: Shape, swaps: Swaps) -
                 adds[shape.near[at]] -= change * weight[bid]
 
 
-def let_in_drawn(count: int, swap: int, shape: Shape, swaps: Swaps, gain: Floats) -> None:
+def let_in_drawn(count: int, swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None:
     """Let in some bids, each the most promising of a few drawn by chance."""
     pool, won, away, counter = shape.pool, swaps.won, swaps.away, swaps.counter
     for _ in range(count):
@@ -171,7 +171,7 @@ def keep_end(swaps: Swaps) -> None:
             swaps.ends[worst * bids + bid] = swaps.run[bid]
 
 
-def begin_run(swap: int, shape: Shape, swaps: Swaps, gain: Floats) -> None:
+def begin_run(swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None:
     """Begin a run: with what two ends have in common, or with bids by chance."""
     counter, bids = swaps.counter, len(swaps.won)
     missing = 0
@@ -210,7 +210,7 @@ def note_better(swap: int, swaps: Swaps) -> None:
                 swaps.best[bid] = won[bid]
 
 
-def make_swaps(shape: Shape, swaps: Swaps, gain: Floats, count: int) -> None:
+def make_swaps(shape: MoveProblem, swaps: Swaps, gain: Floats, count: int) -> None:
     """Make so many swaps; what they change is changed in place.
 
     Args:

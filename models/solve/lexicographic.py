@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .exact import LARGEST_WEIGHT, ExactProgram, Stage, exact_program
-from .smaller import Smaller, whole_values
+from .reduced_program import ReducedProgram, whole_values
 from .solver import IntegerProgram, SolveReport, SolverOptions, SolverStatus
 
 FloatArray = npt.NDArray[np.float64]
@@ -85,7 +85,9 @@ def solve_lexicographic(
         settings: limits, over all stages together.
     """
     deadline = settings.clock() + settings.time_limit_s
-    smaller = Smaller(program, group, [np.array([float(weight != 0) for weight in weights]), preference])
+    smaller = ReducedProgram(
+        program, group, [np.array([float(weight != 0) for weight in weights]), preference]
+    )
     solution = _in_stages(
         smaller,
         group[smaller.kept],
@@ -99,7 +101,7 @@ def solve_lexicographic(
 
 
 def _in_stages(
-    smaller: Smaller,
+    smaller: ReducedProgram,
     group: IntArray,
     weights: list[int],
     preference: FloatArray,
@@ -139,7 +141,7 @@ def _in_stages(
 
 
 def _most_preferred(
-    smaller: Smaller,
+    smaller: ReducedProgram,
     group: IntArray,
     weights: list[int],
     preference: FloatArray,
@@ -218,7 +220,7 @@ def solve_weighted(
     best = start
     options = partial(_options, settings, settings.clock() + settings.time_limit_s, 0.0)
     divisor = 1.0 if settings.most_nodes is None else _divisor(weights)
-    smaller = Smaller(program, group, [weights])
+    smaller = ReducedProgram(program, group, [weights])
     asked = smaller.program.maximising(smaller.folded(weights) / divisor)
     report = smaller.solve(asked, options, best[smaller.kept])
     if report.values is not None:
@@ -238,7 +240,7 @@ def _divisor(weights: FloatArray) -> float:
     return 1.0 if largest <= _LARGE else 2.0 ** ceil(log2(largest / _SCALED))
 
 
-def _counted(settings: SolveSettings) -> float | None:
+def _work_limit(settings: SolveSettings) -> float | None:
     """Return the nodes that a solve may take, or checks as nodes; None where the clock limits it."""
     if settings.most_nodes is not None:
         return settings.most_nodes
@@ -257,7 +259,7 @@ def _options(
     if has_digits:
         # A carry off by 10⁻⁶ is worth 0.07 of the digit below it: presolve missed awards of equal sums.
         extra["mip_feasibility_tolerance"] = 1e-9
-    counted = _counted(settings)
+    counted = _work_limit(settings)
     left_s = deadline - settings.clock()
     return SolverOptions(
         time_limit_s=left_s if counted is None else min(left_s, STUCK_S * (1 + counted)),

@@ -36,7 +36,7 @@ class Presolved:
         kept: which columns of the whole one it has, ascending.
         leader: of each column of the whole one, the column of ``program`` that it follows.
         times: how many times that one it is: 1 for those that are kept, 0 where it is always 0.
-        is_amount: which columns that are left had no upper bound of their own: what is dealt (dealing.py).
+        is_amount: which columns left had no upper bound of their own: what is dealt (decomposition.py).
     """
 
     program: IntegerProgram

@@ -22,16 +22,16 @@ from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.schedule import Status
 from ..search.anytime import solve_anytime
 from ..search.compiled import load_within
-from ..search.limits import Found, Limits, Stating
+from ..search.exchange_search import FEW_BIDS
+from ..search.limits import Found, SearchLimits, Stating
 from ..search.packing import Packing
 from ..search.quick import solve_quick
 from ..search.reductions import reduced
-from ..search.repacking import FEW_BIDS
 from ..solve.exact import integer_weights, largest_sum
 from ..solve.lexicographic import SolveSettings, solve_lexicographic
 from ..solve.solver import SolverStatus
-from .given import Bid, BidArrays, Lot, Number, exact, read_lot
-from .side_by_side import search_side_by_side
+from .instance import Bid, BidArrays, Number, ProblemInstance, exact, read_lot
+from .portfolio import search_side_by_side
 
 #: Seconds where neither a time nor a work limit is given.
 TIME_LIMIT_S = 3.0
@@ -132,7 +132,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
 
 
 def winners_of(  # noqa: PLR0913 - as winners
-    lot: Lot,
+    lot: ProblemInstance,
     *,
     second: Sequence[Number] | npt.NDArray[Any] | None = None,
     start: Iterable[int] = (),
@@ -154,7 +154,7 @@ def winners_of(  # noqa: PLR0913 - as winners
     limit_s = time_limit_of(time_limit_s, work_limit)
     if len(lot.packing) >= FEW_BIDS:
         load_within(limit_s if isfinite(limit_s) else None)
-    limits = Limits(
+    limits = SearchLimits(
         deadline=began + limit_s if isfinite(limit_s) else None, steps=work_limit, seed=seed or 0, clock=clock
     )
     decided = determine(
@@ -212,7 +212,7 @@ def determine(
     values: Sequence[int | Fraction],
     second: FloatArray,
     start: IntArray,
-    limits: Limits,
+    limits: SearchLimits,
     strategy: str = "anytime",
     state: Stating | None = None,
     workers: int = 1,
@@ -256,7 +256,12 @@ def determine(
 
 
 def _search_reduced(
-    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: Limits, workers: int
+    packing: Packing,
+    weights: list[int],
+    second: FloatArray,
+    start: IntArray,
+    limits: SearchLimits,
+    workers: int,
 ) -> Found:
     """Search among the bids that reductions leave; what is found among them holds for all."""
     is_worth_it = len(packing) ** 2 * _PAIR_S <= _FOR_REDUCTIONS * limits.left_s()
@@ -281,7 +286,7 @@ def _search_reduced(
 
 
 def _solve_exact(
-    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: Limits
+    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
 ) -> Found:
     """Give HiGHS all bids at once."""
     everything = np.arange(len(packing))
@@ -321,7 +326,7 @@ def check_options(**options: Any) -> None:
             OPTIONS_BY_NAME[name].check(value)
 
 
-def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: Lot) -> FloatArray:
+def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: ProblemInstance) -> FloatArray:
     if second is None:
         return np.zeros(len(lot.place))
     listed = list(second)
@@ -331,7 +336,7 @@ def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: Lot) -> Flo
     return read[lot.place]
 
 
-def _start(start: Iterable[int], lot: Lot, now: IntArray) -> IntArray:
+def _start(start: Iterable[int], lot: ProblemInstance, now: IntArray) -> IntArray:
     """Return a start's bids as the packing has them; it is checked that they fit."""
     places = list(start)
     for at, place in enumerate(places):
@@ -357,7 +362,7 @@ def _gap(value: int | Fraction, bound: int | Fraction) -> float:
     return float(Fraction(bound - value) / Fraction(value)) if value else inf
 
 
-def _prices(lot: Lot, price: FloatArray) -> dict[Hashable, float]:
+def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
     """Return the price of each item; what cannot bind costs nothing."""
     prices = np.zeros(len(lot.items))
     prices[lot.packing.origin] = price

@@ -8,13 +8,13 @@ import numpy as np
 
 from ...formats.binary import write_bytes
 from ..solve.solver import written
-from .given import Lot
+from .instance import ProblemInstance
 
 #: Endings of files that are written.
 EXPORTS = (".mps", ".lp")
 
 
-def export_lot(lot: Lot, names: tuple[str, ...], path: str) -> None:
+def export_lot(lot: ProblemInstance, names: tuple[str, ...], path: str) -> None:
     """Write the program over all bids to ``path``, .mps or .lp; an optimum of the file is the value.
 
     MPS readers differ about a maximising section, so an .mps file minimises the negated sum.

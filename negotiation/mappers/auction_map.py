@@ -88,7 +88,8 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
     # All that ask alike take each other's place: no more of them bid than could start.
     decision = decide(state, queue, step_options(request.engine, len(queue)), all_bid_up_to=0)
     placed = {
-        start.demand.job.id: sum(1 << node for node in start.spot.nodes.tolist()) for start in decision.starts
+        start.demand.job.id: sum(1 << node for node in start.allocation.nodes.tolist())
+        for start in decision.starts
     }
     slots = {slot.entry.job: slot for slot in order}
     _keep_promises(placed, slots, offered)

@@ -15,8 +15,8 @@ from math import ceil
 
 import numpy as np
 
-from ...auction.spot import Spot
-from ...auction.state import Hold, Holds, Reread, State
+from ...auction.allocation import Allocation
+from ...auction.state import Hold, Holds, Reread, StepState
 from ...bidgen.columns import BoolArray, Capacity, Columns, IntArray, columns_of
 from ...bidgen.demand import Demand, DemandReader, Variant
 from ...cluster.jobs import Job, Span
@@ -57,7 +57,9 @@ class Ground:
         self._kinds = count()
         self._variants: dict[object, tuple[Variant, ...]] = {}
 
-    def state(self, free: int, now_s: float, running: Sequence[Dispatched], queue: Sequence[Demand]) -> State:
+    def state(
+        self, free: int, now_s: float, running: Sequence[Dispatched], queue: Sequence[Demand]
+    ) -> StepState:
         """Return the state of an offer.
 
         Args:
@@ -77,11 +79,11 @@ class Ground:
             (dispatched.report.end_s, self._place.mask(dispatched.report.nodes) & ~free)
             for dispatched in running
         ]
-        return State(
+        return StepState(
             columns=columns,
             topology=self._topology,
             now=now_s,
-            holds=Holds(Hold(end=end, spot=_whole(nodes)) for end, nodes in holds if nodes),
+            holds=Holds(Hold(end=end, allocation=_whole(nodes)) for end, nodes in holds if nodes),
             reread=_latest_nodes_first(queue, columns.is_empty),
         )
 
@@ -186,11 +188,11 @@ def _ground(
     return Ground(Place(names=names, bits=bits, partitions=dict(partitions)), switches)
 
 
-def _whole(nodes: int) -> Spot:
+def _whole(nodes: int) -> Allocation:
     """Return whole nodes as what a job holds."""
     where: IntArray = np.array(places(nodes), np.int64)
     held = Capacity(cores=np.ones_like(where), memory=np.zeros_like(where), gres={})
-    return Spot(nodes=where, held=held, placement=None)
+    return Allocation(nodes=where, held=held, placement=None)
 
 
 def _counts(least: int, most: int) -> list[int]:

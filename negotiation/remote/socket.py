@@ -120,7 +120,7 @@ class SocketTransport:
             PeerLostError: the other end is gone or silent.
         """
         try:
-            hello = self._hands(Handshake(identity, first=True))
+            hello = self._exchange_hellos(Handshake(identity, first=True))
         except RefusedByOtherError as error:
             self.close()
             raise RefusedError(str(error)) from error
@@ -130,7 +130,7 @@ class SocketTransport:
         self._frames.limit = self._limit
         return hello
 
-    def _hands(self, handshake: Handshake) -> Hello:
+    def _exchange_hellos(self, handshake: Handshake) -> Hello:
         said = handshake.begin()
         while not handshake.is_done or handshake.hello is None:
             if said is not None:

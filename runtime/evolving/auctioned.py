@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...auction.allocation import resources_of
 from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.queue import queue_of
-from ...auction.spot import resources_of
 from ...auction.state import state_of
 from ...cluster.jobs import Job
 from ...cluster.nodes import License, Resources
@@ -105,7 +105,7 @@ def award(
     starts: dict[str, Nodes] = {}
     for start in decision.starts:
         name = start.demand.job.id
-        nodes = resources_of(start.demand, start.spot, state.columns.names)
+        nodes = resources_of(start.demand, start.allocation, state.columns.names)
         if name in asked:
             won[asked[name].job.id] = nodes
         else:

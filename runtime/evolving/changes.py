@@ -26,7 +26,7 @@ def held_less(snapshot: Snapshot, job: str, less: Mapping[str, Resources]) -> Sn
         left = _shrunk(one, less) if one.id == job else one
         if left is not None:
             running.append(left)
-    return replace(snapshot, running=tuple(running), nodes=_given(snapshot.nodes, less))
+    return replace(snapshot, running=tuple(running), nodes=_given_nodes(snapshot.nodes, less))
 
 
 def without(snapshot: Snapshot, job: str) -> Snapshot:
@@ -91,7 +91,7 @@ def _taken(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node
     )
 
 
-def _given(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node, ...]:
+def _given_nodes(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node, ...]:
     return tuple(_with_back(node, uses[node.name]) if node.name in uses else node for node in nodes)
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from ...auction.allocation import resources_of
 from ...auction.options import StepOptions
 from ...auction.planning.plan import check_time
 from ...auction.queue import queue_of
-from ...auction.spot import resources_of
 from ...bidgen.columns import columns_of
 from ...cluster.errors import AwardError
 from ...cluster.jobs import RunningJob

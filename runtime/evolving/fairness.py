@@ -136,7 +136,7 @@ class Accounts:
         )
 
 
-def begun(fairness: Fairness, now_s: float) -> Accounts:
+def at_start(fairness: Fairness, now_s: float) -> Accounts:
     """Return empty accounts, whose intervals are counted from 0 on."""
     return Accounts(since_s=now_s // fairness.interval_s * fairness.interval_s)
 

@@ -8,8 +8,8 @@ from math import ceil, inf
 
 import msgspec
 
+from ...auction.allocation import Allocation, place_alone, resources_of
 from ...auction.planning.plan import Planner
-from ...auction.spot import Spot, place_alone, resources_of
 from ...bidgen.columns import columns_of
 from ...bidgen.demand import Demand, DemandReader
 from ...cluster.jobs import Job, JobKind, Request, RunningJob, Span
@@ -83,7 +83,7 @@ class SnapshotBoard:
 
     def __init__(self, snapshot: Snapshot, requests: RequestBatch) -> None:
         self.snapshot, self._requests = snapshot, requests
-        self.spots: dict[str, Spot] = {}
+        self.spots: dict[str, Allocation] = {}
         self._planned: list[QueuedDemand] = []
         self._made: Planner | None = None
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...auction.planning.plan import OVERDUE_S, Plan
 from ...cluster.nodes import Node, Reservation, Resources
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ...formats.drawing import literal, save_figure
 from ..placement import Runs, Stay, lowest_first, place_lowest_first
 from ..result import Result
@@ -41,7 +41,7 @@ _APART = 0.08
 _DARK = 0.55
 
 
-class Boxes(NamedTuple):
+class GanttBars(NamedTuple):
     """One box for each run of neighbouring processors that a job holds, in the axes' units."""
 
     job: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Boxes(NamedTuple):
         return list(np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2))
 
 
-def draw_jobs(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], names: Sequence[str]) -> None:
+def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Sequence[str]) -> None:
     """Draw jobs into axes whose limits stand and begin at 0.
 
     Args:
@@ -111,7 +111,7 @@ def _colors(wait: NDArray[np.float64]) -> ScalarMappable:
     return ScalarMappable(norm, LinearSegmentedColormap.from_list("wait", _COLORS))
 
 
-def _draw_boxes(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], colors: ScalarMappable) -> None:
+def _draw_boxes(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], colors: ScalarMappable) -> None:
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
 
     faces = colors.to_rgba(wait[boxes.job])
@@ -120,7 +120,7 @@ def _draw_boxes(axes: Axes, boxes: Boxes, wait: NDArray[np.float64], colors: Sca
     axes.add_collection(PolyCollection(boxes.corners(), facecolors=faces, edgecolors=edges, linewidths=0.3))
 
 
-def _draw_names(axes: Axes, boxes: Boxes, names: Sequence[str], colors: NDArray[np.float64]) -> None:
+def _draw_names(axes: Axes, boxes: GanttBars, names: Sequence[str], colors: NDArray[np.float64]) -> None:
     """Write a job's name into its largest box, where it fits."""
     across, up = points_per_unit(axes)
     width, height = (boxes.end - boxes.start) * across, (boxes.last - boxes.first) * up
@@ -138,7 +138,7 @@ def _draw_names(axes: Axes, boxes: Boxes, names: Sequence[str], colors: NDArray[
 
 def _draw_image(
     axes: Axes,
-    boxes: Boxes,
+    boxes: GanttBars,
     wait: NDArray[np.float64],
     colors: ScalarMappable,
     extent: tuple[float, int],
@@ -212,14 +212,14 @@ def draw_gantt(
     return figure
 
 
-def _simulated_boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> Boxes:
+def _simulated_boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> GanttBars:
     rows = [(job, first, first + count) for job, runs in placed.items() for first, count in runs]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     job = columns[:, 0]
     start = np.asarray(result.starts, dtype=np.float64)[job]
     end = start + np.asarray(result.workload.run, dtype=np.float64)[job]
     first, last = columns[:, 1].astype(np.float64), columns[:, 2].astype(np.float64)
-    return Boxes(job, start / seconds, end / seconds, first, last)
+    return GanttBars(job, start / seconds, end / seconds, first, last)
 
 
 #: What has no end is drawn this much longer than the last end that is known.
@@ -253,7 +253,7 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
         axes.set_ylabel(f"{len(nodes)} of {len(snapshot.nodes)} nodes, core by core")
         name_nodes(axes, [node.name for node in nodes], [node.total.cores for node in nodes])
         left = len(plan.unplanned)
-        write_title(axes, f"plan: {counted(len(plan.planned), 'job')}, {counted(left, 'job')} left out")
+        write_title(axes, f"plan: {plural(len(plan.planned), 'job')}, {plural(left, 'job')} left out")
         _draw_reservations(axes, nodes, snapshot.reservations, (plan.time, seconds))
         running, planned = _planned_boxes(nodes, stays, horizon, seconds)
         _draw_running(axes, running)
@@ -279,7 +279,7 @@ def _stays(snapshot: Snapshot, plan: Plan) -> Iterator[_Stay]:
 
 def _planned_boxes(
     nodes: Sequence[Node], stays: list[_Stay], horizon: float, seconds: float
-) -> tuple[Boxes, Boxes]:
+) -> tuple[GanttBars, GanttBars]:
     """Return the boxes of running and of planned jobs; those of neighbouring cores are one."""
     number = {node.name: place for place, node in enumerate(nodes)}
     held = {
@@ -305,11 +305,11 @@ def _planned_boxes(
     return _boxes_of(table[table[:, 0] < 0]), _boxes_of(table[table[:, 0] >= 0])
 
 
-def _boxes_of(table: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Boxes:
-    return Boxes(table[:, 0].astype(np.int64), *table[:, 1:].T)
+def _boxes_of(table: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> GanttBars:
+    return GanttBars(table[:, 0].astype(np.int64), *table[:, 1:].T)
 
 
-def _draw_running(axes: Axes, boxes: Boxes) -> None:
+def _draw_running(axes: Axes, boxes: GanttBars) -> None:
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
 
     if not len(boxes.job):

@@ -12,10 +12,10 @@ from math import ceil
 
 import numpy as np
 
+from ...auction.allocation import Allocation
 from ...auction.decide import decide
 from ...auction.options import StepOptions
-from ...auction.spot import Spot
-from ...auction.state import Hold, Holds, State
+from ...auction.state import Hold, Holds, StepState
 from ...bidgen.columns import Capacity, columns_of
 from ...bidgen.demand import Demand, DemandReader
 from ...cluster.checks import LARGEST_COUNT
@@ -30,7 +30,7 @@ from ...runtime.evolving.iteration import Depths, delays_of, planned, serve
 from ...topology.tree import topology_of
 from ..workloads.evolving import EvolvingWorkload
 from .cores import Held
-from .providers import Granted, Iteration, Pass, View
+from .providers import Granted, Iteration, ProviderDecision, ProviderView
 
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
@@ -42,7 +42,7 @@ _FIRST = 2**32
 _ROOM = 2
 
 
-class Auctioned(Iteration):
+class RequestAuction(Iteration):
     """One auction a pass over requests and queue; a request's bid stands until its job's last ask.
 
     Args:
@@ -89,7 +89,7 @@ class Auctioned(Iteration):
             on_timeout="incumbent",
         )
 
-    def step(self, view: View, *, starts: bool) -> Pass:
+    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Let requests and queue bid, measure what was awarded, and keep what is fair."""
         self.accounts = self.accounts.rolled(self._fairness, view.now_s)
         bidding = _first_to_drain(view.queue) if starts else ()
@@ -98,7 +98,7 @@ class Auctioned(Iteration):
         fitting |= {_name(request) for request in view.requests if request.cores <= room}
         if not (view.requests or bidding) or (tuple(view.free), fitting) == self._in_vain:
             # Nothing ended since the last auction that started nobody, and nobody came that could start.
-            return Pass()
+            return ProviderDecision()
         awarded = self._awarded(view, view.requests, bidding)
         asked = [request for request in view.requests if _name(request) in awarded]
         board = CountBoard(self._cores, view.now_s, view.running)
@@ -112,7 +112,7 @@ class Auctioned(Iteration):
             served = serve(board, granted, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
         self._in_vain = None if awarded else (tuple(view.free), fitting)
-        return Pass(
+        return ProviderDecision(
             starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
             grants=[
                 Granted(request=answer.request, held=awarded[_name(answer.request)], delays=answer.delays)
@@ -121,7 +121,7 @@ class Auctioned(Iteration):
         )
 
     def _awarded(
-        self, view: View, requests: Sequence[CountRequest], jobs: Sequence[CountJob]
+        self, view: ProviderView, requests: Sequence[CountRequest], jobs: Sequence[CountJob]
     ) -> dict[str, Held]:
         """Return who wins, with its cores by node."""
         sizes = [one.cores for one in requests] + [one.cores for one in jobs]
@@ -146,16 +146,16 @@ class Auctioned(Iteration):
             if isinstance(found, Demand):
                 is_request = len(demands) < len(requests)
                 demands.append(replace(found, reserves=not is_request))
-        state = State(columns=columns, topology=self._topology, now=view.now_s, holds=Holds(_holds(view)))
+        state = StepState(columns=columns, topology=self._topology, now=view.now_s, holds=Holds(_holds(view)))
         decision = decide(state, demands, self._options, all_bid_up_to=0)
         return {
             start.demand.job.id: dict(
-                zip(start.spot.nodes.tolist(), start.spot.held.cores.tolist(), strict=True)
+                zip(start.allocation.nodes.tolist(), start.allocation.held.cores.tolist(), strict=True)
             )
             for start in decision.starts
         }
 
-    def _budgets(self, view: View, requests: Sequence[CountRequest]) -> Budgets:
+    def _budgets(self, view: ProviderView, requests: Sequence[CountRequest]) -> Budgets:
         """Return what is left of each limit that a request would touch, and what each would take."""
         found = Budgets(self._fairness, self.accounts)
         if self._fairness.policy is DelayPolicy.NONE or not requests:
@@ -190,7 +190,7 @@ def _queued(job: CountJob, priority: int) -> Job:
     )
 
 
-def _job_of(request: CountRequest, view: View, costs: dict[str, int], priority: int) -> Job:
+def _job_of(request: CountRequest, view: ProviderView, costs: dict[str, int], priority: int) -> Job:
     """Return a request as a job on nodes near its own.
 
     It is short: whether it may delay reservations is for the limits to say, not for the reservations.
@@ -214,10 +214,10 @@ def _job_of(request: CountRequest, view: View, costs: dict[str, int], priority: 
     )
 
 
-def _holds(view: View) -> Iterator[Hold]:
+def _holds(view: ProviderView) -> Iterator[Hold]:
     for job in view.running:
         held = sorted(view.held[job.id].items())
         cores = np.array([count for _, count in held], np.int64)
         capacity = Capacity(cores=cores, memory=np.zeros(len(held), np.int64), gres={})
         nodes = np.array([node for node, _ in held], np.int64)
-        yield Hold(end=job.end_s, spot=Spot(nodes=nodes, held=capacity, placement=None))
+        yield Hold(end=job.end_s, allocation=Allocation(nodes=nodes, held=capacity, placement=None))

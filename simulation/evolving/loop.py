@@ -13,7 +13,7 @@ from ...runtime.evolving.fairness import Delay
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .cores import Held, NodeCores
-from .providers import Granted, Provider, View
+from .providers import Granted, Provider, ProviderView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ class _System:
     def _pass(self, now: float, *, starts: bool) -> None:
         self.run.passes += 1
         self._trim(now)
-        view = View(
+        view = ProviderView(
             now_s=now,
             queue=[one[2] for one in self._waiting],
             running=[self._seen(played) for played in self._running.values()],

@@ -14,7 +14,7 @@ from .cores import Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class ProviderView:
     """What a provider sees.
 
     Attributes:
@@ -56,7 +56,7 @@ class Granted:
 
 
 @dataclass(slots=True, kw_only=True)
-class Pass:
+class ProviderDecision:
     """What a provider decides: requests that are granted, in order, then jobs that start.
 
     Jobs come with their cores where the provider chose them.
@@ -82,7 +82,7 @@ class Provider(Protocol):
     def cores_of(self, job: EvolvingJob) -> int:
         """Return what a job holds when it starts."""
 
-    def step(self, view: View, *, starts: bool) -> Pass:
+    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Decide; without ``starts`` only about requests."""
 
 
@@ -107,12 +107,12 @@ class Iteration:
         """Return the cores that it asks for."""
         return job.cores
 
-    def step(self, view: View, *, starts: bool) -> Pass:
+    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Serve, then start."""
         board = CountBoard(self._cores, view.now_s, view.running)
         served = serve(board, view.requests, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
-        found = Pass()
+        found = ProviderDecision()
         for answer in served.answers:
             grant = answer.grant
             if grant is not None:
@@ -144,9 +144,9 @@ class Reserved(Iteration):
         """Return its cores, at most those outside the partition."""
         return min(job.cores, self._cores)
 
-    def step(self, view: View, *, starts: bool) -> Pass:
+    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Grant from the partition; start on the rest."""
-        found = Pass()
+        found = ProviderDecision()
         free = self._partition - sum(job.cores - view.static[job.id] for job in view.running)
         for request in view.requests:
             if request.cores <= free:
@@ -166,9 +166,9 @@ class Preallocated(Iteration):
         """Return its cores and those that it may ask for."""
         return min(job.cores + job.more_cores, self._cores)
 
-    def step(self, view: View, *, starts: bool) -> Pass:
+    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Grant everything: it is held already."""
-        found = Pass(grants=[Granted(request=request, held={}) for request in view.requests])
+        found = ProviderDecision(grants=[Granted(request=request, held={}) for request in view.requests])
         if starts:
             board = CountBoard(self._cores, view.now_s, view.running)
             found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...cluster.errors import OptionError
-from ...runtime.evolving.fairness import Fairness, begun
+from ...runtime.evolving.fairness import Fairness, at_start
 from ...runtime.evolving.iteration import Depths, default_depths
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
-from .auctioned import Auctioned
+from .auctioned import RequestAuction
 from .loop import EvolvingRun, Setting, play_evolving
 from .providers import Iteration, Merged, Preallocated, Provider, Reserved
 
@@ -69,21 +69,21 @@ def _reserved(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
         raise OptionError(f"--dynamic-partition {partition} is not from 1 to {workload.cores - 1}")
     fairness = options.fairness
     return Reserved(
-        workload.cores, options.chosen_depths, fairness, begun(fairness, 0.0), partition=partition
+        workload.cores, options.chosen_depths, fairness, at_start(fairness, 0.0), partition=partition
     )
 
 
 def _iterating(kind: type[Iteration]) -> Callable[[EvolvingWorkload, EvolvingOptions], Provider]:
     def made(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-        return kind(workload.cores, options.chosen_depths, options.fairness, begun(options.fairness, 0.0))
+        return kind(workload.cores, options.chosen_depths, options.fairness, at_start(options.fairness, 0.0))
 
     return made
 
 
 def _auctioned(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-    accounts = begun(options.fairness, 0.0)
+    accounts = at_start(options.fairness, 0.0)
     depths, strategy = options.chosen_depths, options.strategy
-    return Auctioned(workload, depths, options.fairness, accounts, strategy=strategy)
+    return RequestAuction(workload, depths, options.fairness, accounts, strategy=strategy)
 
 
 #: Who serves requests, by name.

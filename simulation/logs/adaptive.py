@@ -20,13 +20,13 @@ from math import fsum
 from ...cluster.errors import OptionError
 from ..metrics import BOUND_S
 from ..requests import SHORTEST_S, Requests, Workload
-from ..stepping import Policy
+from ..stepping import CountPolicy
 from .counts import simulate_counts
 from .orderings import Resort
 from .renumbered import Renumbered, taken
 
 #: A policy over jobs numbered in queue order.
-Factory = Callable[[Requests, Resort | None], Policy]
+Factory = Callable[[Requests, Resort | None], CountPolicy]
 
 
 class Adaptive:
@@ -92,7 +92,7 @@ class Adaptive:
         self._start_of.update(dict.fromkeys(started, now))
         return started
 
-    def _taking_over(self, name: str) -> Policy:
+    def _taking_over(self, name: str) -> CountPolicy:
         """Return a new policy that knows the running jobs: alone, each starts when it is submitted."""
         policy = self._candidates[name](self._requests, self._resort)
         for job, start in self._start_of.items():

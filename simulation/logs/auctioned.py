@@ -16,7 +16,7 @@ beyond its estimate (promised/plan.py):
   promises.
 - a duration: given on arrival: the later of that and so long after submission.
 - ``auto``: given when a job is due (promised/due.py). That follows the log: 55 % of the longest wait that
-  EASY would have made so far, played on a copy of the machine (promised/easy_copy.py), at most four times the
+  EASY would have made so far, played on a copy of the machine (promised/easy_reference.py), at most four times the
   estimate, less for jobs of nearly all processors. The plan's start counts 1.8 times as far, for estimates
   are long, up to a wait of that longest one; whoever has waited for 60 % of it is tried first.
 - ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
@@ -32,7 +32,7 @@ import numpy as np
 from ...cluster.errors import OptionError
 from ..promised.building import empty_state
 from ..promised.compiled import loops_for
-from ..promised.easy_copy import longest_wait
+from ..promised.easy_reference import longest_wait
 from ..promised.rules import rules_of
 from ..promised.state import COPY_NOW, WAITING, Column
 from ..requests import Requests
@@ -41,7 +41,7 @@ from .orderings import Resort
 OBJECTIVES = ("priority", "response")
 
 
-class Auctioned:
+class LogAuction:
     """The auction over a queue sorted by job number.
 
     Args:

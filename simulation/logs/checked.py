@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from ...cluster.errors import AwardError
 from ..requests import Requests, Workload
-from ..stepping import NEVER, Policy, StoppedRun, alarm_of, stopped_by
+from ..stepping import NEVER, CountPolicy, StoppedRun, alarm_of, stopped_by
 from .general import simulate_general
 
 
@@ -28,7 +28,7 @@ class CheckedPolicy:
 
     """
 
-    def __init__(self, policy: Policy, requests: Requests) -> None:
+    def __init__(self, policy: CountPolicy, requests: Requests) -> None:
         self._policy = policy
         self._requests = requests
         self._state = [_State.UNKNOWN] * len(requests)
@@ -79,7 +79,7 @@ class CheckedPolicy:
 
 def simulate_checked(
     workload: Workload,
-    policy: Policy,
+    policy: CountPolicy,
     progress: Callable[[int], None] | None = None,
     stopped: list[StoppedRun] | None = None,
 ) -> list[float]:

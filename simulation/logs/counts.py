@@ -12,14 +12,14 @@ from heapq import heappop, heappush
 from math import inf
 
 from ..requests import Workload
-from ..stepping import NEVER, REPORT_EVERY, Policy, StoppedRun, alarm_of, stopped_by
+from ..stepping import NEVER, REPORT_EVERY, CountPolicy, StoppedRun, alarm_of, stopped_by
 from .general import simulate_general
 from .loops.compiled import play_compiled
 
 
 def simulate_counts(
     workload: Workload,
-    policy: Policy,
+    policy: CountPolicy,
     progress: Callable[[int], None] | None = None,
     stopped: list[StoppedRun] | None = None,
 ) -> list[float]:
@@ -42,7 +42,7 @@ def simulate_counts(
 
 
 def simulate_plain(
-    workload: Workload, policy: Policy, progress: Callable[[int], None] | None = None
+    workload: Workload, policy: CountPolicy, progress: Callable[[int], None] | None = None
 ) -> list[float]:
     """Run a policy that stops no job and never wants to be woken in plain Python, whatever it is."""
     run = workload.run

@@ -7,13 +7,15 @@ from math import inf
 
 from ..events import Event, EventKind, EventQueue, run_events
 from ..requests import Workload
-from ..stepping import NEVER, REPORT_EVERY, Policy, StoppedRun, alarm_of, stopped_by
+from ..stepping import NEVER, REPORT_EVERY, CountPolicy, StoppedRun, alarm_of, stopped_by
 
 
 class _CountsSystem:
     """The machine, its policy and the record of what happened."""
 
-    def __init__(self, workload: Workload, policy: Policy, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, workload: Workload, policy: CountPolicy, progress: Callable[[int], None] | None
+    ) -> None:
         self._progress = progress
         self._run = workload.run
         self._policy = policy
@@ -52,7 +54,7 @@ class _CountsSystem:
 
 
 def simulate_general(
-    workload: Workload, policy: Policy, progress: Callable[[int], None] | None = None
+    workload: Workload, policy: CountPolicy, progress: Callable[[int], None] | None = None
 ) -> tuple[list[float], list[StoppedRun]]:
     """Run a policy over a workload as ``simulate_counts`` does; return the starts and the stopped runs."""
     queue = EventQueue()

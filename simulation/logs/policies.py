@@ -16,10 +16,10 @@ from ...cluster.errors import OptionError
 from ...cluster.text import did_you_mean
 from ..own import is_own, own_policy
 from ..requests import Requests
-from ..stepping import Policy, alarm_of, refused_by, stopped_by
+from ..stepping import CountPolicy, alarm_of, refused_by, stopped_by
 from .adaptive import Adaptive, Factory
 from .advance import Advance
-from .auctioned import Auctioned
+from .auctioned import LogAuction
 from .conservative import Conservative
 from .easy import Easy
 from .fcfs import Fcfs
@@ -111,7 +111,7 @@ def _speculative(requests: Requests, resort: Resort | None, options: PolicyOptio
 
 
 #: Policy name -> factory over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
-POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] = {
+POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]] = {
     "fcfs": lambda requests, resort, _: Fcfs(requests, resort),
     "first-fit": lambda requests, resort, _: FirstFit(requests, resort),
     "best-fit": lambda requests, resort, _: BestFit(requests, resort),
@@ -138,7 +138,7 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], Policy]] 
         release_s=inf if options.release_unused_s is None else options.release_unused_s,
         rules=options.start_rule,
     ),
-    "aucsched3": lambda requests, resort, options: Auctioned(
+    "aucsched3": lambda requests, resort, options: LogAuction(
         requests, resort, objective=options.objective, promise=options.promise
     ),
 }
@@ -161,7 +161,7 @@ ORDERS: tuple[str, ...] = (*STATIC_KEYS, FLEXIBLE, SLOWDOWN, MULTIFACTOR)
 
 def make_policy(
     name: str, requests: Requests, *, order: str = "fcfs", options: PolicyOptions | None = None
-) -> Policy:
+) -> CountPolicy:
     """Return a new policy by its name, ours or somebody's own, its queue in the given order.
 
     Raises:
@@ -186,7 +186,7 @@ def make_policy(
     return Renumbered(factory(taken(requests, job_at), None, options), job_at)
 
 
-def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], Policy]:
+def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]:
     if name in POLICIES:
         return POLICIES[name]
     if is_own(name):
@@ -221,7 +221,7 @@ def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | N
 class _Prioritised:
     """A policy whose queue is sorted again before each pass; it keeps the users' usage up to date."""
 
-    def __init__(self, policy: Policy, priorities: Multifactor) -> None:
+    def __init__(self, policy: CountPolicy, priorities: Multifactor) -> None:
         self._policy = policy
         self._priorities = priorities
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ..requests import Requests
-from ..stepping import Policy, alarm_of, loop_of, refused_by, stopped_by
+from ..stepping import CountPolicy, alarm_of, loop_of, refused_by, stopped_by
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class Renumbered:
 
     """
 
-    def __init__(self, policy: Policy, job_at: Sequence[int]) -> None:
+    def __init__(self, policy: CountPolicy, job_at: Sequence[int]) -> None:
         self._policy = policy
         self.job_at = job_at
         self._place = sorted(range(len(job_at)), key=job_at.__getitem__)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...cluster.text import counted
+from ...cluster.text import plural
 from ..report import FORMAT, csv_of, metric_lines, speed_line
 from ..requests import Workload
 from .run import Outcome
@@ -74,9 +74,9 @@ def malleable_text(found: Outcome, name: str, settings: Mapping[str, Any]) -> st
     policy = ", ".join(
         f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if key != "policy"
     )
-    machine = counted(found.trace.processors, "processor")
+    machine = plural(found.trace.processors, "processor")
     lines = [
-        f"{name}: {settings['policy']}, {counted(len(found.trace), 'job')} on {machine}",
+        f"{name}: {settings['policy']}, {plural(len(found.trace), 'job')} on {machine}",
         *([policy] if policy else []),
         *metric_lines(values, {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
         speed_line(len(found.trace), found.seconds),

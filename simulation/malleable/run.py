@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError, OptionError
-from ...formats.swf import Field, SwfLog
+from ...formats.swf import SwfField, SwfLog
 from ...runtime.ischeduler.columns import (
     ATTEMPTS,
     EVENTS,
@@ -201,7 +201,7 @@ def trace_of(workload: Workload, log: SwfLog, *, adapting_costs: bool = False) -
     """
     requests = workload.requests
     ideal = np.array(requests.size, dtype=np.int64)
-    memory = log.column(Field.MEMORY)[list(workload.row)]
+    memory = log.column(SwfField.MEMORY)[list(workload.row)]
     return Trace(
         processors=requests.processors,
         submit=np.array(requests.submit, dtype=np.float64),

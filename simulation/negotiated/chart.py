@@ -53,7 +53,7 @@ def draw_malleable(result: Negotiated, path: Path) -> None:
         save_figure(figure, path)
 
 
-def _shapes(result: Negotiated) -> dict[str, list[_Box]]:
+def _bar_shapes(result: Negotiated) -> dict[str, list[_Box]]:
     """Return each job's boxes: a node's stretches joined over time, nodes of equal stretches joined."""
     stretches: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for held in sorted(result.held, key=lambda held: held.start_s):
@@ -79,7 +79,7 @@ def _draw(axes: Axes, result: Negotiated, seconds: float) -> None:
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
     from matplotlib.patches import Patch  # noqa: PLC0415
 
-    shapes, looks = _shapes(result), _looks(result)
+    shapes, looks = _bar_shapes(result), _looks(result)
     handles: dict[str, Patch] = {}
     names = sorted(shapes, key=lambda job: shapes[job][0].start)
     for number, job in enumerate(names):

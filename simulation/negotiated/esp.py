@@ -23,7 +23,7 @@ _FIRST_PRIORITY = 4_294_901_760
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mix:
+class Changeability:
     """Which of the jobs may change their size.
 
     Attributes:
@@ -72,7 +72,12 @@ def entry_of(  # noqa: PLR0913 - a job's figures
 
 
 def esp_arrivals(
-    nodes: int, mix: Mix, *, order: int = 0, arrivals: Arrivals = "esp", with_full_machine: bool = False
+    nodes: int,
+    mix: Changeability,
+    *,
+    order: int = 0,
+    arrivals: Arrivals = "esp",
+    with_full_machine: bool = False,
 ) -> tuple[Arrival, ...]:
     """Return the ESP jobs without Z in a random order of submission; a share of them has sizes ⌈n/2⌉ to 2n.
 

@@ -1,7 +1,7 @@
 """Workload files for the negotiating schedulers: whole nodes, with the job kinds that the file gives.
 
 Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job asks for
-says which nodes it may use (wishes.py); what that cannot say is refused.
+says which nodes it may use (eligibility.py); what that cannot say is refused.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ...runtime.backfill import run_time_s
 from ...runtime.machine import MachineState, empty_machine
 from ...runtime.records import MapEntry, NodeCount
 from ...runtime.speedup import model_text
-from .esp import Arrivals, Mix, entry_of, esp_arrivals, node_names
-from .wishes import PartitionNodes
+from .eligibility import PartitionNodes
+from .esp import Arrivals, Changeability, entry_of, esp_arrivals, node_names
 
 _HOUR_S = 3600
 #: A budget that is met to the last digit is met.
@@ -93,7 +93,9 @@ class Play:
         return [{name: members[first:last]} for first, last in pairwise(cuts)]
 
 
-def play_of(workload: ClusterWorkload, mix: Mix | None, *, nodes: int | None = None, order: int = 0) -> Play:
+def play_of(
+    workload: ClusterWorkload, mix: Changeability | None, *, nodes: int | None = None, order: int = 0
+) -> Play:
     """Return a workload as the negotiating schedulers play it.
 
     Args:
@@ -175,7 +177,7 @@ def _like(workload: ClusterWorkload, usable: Sequence[Node], nodes: int) -> _Mac
     return _Machine(names=names, partitions={"": names}, members={"": members}, wishes=wishes)
 
 
-def _chosen(count: int, mix: Mix | None, order: int) -> set[int]:
+def _chosen(count: int, mix: Changeability | None, order: int) -> set[int]:
     """Return which jobs may change their size; those of a smaller share are among those of a larger one."""
     if mix is None:
         return set()
@@ -190,7 +192,7 @@ def _priority_scale(jobs: Sequence[ArrivingJob]) -> int:
 
 
 def _entry(
-    arriving: ArrivingJob, machine: _Machine, mix: Mix | None, *, is_chosen: bool, scale: int
+    arriving: ArrivingJob, machine: _Machine, mix: Changeability | None, *, is_chosen: bool, scale: int
 ) -> MapEntry:
     job = arriving.job
     _refuse_held(job)
@@ -289,7 +291,7 @@ def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
 
 
 def esp_play(
-    nodes: int, mix: Mix, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
+    nodes: int, mix: Changeability, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
 ) -> Play:
     """Return the thesis's experiment: the ESP jobs on this many nodes; ``with_z``: both Z too."""
     names = node_names(nodes)

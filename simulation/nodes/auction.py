@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
-from ...auction.aside import ENDS_THE_STEP, culprit
+from ...auction.allocation import StartingJob
 from ...auction.check import AwardChecker
 from ...auction.decide import Decision, decide
+from ...auction.isolation import ENDS_THE_STEP, failing_job
+from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise
-from ...auction.shapes import Backlog, Mix, Shape
-from ...auction.spot import Start
 from ...bidgen.demand import Demand
-from .giving_way import given_way
 from .machine import Machine
 from .promises import Promises
 from .queue import NodeQueue, turn_of_job
+from .reservation_migration import given_way
 
 
-class Auction:
+class NodeAuction:
     """One decision a pass; what it says of the next window is kept from one pass to the next.
 
     Args:
@@ -53,10 +53,10 @@ class Auction:
         #: State of the machine and window of the last pass that started nothing.
         self._idle: object = None
         #: What waits, summed by shape as jobs come and go, and the queue that tells of them.
-        self._backlog = Backlog(machine.columns) if options.balance else None
+        self._backlog = ClassDemand(machine.columns) if options.balance else None
         self._watched: NodeQueue | None = None
 
-    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Run one step."""
         machine, size = self._machine, self._window
         promised: Sequence[Promise] = ()
@@ -79,7 +79,7 @@ class Auction:
         return decision.starts
 
     def _within_plan(
-        self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: Mix | None
+        self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: ClassMix | None
     ) -> Decision:
         """Decide anew without whom the others that start leave no room for, until all that start have it."""
         while True:
@@ -93,7 +93,7 @@ class Auction:
             self._refused |= too_many
 
     def _decided(
-        self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: Mix | None
+        self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: ClassMix | None
     ) -> Decision:
         """Decide beside the promises, with their places moved where that lets jobs start."""
         state = self._machine.state(now)
@@ -129,23 +129,23 @@ class Auction:
             return None
         window = tuple(self._able(queue))
         state = self._machine.state(now)
-        found = culprit(state, window, self._options, error, AwardChecker(self._machine.snapshot))
+        found = failing_job(state, window, self._options, error, AwardChecker(self._machine.snapshot))
         if found is None:
             return None
         self._idle = None
         return next(demand for demand in window if demand.job.id == found.job), found.detail
 
-    def _mix(self, queue: NodeQueue) -> Mix | None:
+    def _mix(self, queue: NodeQueue) -> ClassMix | None:
         """Return what waits and what runs, where a balance is kept."""
         if self._backlog is None:
             return None
         if self._watched is not queue:
             self._watched = queue
             queue.watch(self._backlog.note)
-        held: Counter[Shape] = Counter()
+        held: Counter[JobClass] = Counter()
         for holding in self._machine.running.values():
-            held[self._backlog.ask(holding.demand).shape] += len(holding.spot.nodes)
-        return Mix(waiting=self._backlog, held=held, since=self._machine.arrivals)
+            held[self._backlog.ask(holding.demand).shape] += len(holding.allocation.nodes)
+        return ClassMix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
     def _able(self, queue: NodeQueue) -> Iterable[Demand]:
         """Return the jobs that may start and that the model can express, highest priority first."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...auction.forecast import Forecast, Kept, guard_for, limits_of
-from ...auction.spot import Spot, Start, add_spot
-from ...bidgen.candidates import GuardedViews, View
+from ...auction.allocation import Allocation, StartingJob, add_allocation
+from ...auction.forecast import Forecast, ReservedPlace, guard_for, limits_of
+from ...bidgen.candidates import FreeView, GuardedViews
 from ...bidgen.columns import Columns
 from ...bidgen.demand import Demand
 from ...bidgen.guard import Guard
-from ..turns import turn_of
+from ..ticks import turn_of
 from .machine import Machine, use_of
 from .queue import NodeQueue
 from .select import Selector
@@ -52,9 +52,9 @@ class Backfill:
         self._reservations = reservations
         self._depth = depth
 
-    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Make one pass."""
-        state = Pass(self._machine, now)
+        state = BackfillPass(self._machine, now)
         waiting = queue.first(len(queue) if self._depth is None else self._depth)
         made = 0
         backfills = self._backfills(now)
@@ -89,11 +89,11 @@ class Backfill:
         self._turn = turn
         return turn > before
 
-    def _may_start(self, demand: Demand, state: Pass) -> bool:
+    def _may_start(self, demand: Demand, state: BackfillPass) -> bool:
         """Return whether there could be room for a job beside what the reservations so far keep clear."""
         return state.has_pools(demand) and state.view(demand).could_hold(demand)
 
-    def _starts(self, demand: Demand, state: Pass) -> bool:
+    def _starts(self, demand: Demand, state: BackfillPass) -> bool:
         if not self._may_start(demand, state):
             return False
         if state.to_reserve:
@@ -102,28 +102,30 @@ class Backfill:
                 self._reserve(blocked, state)
             state.to_reserve.clear()
             return self._starts(demand, state)
-        spot = self._selector.spot(demand, state.view(demand))
-        if spot is None or not state.has_pools(demand, spot):
+        allocation = self._selector.allocation(demand, state.view(demand))
+        if allocation is None or not state.has_pools(demand, allocation):
             return False
-        state.take(demand, spot)
+        state.take(demand, allocation)
         return True
 
-    def _reserve(self, demand: Demand, state: Pass) -> None:
+    def _reserve(self, demand: Demand, state: BackfillPass) -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
 
-        def fits(columns: Columns) -> Spot | None:
-            view = View(columns, columns.free)
-            return self._selector.spot(demand, view)
+        def fits(columns: Columns) -> Allocation | None:
+            view = FreeView(columns, columns.free)
+            return self._selector.allocation(demand, view)
 
         future = state.future()
         found = future.first_where(fits)
         if found is not None:
-            time, spot = found
+            time, allocation = found
             # What has started and what is reserved is gone from it: nothing of a job is counted twice.
-            state.reserve(guard_for(demand.job, state.now, time, spot, future.free_at(time), {}), spot)
+            state.reserve(
+                guard_for(demand.job, state.now, time, allocation, future.free_at(time), {}), allocation
+            )
 
 
-class Pass:
+class BackfillPass:
     """What is free while a pass starts jobs, with and without what reservations keep clear.
 
     Attributes:
@@ -133,32 +135,32 @@ class Pass:
 
     def __init__(self, machine: Machine, now: float) -> None:
         self.now = now
-        self.started: list[Start] = []
+        self.started: list[StartingJob] = []
         self.to_reserve: list[Demand] = []
         self._machine = machine
         self.free = machine.columns.free.copy()
         self._pools = machine.columns.pools.copy()
         self._guards: list[Guard] = []
-        self._kept: list[Kept] = []
+        self._kept: list[ReservedPlace] = []
         self._views: GuardedViews | None = None
 
     def passes_over(self, demand: Demand) -> bool:
         """Return whether nothing waits for a job: Slurm too passes over one whose limits are used up."""
         return self._pools.passes_over(demand.job)
 
-    def has_pools(self, demand: Demand, spot: Spot | None = None) -> bool:
+    def has_pools(self, demand: Demand, allocation: Allocation | None = None) -> bool:
         """Return whether there is enough for a job, there or anywhere, of what stands on no node."""
-        return self._pools.hold(demand.job, None if spot is None else use_of(spot))
+        return self._pools.hold(demand.job, None if allocation is None else use_of(allocation))
 
-    def view(self, demand: Demand) -> View:
+    def view(self, demand: Demand) -> FreeView:
         """Return what a job may take: beside reservations it would run into, only their room."""
         if self._views is None:
             self._views = GuardedViews(self._machine.columns, self.free, self._guards)
         return self._views.of(demand)
 
-    def fits(self, spot: Spot) -> bool:
+    def fits(self, allocation: Allocation) -> bool:
         """Return whether at least that is free there."""
-        free, held, nodes = self.free, spot.held, spot.nodes
+        free, held, nodes = self.free, allocation.held, allocation.nodes
         limited = self._machine.limited[nodes]
         return (
             bool((held.cores <= free.cores[nodes]).all())
@@ -166,22 +168,22 @@ class Pass:
             and all(bool((counts <= free.gres[kind][nodes]).all()) for kind, counts in held.gres.items())
         )
 
-    def take(self, demand: Demand, spot: Spot) -> None:
+    def take(self, demand: Demand, allocation: Allocation) -> None:
         """Start a job."""
         limited = self._machine.limited
-        add_spot(self.free, spot, -1, limited)
+        add_allocation(self.free, allocation, -1, limited)
         for guard in self._guards:
-            guard.take(demand.job, spot.nodes, spot.held)
-        self._pools.take(demand.job, use_of(spot))
-        self.started.append(Start(demand=demand, spot=spot))
+            guard.take(demand.job, allocation.nodes, allocation.held)
+        self._pools.take(demand.job, use_of(allocation))
+        self.started.append(StartingJob(demand=demand, allocation=allocation))
         self._views = None
 
     def future(self) -> Forecast:
         """Return what will be free beside what has started and what is reserved."""
         return Forecast(self._machine.state(self.now), limits_of(self.started), self._kept)
 
-    def reserve(self, guard: Guard, spot: Spot) -> None:
+    def reserve(self, guard: Guard, allocation: Allocation) -> None:
         """Keep a place clear."""
         self._guards.append(guard)
-        self._kept.append(Kept(spot))
+        self._kept.append(ReservedPlace(allocation))
         self._views = None

@@ -15,19 +15,19 @@ from collections.abc import Callable, Sequence
 from math import ceil, inf
 from typing import Protocol, runtime_checkable
 
+from ...auction.allocation import Allocation, StartingJob, resources_of
 from ...auction.check import AwardChecker
-from ...auction.spot import Spot, Start, resources_of
 from ...bidgen.demand import Demand
 from ...cluster.errors import AwardError
 from ...cluster.jobs import Job
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events
-from ..turns import turn_of
+from ..ticks import turn_of
 from .failures import Failures
 from .machine import Machine
 from .preemption import Preemption, Preemptor
 from .queue import NodeQueue
-from .record import NodeOutage, NodeRun, Played, Preempted, StoppedAttempt
+from .record import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
 from .startable import Remaining, why_never
 
 #: Ends between two reports of progress.
@@ -50,7 +50,7 @@ class NodePolicy(Protocol):
     wakeup_s: float | None
     wakes_at: float | None
 
-    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Return the jobs that start now; the machine and the queue are left alone."""
         ...
 
@@ -227,7 +227,7 @@ class _NodeSystem:
         holding = self._machine.running[number]
         self._machine.end(number, now)
         del self.run.played[number]
-        stopped = StoppedAttempt(number, holding.spot, holding.start_s, now)
+        stopped = StoppedAttempt(number, holding.allocation, holding.start_s, now)
         self.run.stopped.append(stopped)
         return stopped
 
@@ -236,7 +236,7 @@ class _NodeSystem:
         for number in found.victims:
             demand = self._machine.running[number].demand
             stopped = self._take_off(number, now)
-            lost = float(stopped.spot.held.cores.sum()) * (now - stopped.start_s)
+            lost = float(stopped.allocation.held.cores.sum()) * (now - stopped.start_s)
             paid = found.paid.get(number, 0.0)
             self.run.preempted.append(Preempted(number, found.start.demand.index, now, lost, paid))
             self._queue.add(demand)
@@ -345,7 +345,7 @@ class _NodeSystem:
             for found in self.preemptor.preempt(now, self._queue):
                 self._preempt(found, now, queue)
 
-    def _decided(self, now: float) -> Sequence[Start]:
+    def _decided(self, now: float) -> Sequence[StartingJob]:
         """Return the policy's starts, each checked; a job that makes its pass fail is given up."""
         while len(self._queue):
             try:
@@ -375,42 +375,42 @@ class _NodeSystem:
         self._queue.remove(first)
         self._give_up(first.index, why)
 
-    def _check(self, start: Start) -> None:
+    def _check(self, start: StartingJob) -> None:
         """Check what a job would hold against what it asked for and what its nodes are.
 
         Raises:
             AwardError: it breaks a rule; the error names the job.
         """
-        held = resources_of(start.demand, start.spot, self._machine.columns.names)
+        held = resources_of(start.demand, start.allocation, self._machine.columns.names)
         self._checker.check(self._jobs[start.demand.index].job, held)
-        for node in start.spot.nodes.tolist():
+        for node in start.allocation.nodes.tolist():
             if node in self._down:
                 raise AwardError(
                     f"job {start.demand.job.id} starts on {self._machine.columns.names[node]}, down"
                 )
 
-    def _start(self, start: Start, now: float, queue: EventQueue) -> None:
+    def _start(self, start: StartingJob, now: float, queue: EventQueue) -> None:
         number = start.demand.index
         if number in self.run.played:
             raise AwardError(f"job {start.demand.job.id} starts twice, again at {now:g}")
         self._queue.remove(start.demand)
         self._machine.start(start, now)
-        run, killed = _run_time(self._jobs[number], start.spot)
-        self.run.played[number] = Played(
-            demand=start.demand, spot=start.spot, start_s=now, run_s=run, killed=killed
+        run, killed = _run_time(self._jobs[number], start.allocation)
+        self.run.played[number] = PlayedJob(
+            demand=start.demand, allocation=start.allocation, start_s=now, run_s=run, killed=killed
         )
         self._ends[number] = queue.push(now + run, EventKind.END, number)
 
 
-def _run_time(arriving: ArrivingJob, spot: Spot) -> tuple[float, bool]:
+def _run_time(arriving: ArrivingJob, allocation: Allocation) -> tuple[float, bool]:
     """Return how long a job runs with what it was given, and whether its time limit ends it."""
     request = arriving.job.request
-    fewest = sum(span.minimum for span in request.gres_per_node.values()) * len(spot.nodes)
+    fewest = sum(span.minimum for span in request.gres_per_node.values()) * len(allocation.nodes)
     fewest += sum(span.minimum for span in request.gres_total.values())
     names = (*request.gres_per_node, *request.gres_total)
     allocated = sum(
         int(counts.sum())
-        for kind, counts in spot.held.gres.items()
+        for kind, counts in allocation.held.gres.items()
         if kind in names or kind.partition(":")[0] in names
     )
     run, limit = arriving.run_time_with(fewest, allocated), arriving.job.time_limit_s

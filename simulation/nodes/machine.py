@@ -11,8 +11,8 @@ from math import inf, isfinite
 
 import numpy as np
 
-from ...auction.spot import Spot, Start, add_spot
-from ...auction.state import Hold, Holds, State
+from ...auction.allocation import Allocation, StartingJob, add_allocation
+from ...auction.state import Hold, Holds, StepState
 from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, columns_of, nothing_held
 from ...bidgen.demand import Demand, DemandReader
 from ...bidgen.families.pools import Use, use_of_arrays
@@ -32,9 +32,9 @@ class Holding:
     cores: int
 
     @property
-    def spot(self) -> Spot:
+    def allocation(self) -> Allocation:
         """What it holds."""
-        return self.hold.spot
+        return self.hold.allocation
 
     @property
     def limit_end_s(self) -> float:
@@ -91,27 +91,27 @@ class Machine:
         if self.columns.pools.begin_step():
             self.changes += 1
 
-    def start(self, start: Start, now: float) -> Holding:
+    def start(self, start: StartingJob, now: float) -> Holding:
         """Take what a job holds from what is free.
 
         Raises:
             AwardError: it does not fit, or the job runs already.
         """
-        demand, spot = start.demand, start.spot
+        demand, allocation = start.demand, start.allocation
         if demand.index in self.running:
             raise AwardError(f"job {demand.job.id} starts at {now:g} while running")
-        self._add(spot, -1)
-        pools, use = self.columns.pools, use_of(spot)
+        self._add(allocation, -1)
+        pools, use = self.columns.pools, use_of(allocation)
         lack = next(pools.lacks(demand.job, use), None)
         if lack is not None:
             raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
         pools.take(demand.job, use)
         limit = demand.job.time_limit_s
         end = inf if limit is None else now + limit
-        hold = Hold(end=end, spot=spot)
+        hold = Hold(end=end, allocation=allocation)
         holding = Holding(demand=demand, hold=hold, start_s=now, cores=int(use.cores))
         self.running[demand.index] = holding
-        self._put(demand.index, spot)
+        self._put(demand.index, allocation)
         self.ran.pop(demand.index, None)
         self._check(holding)
         return holding
@@ -120,19 +120,19 @@ class Machine:
         """Give back what a running job holds that ends now."""
         holding = self.running.pop(job)
         if self._on is not None:
-            for node in holding.spot.nodes.tolist():
+            for node in holding.allocation.nodes.tolist():
                 self._on[node].discard(job)
         self.ran[job] = now - holding.start_s
-        self._add(holding.spot, 1)
+        self._add(holding.allocation, 1)
         early = holding.limit_end_s - now if isfinite(holding.limit_end_s) else None
-        self.columns.pools.give(holding.demand.job, use_of(holding.spot), early)
+        self.columns.pools.give(holding.demand.job, use_of(holding.allocation), early)
 
-    def state(self, now: float) -> State:
+    def state(self, now: float) -> StepState:
         """Return the machine as a step sees it; its columns are the machine's own."""
         if self._held_at != self.changes:
             self._held_at = self.changes
             self._holds = Holds(one.hold for one in self.running.values())
-        return State(columns=self.columns, topology=self.topology, now=now, holds=self._holds)
+        return StepState(columns=self.columns, topology=self.topology, now=now, holds=self._holds)
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""
@@ -140,13 +140,13 @@ class Machine:
             # From the first failure on: no other run needs to know.
             self._on = {}
             for number, holding in self.running.items():
-                self._put(number, holding.spot)
+                self._put(number, holding.allocation)
         return sorted(self._on.get(node, ()))
 
-    def _put(self, number: int, spot: Spot) -> None:
+    def _put(self, number: int, allocation: Allocation) -> None:
         """Keep which nodes a job runs on, once anybody asked."""
         if self._on is not None:
-            for node in spot.nodes.tolist():
+            for node in allocation.nodes.tolist():
                 self._on.setdefault(node, set()).add(number)
 
     def take_down(self, node: int) -> None:
@@ -172,15 +172,15 @@ class Machine:
         self.columns.takes_jobs[node] = self.columns.is_empty[node] = is_up
         self.changes += 1
 
-    def _add(self, spot: Spot, sign: int) -> None:
-        add_spot(self.columns.free, spot, sign, self.limited)
-        free, total, nodes = self.columns.free, self.columns.total, spot.nodes
+    def _add(self, allocation: Allocation, sign: int) -> None:
+        add_allocation(self.columns.free, allocation, sign, self.limited)
+        free, total, nodes = self.columns.free, self.columns.total, allocation.nodes
         self.columns.is_empty[nodes] = nothing_held(total.at(nodes), free.at(nodes))
         self.changes += 1
 
     def _check(self, holding: Holding) -> None:
         """Raise AwardError when a node gave more than it had."""
-        free, nodes = self.columns.free, holding.spot.nodes
+        free, nodes = self.columns.free, holding.allocation.nodes
         for resource in resources_of_nodes(free):
             counts = amounts_of(free, resource)
             if (counts[nodes] < 0).any():
@@ -189,6 +189,6 @@ class Machine:
                 raise AwardError(f"job {holding.demand.job.id}: {what}")
 
 
-def use_of(spot: Spot) -> Use:
+def use_of(allocation: Allocation) -> Use:
     """Return what a job holds in all."""
-    return use_of_arrays(spot.held.cores, spot.held.gres)
+    return use_of_arrays(allocation.held.cores, allocation.held.gres)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...bidgen.candidates import View, shape_of
+from ...bidgen.candidates import FreeView, shape_of
 from ...bidgen.columns import IntArray
 from ...bidgen.demand import Demand
 from ..metrics import mean_and_std, metrics
@@ -83,7 +83,7 @@ def _shares(result: NodeResult, weight: npt.NDArray[np.float64]) -> dict[str, fl
 
 def _fewest(result: NodeResult) -> IntArray:
     """Return the fewest nodes of the empty cluster that hold each job."""
-    view = View(result.columns, result.columns.total)
+    view = FreeView(result.columns, result.columns.total)
     known: dict[object, int] = {}
     fewest = []
     for demand in result.demands:
@@ -94,7 +94,7 @@ def _fewest(result: NodeResult) -> IntArray:
     return np.array(fewest, np.int64)
 
 
-def _fewest_nodes(demand: Demand, view: View) -> int:
+def _fewest_nodes(demand: Demand, view: FreeView) -> int:
     least = 1 if demand.node_counts is None else demand.node_counts.minimum
     wanted = demand.units or 0
     return max(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from ...auction.spot import Spot, Start, spot_of_resources
+from ...auction.allocation import Allocation, StartingJob, allocation_of_resources
 from ...bidgen.demand import Demand
 from ...cluster.errors import AwardError
 from ...cluster.nodes import Resources
 from ..own import ActiveJob, Policy, QueuedJob, stepped
-from .backfill import Pass
+from .backfill import BackfillPass
 from .machine import Machine
 from .queue import NodeQueue, cores_asked
 from .select import Selector
@@ -37,7 +37,7 @@ class OwnOnNodes:
         self.selector = selector
         self._jobs: dict[int, QueuedJob] = {}
 
-    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Let the policy look at the machine; return what it started, in that order."""
         view = NodesView(self, now, queue)
         stepped(self._name, self._policy, now, view)
@@ -64,7 +64,7 @@ class NodesView:
 
     def __init__(self, system: OwnOnNodes, now: float, queue: NodeQueue) -> None:
         self.cores = int(system.machine.columns.total.cores.sum())
-        self.state = Pass(system.machine, now)
+        self.state = BackfillPass(system.machine, now)
         self._system = system
         self._now = now
         self._left = {demand.index: demand for demand in queue}
@@ -80,7 +80,7 @@ class NodesView:
         return tuple(
             ActiveJob(
                 number=number,
-                cores=int(one.spot.held.cores.sum()),
+                cores=int(one.allocation.held.cores.sum()),
                 start_s=one.start_s,
                 expected_end_s=one.limit_end_s,
             )
@@ -99,25 +99,25 @@ class NodesView:
             raise AwardError(f"job {job.number} does not wait at {self._now:g}")
         if self.state.passes_over(demand):
             return False
-        spot = self._first(demand) if nodes is None else self._named(demand, nodes)
-        if spot is None or not self.state.has_pools(demand, spot):
+        allocation = self._first(demand) if nodes is None else self._named(demand, nodes)
+        if allocation is None or not self.state.has_pools(demand, allocation):
             return False
         del self._left[job.number]
-        self.state.take(demand, spot)
+        self.state.take(demand, allocation)
         return True
 
-    def _first(self, demand: Demand) -> Spot | None:
+    def _first(self, demand: Demand) -> Allocation | None:
         view = self.state.view(demand)
         if not self.state.has_pools(demand) or not view.could_hold(demand):
             return None
-        return self._system.selector.spot(demand, view)
+        return self._system.selector.allocation(demand, view)
 
-    def _named(self, demand: Demand, nodes: Mapping[str, Resources | int]) -> Spot | None:
+    def _named(self, demand: Demand, nodes: Mapping[str, Resources | int]) -> Allocation | None:
         columns = self._system.machine.columns
         held: dict[str, Resources] = {}
         for name, use in nodes.items():
             if name not in columns.index:
                 raise AwardError(f"job {demand.job.id} starts on {name!r}, which is not a node")
             held[name] = use if isinstance(use, Resources) else Resources(cores=use)
-        spot = spot_of_resources(held, columns)
-        return spot if self.state.fits(spot) else None
+        allocation = allocation_of_resources(held, columns)
+        return allocation if self.state.fits(allocation) else None

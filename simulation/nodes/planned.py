@@ -13,12 +13,12 @@ from math import inf
 
 import numpy as np
 
+from ...auction.allocation import Allocation, StartingJob
 from ...auction.forecast import Forecast, limits_of
-from ...auction.spot import Spot, Start
-from ...bidgen.candidates import View, shape_of
+from ...bidgen.candidates import FreeView, shape_of
 from ...bidgen.columns import BoolArray, IntArray
 from ...bidgen.demand import Demand
-from ..turns import turn_of
+from ..ticks import turn_of
 from .backfill import Backfill
 from .machine import Machine, use_of
 from .queue import NodeQueue
@@ -49,7 +49,7 @@ class PlannedBackfill:
         self._turn = -1
         self._main = Backfill(machine, selector, reservations=0)
 
-    def step(self, now: float, queue: NodeQueue) -> Sequence[Start]:
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Make one pass."""
         if not self._is_turn(now):
             return self._main.step(now, queue)
@@ -69,7 +69,7 @@ class _Plan:
     """One pass: what starts now, and what is kept for whom later."""
 
     def __init__(self, machine: Machine, selector: Selector, now: float) -> None:
-        self.started: list[Start] = []
+        self.started: list[StartingJob] = []
         self._machine = machine
         self._selector = selector
         self._now = now
@@ -84,7 +84,7 @@ class _Plan:
     def _look_ahead(self) -> None:
         """Ask anew what will be free: something has started."""
         self._future = Forecast(self._machine.state(self._now), limits_of(self.started))
-        self._views: dict[int, View] = {}
+        self._views: dict[int, FreeView] = {}
         self._known: dict[tuple[object, ...], IntArray] = {}
 
     def all(self, waiting: Iterable[Demand]) -> None:
@@ -95,11 +95,11 @@ class _Plan:
             found = self._earliest(demand)
             if found is None:
                 continue
-            time, spot = found
-            if time <= self._now and self._pools.hold(demand.job, use_of(spot)):
-                self._start(demand, spot)
+            time, allocation = found
+            if time <= self._now and self._pools.hold(demand.job, use_of(allocation)):
+                self._start(demand, allocation)
             elif time > self._now:
-                self._keep(time, time + _limit_s(demand), spot.nodes)
+                self._keep(time, time + _limit_s(demand), allocation.nodes)
 
     def _keep(self, start: float, end: float, nodes: IntArray) -> None:
         row = np.zeros((1, self._count), np.bool_)
@@ -107,12 +107,12 @@ class _Plan:
         self._starts, self._ends = np.append(self._starts, start), np.append(self._ends, end)
         self._kept = np.concatenate([self._kept, np.packbits(row, axis=1)])
 
-    def _start(self, demand: Demand, spot: Spot) -> None:
-        self.started.append(Start(demand=demand, spot=spot))
-        self._pools.take(demand.job, use_of(spot))
+    def _start(self, demand: Demand, allocation: Allocation) -> None:
+        self.started.append(StartingJob(demand=demand, allocation=allocation))
+        self._pools.take(demand.job, use_of(allocation))
         self._look_ahead()
 
-    def _earliest(self, demand: Demand) -> tuple[float, Spot] | None:
+    def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:
         """Return when and where a job could start beside the plans; None: no end lets it start."""
         first = self._first_step(demand)
         if first is None:
@@ -133,9 +133,9 @@ class _Plan:
             joined = np.bitwise_or.reduceat(self._kept[plan], first_plan)
             kept = np.unpackbits(joined, axis=1, count=self._count).view(np.bool_)
             for place in np.flatnonzero(self._could_hold(demand, steps, kept)).tolist():
-                spot = self._spot_at(int(steps[place]), demand, kept[place])
-                if spot is not None:
-                    return float(later[place]), spot
+                allocation = self._allocation_at(int(steps[place]), demand, kept[place])
+                if allocation is not None:
+                    return float(later[place]), allocation
         return None
 
     def _could_hold(self, demand: Demand, steps: IntArray, kept: BoolArray) -> BoolArray:
@@ -178,19 +178,19 @@ class _Plan:
                 low = middle
         return high
 
-    def _view(self, step: int) -> View:
+    def _view(self, step: int) -> FreeView:
         if step not in self._views:
             columns = self._future.at(step)
-            self._views[step] = View(columns, columns.free)
+            self._views[step] = FreeView(columns, columns.free)
         return self._views[step]
 
-    def _spot_at(self, step: int, demand: Demand, kept: BoolArray) -> Spot | None:
+    def _allocation_at(self, step: int, demand: Demand, kept: BoolArray) -> Allocation | None:
         view = self._view(step)
         if kept.any():
             free = view.free.copy()
             free.cores[kept] = 0
-            view = View(view.columns, free)
-        return self._selector.spot(demand, view)
+            view = FreeView(view.columns, free)
+        return self._selector.allocation(demand, view)
 
 
 def _limit_s(demand: Demand) -> float:

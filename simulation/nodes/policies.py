@@ -18,7 +18,7 @@ from ...cluster.promises import BACKFILL, NONE
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
 from ..own import is_own, own_policy
-from .auction import Auction
+from .auction import NodeAuction
 from .backfill import Backfill
 from .failures import MAX_REQUEUES, Failures, drawn_times, known_times
 from .kernel import NodePolicy, simulate_nodes
@@ -228,7 +228,7 @@ def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
     asked = step_options(options)
     # Backfilling holds for the pass: there is nothing to remember.
     kept = None if asked.chosen_promise in {NONE, BACKFILL} else asked.chosen_promise
-    return Auction(machine, asked, kept, interval_s=options.interval_s)
+    return NodeAuction(machine, asked, kept, interval_s=options.interval_s)
 
 
 #: Policy name → what makes it.
@@ -299,6 +299,6 @@ def play(
         order=options.order,
         seconds=time.perf_counter() - began,
         nodes_fail=options.nodes_fail,
-        promises=policy.promises.made if isinstance(policy, Auction) and policy.promises else None,
+        promises=policy.promises.made if isinstance(policy, NodeAuction) and policy.promises else None,
         balance=None if preemptor is None else dict(preemptor.balance),
     )

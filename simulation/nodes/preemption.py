@@ -16,7 +16,7 @@ from math import inf
 
 import numpy as np
 
-from ...auction.spot import Spot, Start, add_spot, add_spots, place_alone
+from ...auction.allocation import Allocation, StartingJob, add_allocation, add_allocations, place_alone
 from ...bidgen.candidates import GuardedViews
 from ...bidgen.columns import Columns, FloatArray, IntArray, nothing_held
 from ...bidgen.demand import Demand
@@ -42,7 +42,7 @@ class Preemption:
         paid: credits that its user pays for their lost work, by their number.
     """
 
-    start: Start
+    start: StartingJob
     victims: tuple[int, ...]
     paid: dict[int, float]
 
@@ -123,12 +123,12 @@ class Preemptor:
             if most <= self._least(demand, running.cores[cheapest], cost[cheapest]):
                 return None
         lesser = [(number, self._machine.running[number]) for number in running.number[cheapest].tolist()]
-        spot, victims = self._cheapest(demand, lesser)
-        if spot is None or not victims or self._lacks(demand, spot):
+        allocation, victims = self._cheapest(demand, lesser)
+        if allocation is None or not victims or self._lacks(demand, allocation):
             return None
         lost = {number: self._lost(number, holding, now) for number, holding in victims}
         costs = dict(zip(running.number.tolist(), cost.tolist(), strict=True))
-        gain = rate * float(spot.held.cores.sum()) * limit_s / _HOUR_S
+        gain = rate * float(allocation.held.cores.sum()) * limit_s / _HOUR_S
         if gain <= sum(costs[number] for number, _ in victims):
             return None
         others = {
@@ -138,7 +138,9 @@ class Preemptor:
         }
         if self._first + self.balance[self._user(demand.index)] < sum(others.values()):
             return None
-        return Preemption(start=Start(demand=demand, spot=spot), victims=tuple(lost), paid=others)
+        return Preemption(
+            start=StartingJob(demand=demand, allocation=allocation), victims=tuple(lost), paid=others
+        )
 
     def _running(self) -> _Running:
         """Return the running jobs as columns; they are made anew where one has started, ended or stopped."""
@@ -167,13 +169,13 @@ class Preemptor:
         """Return the credits of the work that a job has done."""
         return self._rate(number) * holding.cores * (now - holding.start_s) / _HOUR_S
 
-    def _lacks(self, demand: Demand, spot: Spot) -> bool:
+    def _lacks(self, demand: Demand, allocation: Allocation) -> bool:
         """Whether licences or limits keep a job from starting, whatever its victims hold of them."""
-        return next(self._machine.columns.pools.lacks(demand.job, use_of(spot)), None) is not None
+        return next(self._machine.columns.pools.lacks(demand.job, use_of(allocation)), None) is not None
 
     def _cheapest(
         self, demand: Demand, lesser: Sequence[tuple[int, Holding]]
-    ) -> tuple[Spot | None, list[tuple[int, Holding]]]:
+    ) -> tuple[Allocation | None, list[tuple[int, Holding]]]:
         """Return where a job fits once the fewest of the cheapest others are gone, and which have to go."""
         low, high = 0, len(lesser)
         if not lesser or self._place(demand, lesser) is None:
@@ -184,31 +186,32 @@ class Preemptor:
                 low = middle
             else:
                 high = middle
-        spot = self._place(demand, lesser[:high])
-        if spot is None:
+        allocation = self._place(demand, lesser[:high])
+        if allocation is None:
             return None, []
-        taken = set(spot.nodes.tolist())
-        there = [pair for pair in lesser[:high] if not taken.isdisjoint(pair[1].spot.nodes.tolist())]
-        return spot, there if demand.exclusive else self._needed(spot, there)
+        taken = set(allocation.nodes.tolist())
+        there = [pair for pair in lesser[:high] if not taken.isdisjoint(pair[1].allocation.nodes.tolist())]
+        return allocation, there if demand.exclusive else self._needed(allocation, there)
 
-    def _needed(self, spot: Spot, there: list[tuple[int, Holding]]) -> list[tuple[int, Holding]]:
+    def _needed(self, allocation: Allocation, there: list[tuple[int, Holding]]) -> list[tuple[int, Holding]]:
         """Return those that have to go: of others on the same nodes the dearest stay first."""
         kept = list(there)
         for pair in reversed(there):
             rest = [one for one in kept if one is not pair]
-            if self._holds(spot, rest):
+            if self._holds(allocation, rest):
                 kept = rest
         return kept
 
-    def _holds(self, spot: Spot, gone: Sequence[tuple[int, Holding]]) -> bool:
-        """Whether a spot fits without some running jobs."""
+    def _holds(self, allocation: Allocation, gone: Sequence[tuple[int, Holding]]) -> bool:
+        """Whether a allocation fits without some running jobs."""
         free = self._without(gone).free
-        add_spot(free, spot, -1, self._machine.limited)
+        add_allocation(free, allocation, -1, self._machine.limited)
         return all(
-            bool((amounts_of(free, resource)[spot.nodes] >= 0).all()) for resource in resources_of_nodes(free)
+            bool((amounts_of(free, resource)[allocation.nodes] >= 0).all())
+            for resource in resources_of_nodes(free)
         )
 
-    def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Spot | None:
+    def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Allocation | None:
         columns = self._without(gone)
         if not GuardedViews(columns, columns.free).of(demand).could_hold(demand):
             return None
@@ -219,8 +222,8 @@ class Preemptor:
         columns = self._machine.columns
         free = columns.free.copy()
         is_empty = columns.is_empty.copy()
-        add_spots(free, [holding.spot for _, holding in gone], self._machine.limited)
-        nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.spot.nodes for _, one in gone)]))
+        add_allocations(free, [holding.allocation for _, holding in gone], self._machine.limited)
+        nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.allocation.nodes for _, one in gone)]))
         is_empty[nodes] = nothing_held(columns.total.at(nodes), free.at(nodes))
         return replace(columns, free=free, is_empty=is_empty)
 

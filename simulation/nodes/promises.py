@@ -7,16 +7,16 @@ from functools import partial
 from math import ceil, inf
 from typing import Protocol
 
-from ...auction.forecast import Kept
-from ...auction.reserve import Promise, Reservations
-from ...auction.spot import Spot, Start
-from ...auction.state import State
+from ...auction.allocation import Allocation, StartingJob
+from ...auction.forecast import ReservedPlace
+from ...auction.reserve import Promise, StepReservations
+from ...auction.state import StepState
 from ...bidgen.demand import Demand
 from ...cluster.promises import AUTO, promised_duration_s
 from ..promised.due import window
 from ..promised.rules import rules_of
-from .counted import CountedPlan
-from .easy_copy import EasyCopy
+from .core_plan import CoreLevelPlan
+from .easy_reference_nodes import EasyCopy
 from .machine import Machine
 from .queue import cores_asked
 from .record import NodeOutage
@@ -38,7 +38,7 @@ class Watched(Protocol):
     def running(self) -> Collection[int]:
         """The jobs that run, by number."""
 
-    def state(self, now: float) -> State:
+    def state(self, now: float) -> StepState:
         """Return the machine as a step sees it."""
 
 
@@ -47,10 +47,11 @@ class Promises:
 
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
-    are kept from then on for as long as it may run (``Reservations.promise``); until then others use them.
-    Under ``auto`` the duration follows the longest wait that EASY would have made so far (easy_copy.py), and
+    are kept from then on for as long as it may run (``StepReservations.promise``); others use them before.
+    Under ``auto`` the duration follows the longest wait that EASY would have made so far
+    (easy_reference_nodes.py), and
     one job at a time is promised a start to come, as EASY reserves for one: the job that is due first.
-    Behind it a plan of all by cores says who would overtake somebody for too long (counted.py).
+    Behind it a plan of all by cores says who would overtake somebody for too long (core_plan.py).
     When a job has ended promises move sooner where the others leave room, and never later.
 
     Args:
@@ -76,9 +77,9 @@ class Promises:
         self._rules = rules_of(cores, "response", promise)
         follows = machine if self._is_auto and isinstance(machine, Machine) else None
         self._copy = None if follows is None else EasyCopy(follows)
-        self._plan = None if follows is None else CountedPlan(follows, self._rules)
+        self._plan = None if follows is None else CoreLevelPlan(follows, self._rules)
         #: By job, where it was last to start.
-        self._spots: dict[int, Spot] = {}
+        self._allocations: dict[int, Allocation] = {}
         #: What ran when the last new plan was made; None: none was.
         self._running: set[int] | None = None
 
@@ -93,7 +94,7 @@ class Promises:
         for demand in queue:
             waited = now - arrivals[demand.job.id]
             if demand.index in self.made:
-                known.append(Promise(demand, self.made[demand.index], self._spots.get(demand.index)))
+                known.append(Promise(demand, self.made[demand.index], self._allocations.get(demand.index)))
             elif waited > 0:
                 new.append(demand)
         known.sort(key=lambda promise: promise.start)
@@ -106,7 +107,9 @@ class Promises:
         """
         return frozenset() if self._plan is None else self._plan.refused(now) - _come(promised, now)
 
-    def too_many(self, now: float, starts: Iterable[Start], promised: Iterable[Promise]) -> frozenset[int]:
+    def too_many(
+        self, now: float, starts: Iterable[StartingJob], promised: Iterable[Promise]
+    ) -> frozenset[int]:
         """Return which starts of a pass, those first that are to start first, the plan leaves no room for.
 
         Promised starts that have come are kept.
@@ -115,7 +118,9 @@ class Promises:
 
     def move(self, promised: Sequence[Promise]) -> None:
         """Put jobs elsewhere at the starts they were promised."""
-        self._spots.update((one.demand.index, one.spot) for one in promised if one.spot is not None)
+        self._allocations.update(
+            (one.demand.index, one.allocation) for one in promised if one.allocation is not None
+        )
 
     def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
         """Find the places of promises anew where they are no longer free, and make new promises."""
@@ -132,8 +137,10 @@ class Promises:
             if kept is not None:
                 kept = self._at_a_pass(reservations, demand, kept)
                 self.made[demand.index] = kept.start
-                promised.append(Promise(demand, kept.start, kept.spot))
-        self._spots = {one.demand.index: one.spot for one in promised if one.spot is not None}
+                promised.append(Promise(demand, kept.start, kept.allocation))
+        self._allocations = {
+            one.demand.index: one.allocation for one in promised if one.allocation is not None
+        }
         return sorted(promised, key=lambda promise: promise.start)
 
     def _in_turn(self, new: Sequence[Demand]) -> list[Demand]:
@@ -167,16 +174,20 @@ class Promises:
         latest = self._machine.arrivals[demand.job.id] + self._rules.latest * self._longest_s
         return max(start, min(now + self._rules.looseness * (start - now), latest))
 
-    def _at_a_pass(self, reservations: Reservations, demand: Demand, kept: Kept) -> Kept:
+    def _at_a_pass(
+        self, reservations: StepReservations, demand: Demand, kept: ReservedPlace
+    ) -> ReservedPlace:
         """Put a promise off to the next pass: nothing starts before."""
         if self._interval is None:
             return kept
         start = ceil(kept.start / self._interval) * self._interval
         if start <= kept.start:
             return kept
-        return reservations.promise(Promise(demand, start, kept.spot)) or kept
+        return reservations.promise(Promise(demand, start, kept.allocation)) or kept
 
-    def _one_sooner(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]]:
+    def _one_sooner(
+        self, state: StepState, known: Sequence[Promise]
+    ) -> tuple[StepReservations, list[Promise]]:
         """Keep promises where they were made, or sooner where a job has ended, one after another."""
         reservations, promised = self._as_made(state, known)
         running = set(self._machine.running)
@@ -196,19 +207,21 @@ class Promises:
                     reservations.promise(promise)
                     continue
                 self.made[promise.demand.index] = kept.start
-                promised[place] = promise._replace(start=kept.start, spot=kept.spot)
+                promised[place] = promise._replace(start=kept.start, allocation=kept.allocation)
         return reservations, promised
 
-    def _as_made(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]]:
+    def _as_made(self, state: StepState, known: Sequence[Promise]) -> tuple[StepReservations, list[Promise]]:
         """Keep promises where they were made."""
-        reservations = Reservations(state, 0)
+        reservations = StepReservations(state, 0)
         promised = []
         for promise in known:
             kept = reservations.promise(promise)
-            promised.append(promise._replace(spot=None if kept is None else kept.spot))
+            promised.append(promise._replace(allocation=None if kept is None else kept.allocation))
         return reservations, promised
 
-    def _sooner(self, state: State, known: Sequence[Promise]) -> tuple[Reservations, list[Promise]] | None:
+    def _sooner(
+        self, state: StepState, known: Sequence[Promise]
+    ) -> tuple[StepReservations, list[Promise]] | None:
         """Return a new plan in the order of arrival; None: a job would start later than promised.
 
         Nothing is to be had where no job has ended since the last new plan.
@@ -216,7 +229,7 @@ class Promises:
         running = set(self._machine.running)
         if self._is_auto or self._duration or (self._running is not None and self._running <= running):
             return None
-        reservations = Reservations(state, 0)
+        reservations = StepReservations(state, 0)
         promised = []
         for promise in sorted(known, key=lambda one: one.demand.index):
             kept = reservations.promise(Promise(promise.demand, state.now))
@@ -224,7 +237,7 @@ class Promises:
                 kept = self._at_a_pass(reservations, promise.demand, kept)
             if kept is None or kept.start > promise.start:
                 return None
-            promised.append(Promise(promise.demand, kept.start, kept.spot))
+            promised.append(Promise(promise.demand, kept.start, kept.allocation))
         self.made.update((one.demand.index, one.start) for one in promised)
         self._running = running
         return reservations, promised
@@ -232,7 +245,7 @@ class Promises:
 
 def _to_come(promised: Sequence[Promise], now: float) -> int:
     """Return how many promises stand in others' way: what starts now does not."""
-    return sum(promise.spot is not None and promise.start > now for promise in promised)
+    return sum(promise.allocation is not None and promise.start > now for promise in promised)
 
 
 def _come(promised: Iterable[Promise], now: float) -> frozenset[int]:

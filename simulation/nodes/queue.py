@@ -110,7 +110,7 @@ class ResponseQueue(AgingQueue):
 
     def ended(self, holding: Holding, now: float) -> None:
         """Remember what share of its limit a job ran for."""
-        limit = holding.demand.job.limit_on_s(len(holding.spot.nodes))
+        limit = holding.demand.job.limit_on_s(len(holding.allocation.nodes))
         if limit is not None:
             self._shares.note(holding.demand.job.user, (now - holding.start_s) / limit)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...auction.spot import Spot
+from ...auction.allocation import Allocation
 from ...bidgen.demand import Demand
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Played:
+class PlayedJob:
     """What became of a job that started; ``run_s`` is its true run time, cut at its time limit."""
 
     demand: Demand
-    spot: Spot
+    allocation: Allocation
     start_s: float
     run_s: float
     killed: bool
@@ -24,7 +24,7 @@ class StoppedAttempt(NamedTuple):
     """A run that ended when one of its nodes went down: the job's number, where and when it ran."""
 
     job: int
-    spot: Spot
+    allocation: Allocation
     start_s: float
     end_s: float
 
@@ -62,7 +62,7 @@ class NodeRun:
         passes: how often the policy was asked.
     """
 
-    played: dict[int, Played] = field(default_factory=dict)
+    played: dict[int, PlayedJob] = field(default_factory=dict)
     never: dict[int, str] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
     stopped: list[StoppedAttempt] = field(default_factory=list)

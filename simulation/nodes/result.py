@@ -10,7 +10,7 @@ from math import fsum, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from ...auction.spot import Spot
+from ...auction.allocation import Allocation
 from ...bidgen.columns import Columns
 from ...bidgen.demand import Demand
 from ...cluster.workload import ClusterWorkload
@@ -19,7 +19,7 @@ from ..requests import LARGEST_TIME_S, Requests, Workload
 from ..result import Column, CutShort, Result
 from .machine import Machine
 from .promises import why_broken
-from .record import NodeRun, Played
+from .record import NodeRun, PlayedJob
 
 Counts = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class NodeResult(Result):
     cluster: ClusterWorkload
     topology: Topology
     columns: Columns
-    played: tuple[Played, ...]
+    played: tuple[PlayedJob, ...]
     record: NodeRun
     nodes_fail: bool = False
     promises: Mapping[int, float] | None = None
@@ -66,7 +66,7 @@ class NodeResult(Result):
         return CutShort(
             start=np.array([one.start_s for one in stopped], np.float64) - self.first_s,
             end=np.array([one.end_s for one in stopped], np.float64) - self.first_s,
-            size=np.array([one.spot.held.cores.sum() for one in stopped], np.float64),
+            size=np.array([one.allocation.held.cores.sum() for one in stopped], np.float64),
             waits=np.array([one.job in self.record.played for one in stopped], np.float64),
         )
 
@@ -105,9 +105,9 @@ class NodeResult(Result):
         }
 
     @property
-    def spots(self) -> list[Spot]:
+    def allocations(self) -> list[Allocation]:
         """Where each job ran."""
-        return [one.spot for one in self.played]
+        return [one.allocation for one in self.played]
 
     @property
     def demands(self) -> list[Demand]:
@@ -117,12 +117,12 @@ class NodeResult(Result):
     @cached_property
     def indptr(self) -> Counts:
         """Job ``i`` ran on ``node[indptr[i]:indptr[i + 1]]``, shape (jobs + 1,)."""
-        return np.cumsum([0, *(len(spot.nodes) for spot in self.spots)])
+        return np.cumsum([0, *(len(allocation.nodes) for allocation in self.allocations)])
 
     @cached_property
     def node(self) -> Counts:
         """Nodes of all jobs, ascending within a job."""
-        return np.concatenate([np.zeros(0, np.int64), *(spot.nodes for spot in self.spots)])
+        return np.concatenate([np.zeros(0, np.int64), *(allocation.nodes for allocation in self.allocations)])
 
     @cached_property
     def level(self) -> Counts:
@@ -154,12 +154,15 @@ class NodeResult(Result):
     @cached_property
     def hops(self) -> Column:
         """Mean links between two nodes of each job, shape (jobs,); 0 where it has one node."""
-        means = [mean_hops(self.topology, spot.nodes) for spot in self.spots]
+        means = [mean_hops(self.topology, allocation.nodes) for allocation in self.allocations]
         return np.array(means, np.float64)
 
     def gres_held(self, kind: str) -> Column:
         """Return how many of a gres each job held, over all its nodes, shape (jobs,)."""
-        held = [int(spot.held.gres[kind].sum()) if kind in spot.held.gres else 0 for spot in self.spots]
+        held = [
+            int(allocation.held.gres[kind].sum()) if kind in allocation.held.gres else 0
+            for allocation in self.allocations
+        ]
         return np.array(held, np.float64)
 
 
@@ -184,7 +187,7 @@ def node_result(  # noqa: PLR0913 - one for each of a result's own members
     requests = Requests(
         processors=int(machine.columns.total.cores.sum()),
         submit=tuple(arrival - first for arrival in arrivals),
-        size=tuple(int(one.spot.held.cores.sum()) for one in played),
+        size=tuple(int(one.allocation.held.cores.sum()) for one in played),
         estimate=tuple(min(limit, LARGEST_TIME_S) for limit in limits),
         user=tuple(users[one.demand.job.user] for one in played),
         weight=(1,) * len(played),

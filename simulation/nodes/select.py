@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...auction.spot import Spot, place_alone, spot_of_placement
-from ...bidgen.candidates import Candidates, View, most_by_units
+from ...auction.allocation import Allocation, allocation_of_placement, place_alone
+from ...bidgen.candidates import Candidates, FreeView, most_by_units
 from ...bidgen.columns import Columns, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.fields import Field, field_of, totals_of
 from ...bidgen.first_fit import mode_of, placement_on
 from ...bidgen.required import required_sets
-from ...bidgen.windows import Rules, Windows, fewest_windows, fixed_windows, node_counts
+from ...bidgen.windows import WindowRules, Windows, fewest_windows, fixed_windows, node_counts
 from ...topology.tree import Topology
 
 #: Returns the nodes of a job among candidates, in the order in which they are filled; None: no place.
@@ -27,51 +27,51 @@ Select = Callable[[Demand, Candidates], IntArray | None]
 
 
 class Selector:
-    """Finds a spot for a job in a view."""
+    """Finds a allocation for a job in a view."""
 
     def __init__(self, columns: Columns, topology: Topology) -> None:
         self._columns = columns
         self.topology = topology
-        self._rules = Rules(topology=topology, use_switches=False)
+        self._rules = WindowRules(topology=topology, use_switches=False)
 
-    def spot(self, demand: Demand, view: View) -> Spot | None:
+    def allocation(self, demand: Demand, view: FreeView) -> Allocation | None:
         """Return where a job starts, None when it does not fit.
 
         Where all its nodes are empty it starts wherever the auctions would let it: a habit that misses the
         only place there is must not let the job wait for ever.
         """
-        spot = self._by_habit(demand, view)
-        if spot is None and is_idle(demand, view):
+        allocation = self._by_habit(demand, view)
+        if allocation is None and is_idle(demand, view):
             return place_alone(demand, replace(view.columns, free=view.free), self.topology)
-        return spot
+        return allocation
 
-    def _by_habit(self, demand: Demand, view: View) -> Spot | None:
+    def _by_habit(self, demand: Demand, view: FreeView) -> Allocation | None:
         for found in view.candidates(demand):
             if not found.could_hold(demand):
                 continue
             nodes = self._nodes(demand, found, view)
             if nodes is not None:
-                return self._spot(demand, found, nodes, view)
+                return self._allocation(demand, found, nodes, view)
         return None
 
-    def _spot(self, demand: Demand, found: Candidates, nodes: IntArray, view: View) -> Spot:
+    def _allocation(self, demand: Demand, found: Candidates, nodes: IntArray, view: FreeView) -> Allocation:
         units = found.units[nodes]
         placement = placement_on(
             nodes, units, demand, found.variant, found.choice, self.mode(demand), self._columns
         )
         # Gres over all nodes are dealt from what this pass has left.
-        return spot_of_placement(placement, replace(self._columns, free=view.free))
+        return allocation_of_placement(placement, replace(self._columns, free=view.free))
 
     def mode(self, demand: Demand) -> int:
         """Return how a job's cores are put on its nodes: as the auctions' bids put them."""
         return mode_of(demand)
 
-    def _nodes(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+    def _nodes(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
         if demand.contiguous or demand.max_switches is not None or len(demand.required):
             return self._in_windows(demand, found, view)
         return self._in_windows(demand, found, view) if found.choice.total else self.scattered(demand, found)
 
-    def _in_windows(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+    def _in_windows(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
         """Return the preferred window that holds the job."""
         nodes = found.nodes
         if demand.max_switches is not None:
@@ -105,7 +105,7 @@ class Selector:
         return take_in_order(demand, found, found.nodes)
 
 
-class BestFit(Selector):
+class BestFitNodes(Selector):
     """Nodes with the least to spare first; of contiguous runs the shortest that holds the job."""
 
     def best_window(self, field: Field, windows: Windows) -> int:
@@ -119,7 +119,7 @@ class BestFit(Selector):
         return take_in_order(demand, found, order)
 
 
-class NextFit(Selector):
+class NextFitNodes(Selector):
     """First fit from where the last job was put, around the end of the nodes."""
 
     def __init__(self, columns: Columns, topology: Topology) -> None:
@@ -142,7 +142,7 @@ class NextFit(Selector):
         return nodes
 
 
-def is_idle(demand: Demand, view: View) -> bool:
+def is_idle(demand: Demand, view: FreeView) -> bool:
     """Return whether nothing is in use or kept on any node that a job may use; nodes that are down apart."""
     columns = view.columns
     empty = nothing_held(columns.total, view.free) | ~columns.takes_jobs
@@ -174,4 +174,4 @@ def _richest(units: IntArray, count: int) -> IntArray:
 
 
 #: ``--selection`` → how nodes are chosen.
-SELECTIONS: dict[str, type[Selector]] = {"first": Selector, "best": BestFit, "next": NextFit}
+SELECTIONS: dict[str, type[Selector]] = {"first": Selector, "best": BestFitNodes, "next": NextFitNodes}

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.assemble import EVEN, PACK
-from ...bidgen.candidates import Candidates, View, most_by_units
+from ...bidgen.candidates import Candidates, FreeView, most_by_units
 from ...bidgen.columns import BoolArray, Columns, IntArray
 from ...bidgen.demand import Demand
 from ...bidgen.fields import Field
@@ -46,7 +46,7 @@ class SwitchFit(Selector):
         run = field.run_last[windows.start + windows.length - 1] - field.run_first[windows.start]
         return int(np.lexsort((run, windows.level))[0])
 
-    def _nodes(self, demand: Demand, found: Candidates, view: View) -> IntArray | None:
+    def _nodes(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
         if demand.max_switches is not None or len(demand.required) or found.choice.total:
             return self._in_windows(demand, found, view)
         need = _Need(demand, found)

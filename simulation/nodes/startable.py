@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from ...auction.allocation import place_alone
 from ...auction.queue import set_aside
-from ...auction.spot import place_alone
 from ...bidgen.columns import Columns, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.families.registry import pools_of

@@ -6,13 +6,13 @@ from math import sqrt
 
 from .heaps import pop, push
 from .refusing import ALLOWED, REFUSED, verdict
-from .state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, Rules, State
+from .state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, PromisedState, PromiseRules
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
 
 
-def cost(state: State, now: float, job: int) -> float:
+def cost(state: PromisedState, now: float, job: int) -> float:
     """Return what orders jobs under ``response``, smallest first.
 
     A second of a job's wait costs 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth
@@ -23,7 +23,7 @@ def cost(state: State, now: float, job: int) -> float:
     return length / sqrt(sqrt(1.0 + (now - state.jobs.submit[job]) / length))
 
 
-def _used_share(state: State, user: int) -> float:
+def _used_share(state: PromisedState, user: int) -> float:
     """Return the mean share of the last jobs; 1 where none has ended."""
     if user < 0 or state.shares.count[user] == 0:
         return 1.0
@@ -35,7 +35,7 @@ def _used_share(state: State, user: int) -> float:
     return mean
 
 
-def award(state: State, rules: Rules, now: float, longest: float, started: Column) -> int:
+def award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Column) -> int:
     """Start jobs; return how many, ``started`` takes them in the order in which they were chosen.
 
     ``longest`` is the longest wait on the copy; whoever has waited for a share of it comes first.
@@ -60,7 +60,7 @@ def award(state: State, rules: Rules, now: float, longest: float, started: Colum
     return chosen
 
 
-def _keeping(state: State, now: float, count: int, started: Column) -> int:
+def _keeping(state: PromisedState, now: float, count: int, started: Column) -> int:
     """Start what leaves everybody their promises."""
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     chosen = refused = 0
@@ -80,7 +80,7 @@ def _keeping(state: State, now: float, count: int, started: Column) -> int:
     return chosen
 
 
-def _beside_head(state: State, now: float, count: int, started: Column) -> int:
+def _beside_head(state: PromisedState, now: float, count: int, started: Column) -> int:
     """Start what fits beside one reservation, for the first that does not fit: EASY's rule."""
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     chosen = 0
@@ -111,7 +111,7 @@ def _beside_head(state: State, now: float, count: int, started: Column) -> int:
     return chosen
 
 
-def start(state: State, now: float, waiting: int) -> None:
+def start(state: PromisedState, now: float, waiting: int) -> None:
     """Start the job at a place of the queue; it stays there, marked, until the pass is over."""
     jobs, machine = state.jobs, state.machine
     job = machine.waiting[waiting]
@@ -131,7 +131,7 @@ def start(state: State, now: float, waiting: int) -> None:
     machine.counts[RUNNING] += 1
 
 
-def refuse_late(state: State, now: float, sure: int, places: Column, refused: Column) -> int:
+def refuse_late(state: PromisedState, now: float, sure: int, places: Column, refused: Column) -> int:
     """Start jobs one after another; return how many may not, ``refused`` takes them.
 
     Args:
@@ -154,7 +154,7 @@ def refuse_late(state: State, now: float, sure: int, places: Column, refused: Co
     return count
 
 
-def _remove_started(state: State) -> None:
+def _remove_started(state: PromisedState) -> None:
     machine = state.machine
     kept = 0
     promised = machine.counts[PROMISED]

@@ -15,11 +15,11 @@ from .state import (
     REMEMBERED,
     Column,
     Copy,
-    Jobs,
-    Machine,
+    PromisedJobs,
+    PromisedMachine,
+    PromisedState,
+    RunTimeShares,
     Scratch,
-    Shares,
-    State,
 )
 
 
@@ -31,12 +31,12 @@ def empty_state(
     estimate: Sequence[float],
     user: Sequence[int],
     is_compiled: bool,
-) -> State:
+) -> PromisedState:
     """Return the state of an empty machine, as arrays or as lists.
 
     Args:
         processors: of the machine.
-        submit: by job number, in seconds; the other columns as in ``Jobs``.
+        submit: by job number, in seconds; the other columns as in ``PromisedJobs``.
         size: processors.
         estimate: in seconds.
         user: whose; -1: nobody's.
@@ -57,8 +57,8 @@ def empty_state(
     users = {name: place for place, name in enumerate(sorted(set(user) - {-1}))}
     counts = ints(COUNTED)
     counts[FREE] = counts[COPY_FREE] = processors
-    return State(
-        jobs=Jobs(
+    return PromisedState(
+        jobs=PromisedJobs(
             submit=column(submit, float),
             size=column(size, int),
             estimate=column(estimate, float),
@@ -69,7 +69,7 @@ def empty_state(
             rank=column(range(jobs), int),
             user=column([users.get(name, -1) for name in user], int),
         ),
-        machine=Machine(
+        machine=PromisedMachine(
             counts=counts,
             waiting=ints(jobs + 1),
             planned=floats(jobs + 1),
@@ -85,7 +85,7 @@ def empty_state(
             end=floats(running),
             job=ints(running),
         ),
-        shares=Shares(last=floats(len(users) * REMEMBERED), count=ints(len(users))),
+        shares=RunTimeShares(last=floats(len(users) * REMEMBERED), count=ints(len(users))),
         scratch=Scratch(
             end=floats(running + jobs + 1),
             size=ints(running + jobs + 1),

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..compiling import Loop, compile_loops
-from . import awards, due, easy_copy, heaps, plan, refusing, stepping
+from . import awards, due, easy_reference, heaps, plan, refusing, stepping
 
 #: So many jobs take plain Python longer than numba takes to compile them.
 MANY = 2_000
-_MODULES = (heaps, plan, refusing, easy_copy, due, awards, stepping)
+_MODULES = (heaps, plan, refusing, easy_reference, due, awards, stepping)
 
 
 class Loops(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from .heaps import pop, push
 from .plan import NOBODY, plan
-from .state import PROMISED, WAITING, Rules, State
+from .state import PROMISED, WAITING, PromisedState, PromiseRules
 
 
-def promise_due(state: State, rules: Rules, now: float, longest: float) -> None:
+def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
     """Promise starts to whom is due; better promises where the plan has come nearer.
 
     Args:
@@ -35,7 +35,7 @@ def promise_due(state: State, rules: Rules, now: float, longest: float) -> None:
             machine.counts[PROMISED] += 1
 
 
-def _sort(state: State, rules: Rules, longest: float) -> None:
+def _sort(state: PromisedState, rules: PromiseRules, longest: float) -> None:
     """Put those who have no promise into the order in which they are due."""
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     count = 0
@@ -48,7 +48,7 @@ def _sort(state: State, rules: Rules, longest: float) -> None:
         count = pop(scratch.key, scratch.place, count)
 
 
-def due(state: State, rules: Rules, longest: float, job: int) -> float:
+def due(state: PromisedState, rules: PromiseRules, longest: float, job: int) -> float:
     """Return when a job is due: a share of the longest wait after its submission.
 
     It is at most some estimates of the job: short jobs are due soon. One of nearly the whole machine is due
@@ -59,7 +59,7 @@ def due(state: State, rules: Rules, longest: float, job: int) -> float:
     return found
 
 
-def window(rules: Rules, longest: float, estimate: float, share: float) -> float:
+def window(rules: PromiseRules, longest: float, estimate: float, share: float) -> float:
     """Return how long after its submission a job of a share of the machine is due (s)."""
     cube = share * share * share
     found: float = min(rules.share * longest, rules.limits * estimate) * (1.0 - cube * cube)

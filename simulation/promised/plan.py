@@ -9,13 +9,13 @@ still does. A plan that lets jobs pass each other has no such property.
 from __future__ import annotations
 
 from .heaps import pop, push
-from .state import FREE, RUNNING, WAITING, State
+from .state import FREE, RUNNING, WAITING, PromisedState
 
 #: No job, no place.
 NOBODY = -1
 
 
-def plan(state: State, now: float, spared: int, is_test: bool) -> int:
+def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
     """Plan what waits; return the first place whose job would start after its promise, else NOBODY.
 
     Args:
@@ -53,7 +53,7 @@ def plan(state: State, now: float, spared: int, is_test: bool) -> int:
     return NOBODY
 
 
-def promise(state: State, now: float, job: int, earliest: float) -> None:
+def promise(state: PromisedState, now: float, job: int, earliest: float) -> None:
     """Let a job wait; promise it ``earliest`` where all others keep theirs, else a start behind them."""
     jobs, machine = state.jobs, state.machine
     count = machine.counts[WAITING]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from .plan import NOBODY, plan
-from .state import FREE, WAITING, Column, State
+from .state import FREE, WAITING, Column, PromisedState
 
 #: The job may start; it may not; nor may it, as is known of one no wider and no longer.
 ALLOWED, REFUSED, KNOWN = 0, 1, 2
 
 
-def verdict(state: State, now: float, place: int, refused: int) -> int:
+def verdict(state: PromisedState, now: float, place: int, refused: int) -> int:
     """Say whether the job at a place of the queue may start beside all that has started.
 
     Args:
@@ -34,7 +34,7 @@ def verdict(state: State, now: float, place: int, refused: int) -> int:
     return REFUSED
 
 
-def refuse_alone(state: State, now: float, refused: Column) -> int:
+def refuse_alone(state: PromisedState, now: float, refused: Column) -> int:
     """Return how many jobs may not start now, whoever else does; ``refused`` takes them.
 
     Those are left out for which there is no room.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
-from .state import Rules
+from .state import PromiseRules
 
 #: After which share of the longest wait under EASY a job is due,
 SHARE = 0.55
@@ -17,7 +17,7 @@ LATEST = 1.0
 OVERDUE = 0.6
 
 
-def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
+def rules_of(processors: int, objective: str, promise: str | None) -> PromiseRules:
     """Return the rules that an objective and a promise make on a machine.
 
     Args:
@@ -33,7 +33,7 @@ def rules_of(processors: int, objective: str, promise: str | None) -> Rules:
         promise = AUTO if objective == "response" else BACKFILL
     is_auto = promise == AUTO
     has_promises = promise not in {BACKFILL, NONE}
-    return Rules(
+    return PromiseRules(
         promises=int(has_promises),
         follows=int(is_auto),
         window_s=promised_duration_s(promise) if has_promises and not is_auto else 0.0,

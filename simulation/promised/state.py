@@ -1,6 +1,6 @@
 """What a pass of the auction works on, as columns.
 
-This file, heaps.py, plan.py, due.py, refusing.py, easy_copy.py, awards.py and stepping.py are plain Python
+This file, heaps.py, plan.py, due.py, refusing.py, easy_reference.py, awards.py and stepping.py are plain Python
 over columns, lists or arrays, that numba compiles as it stands (compiled.py): both give the same to the bit.
 """
 
@@ -19,7 +19,7 @@ REMEMBERED = 20
 COPY_NOW, LONGEST, CLOCKS = 0, 1, 2
 
 
-class Jobs(NamedTuple):
+class PromisedJobs(NamedTuple):
     """Columns by job number; times in seconds.
 
     Attributes:
@@ -46,7 +46,7 @@ class Jobs(NamedTuple):
     user: Column
 
 
-class Machine(NamedTuple):
+class PromisedMachine(NamedTuple):
     """What waits and what runs.
 
     Attributes:
@@ -86,7 +86,7 @@ class Copy(NamedTuple):
     job: Column
 
 
-class Shares(NamedTuple):
+class RunTimeShares(NamedTuple):
     """What shares of their estimates the last jobs of each user ran for.
 
     Attributes:
@@ -116,7 +116,7 @@ class Scratch(NamedTuple):
     behind: Column
 
 
-class Rules(NamedTuple):
+class PromiseRules(NamedTuple):
     """What is promised, and what a start is worth.
 
     Attributes:
@@ -145,11 +145,11 @@ class Rules(NamedTuple):
     processors: int
 
 
-class State(NamedTuple):
+class PromisedState(NamedTuple):
     """Everything that a pass reads and changes."""
 
-    jobs: Jobs
-    machine: Machine
+    jobs: PromisedJobs
+    machine: PromisedMachine
     copy: Copy
-    shares: Shares
+    shares: RunTimeShares
     scratch: Scratch

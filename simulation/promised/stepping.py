@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .awards import award
 from .due import promise_due
-from .easy_copy import follow, longest_wait, make_pass
+from .easy_reference import follow, longest_wait, make_pass
 from .plan import NOBODY, plan, promise
-from .state import COPY_WAITING, FREE, REMEMBERED, RUNNING, WAITING, Column, Rules, State
+from .state import COPY_WAITING, FREE, REMEMBERED, RUNNING, WAITING, Column, PromisedState, PromiseRules
 
 
-def step(state: State, rules: Rules, now: float, ended: Column, arrived: Column, started: Column) -> int:
+def step(
+    state: PromisedState, rules: PromiseRules, now: float, ended: Column, arrived: Column, started: Column
+) -> int:
     """Make a pass; return how many jobs start, ``started`` takes them.
 
     Args:
@@ -47,7 +49,7 @@ def step(state: State, rules: Rules, now: float, ended: Column, arrived: Column,
     return award(state, rules, now, longest, started)
 
 
-def _end(state: State, now: float, job: int) -> None:
+def _end(state: PromisedState, now: float, job: int) -> None:
     jobs, machine = state.jobs, state.machine
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
     user = jobs.user[job]
@@ -68,7 +70,7 @@ def _end(state: State, now: float, job: int) -> None:
     machine.counts[RUNNING] = count
 
 
-def _improve(state: State, rules: Rules, now: float) -> None:
+def _improve(state: PromisedState, rules: PromiseRules, now: float) -> None:
     """Promise earlier starts where the plan has come nearer, in the order of promises; never later ones."""
     jobs, machine = state.jobs, state.machine
     plan(state, now, NOBODY, False)

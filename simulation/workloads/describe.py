@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.jobs import JobType, Request
-from ...cluster.text import counted, one_line
+from ...cluster.text import one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...formats.swf import SwfLog
 from ..metrics import mean_and_std
@@ -78,8 +78,8 @@ def distribution(values: NDArray[Any]) -> dict[str, float | None]:
 
 def description_text(description: Mapping[str, Any], name: str) -> str:
     """Return the figures as a table for people."""
-    machine = counted(description["processors"], "processor")
-    lines = [f"{name}: {counted(description['jobs'], 'job')} on {machine}"]
+    machine = plural(description["processors"], "processor")
+    lines = [f"{name}: {plural(description['jobs'], 'job')} on {machine}"]
     names = ("computer", "installation")
     lines += [f"{label}: {description[label]}" for label in names if description[label]]
     dropped = ", ".join(f"{count} {reason}" for reason, count in description["dropped"].items())
@@ -210,12 +210,12 @@ def cluster_text(description: Mapping[str, Any], name: str) -> str:
     gres = "".join(f", {count} {kind}" for kind, count in description["gres"].items())
     switches = f", {description['switches']} switches" if description["switches"] else ""
     machine = (
-        f"{counted(description['nodes'], 'node')}, {counted(description['cores'], 'core')}{gres}{switches}"
+        f"{plural(description['nodes'], 'node')}, {plural(description['cores'], 'core')}{gres}{switches}"
     )
     hours = {member: description[member] / _HOUR_S for member in ("span_s", "theoretical_s")}
     load = "-" if description["offered_load"] is None else f"{description['offered_load']:.3f}"
     lines = [
-        f"{name}: {counted(description['jobs'], 'job')} on {machine}",
+        f"{name}: {plural(description['jobs'], 'job')} on {machine}",
         *(f"  {one_line(note)}" for note in description["notes"]),
         f"{description['users']} users, {hours['span_s']:.2f} h of submissions",
         f"theoretical run time {hours['theoretical_s']:.2f} h, offered load {load}",

@@ -21,7 +21,7 @@ RUN_TIMES_S = (60, 600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class UndatedJob:
     """A job before it has an arrival and a number.
 
     Attributes:
@@ -42,7 +42,7 @@ def stream(*key: object) -> Random:
     return Random("/".join(map(str, key)))  # noqa: S311 - workloads, not secrets
 
 
-def theoretical_s(drafts: Iterable[Draft], cluster: EvenCluster) -> Fraction:
+def theoretical_s(drafts: Iterable[UndatedJob], cluster: EvenCluster) -> Fraction:
     """Return the theoretical run time in seconds: run time × cores, over the cluster's cores (7.2)."""
     return Fraction(sum(draft.run_time_s * draft.cores for draft in drafts), cluster.total_cores)
 
@@ -78,7 +78,7 @@ def gaussian_arrivals(count: int, mean_s: float, sd_s: float, random: Random) ->
 def make_workload(
     name: str,
     cluster: EvenCluster,
-    arrivals: Sequence[tuple[float, Draft]],
+    arrivals: Sequence[tuple[float, UndatedJob]],
     notes: Iterable[str],
 ) -> ClusterWorkload:
     """Return the workload of drafts that arrive in seconds; numbers and basic priorities go by arrival."""
@@ -94,7 +94,7 @@ def make_workload(
     )
 
 
-def _arriving(rank: int, arrival_s: float, draft: Draft) -> ArrivingJob:
+def _arriving(rank: int, arrival_s: float, draft: UndatedJob) -> ArrivingJob:
     job = Job(
         id=str(rank + 1),
         priority=basic_priority(rank),

@@ -11,7 +11,7 @@ from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
 from ...cluster.workload import ClusterWorkload
 from .clusters import EvenCluster
-from .drafts import ARRIVAL_SHARE, Draft, gaussian_arrivals, make_workload, stream, theoretical_s
+from .drafts import ARRIVAL_SHARE, UndatedJob, gaussian_arrivals, make_workload, stream, theoretical_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +140,10 @@ def _table_s(*, gpus: bool) -> float:
     return float(machine_seconds([*types, *full] if gpus else ESP_TYPES))
 
 
-def _jobs(entry: EspType, cluster: EvenCluster, *, gpus: bool = False) -> list[Draft]:
+def _jobs(entry: EspType, cluster: EvenCluster, *, gpus: bool = False) -> list[UndatedJob]:
     """Return a job of a type, and its copy with GPUs."""
     cores = entry.units(cluster.nodes) * cluster.cores
     requests = [Request(cores=cores)]
     if gpus:
         requests.append(Request(cores=cores, gres_per_node={"gpu": Span.exactly(_COPY_GPUS)}))
-    return [Draft(request=request, cores=cores, run_time_s=entry.run_time_s) for request in requests]
+    return [UndatedJob(request=request, cores=cores, run_time_s=entry.run_time_s) for request in requests]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...cluster.errors import InputError
 from ...cluster.workload import ClusterWorkload
-from ...formats.delimited import Row, Table
+from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
 from ...slurm.answers.text import memory_mib
 from .from_table import TableReader, columns_of, moment, note_unread
@@ -57,7 +57,7 @@ _SHORTEST_S = 1.0
 
 def workload_of_sacct(
     name: str,
-    table: Table,
+    table: FileTable,
     machine: ClusterWorkload,
     *,
     since: float | None = None,

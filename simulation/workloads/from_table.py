@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError, OptionError
 from ...cluster.workload import ClusterWorkload
-from ...formats.delimited import Row, Table
+from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
 from ...slurm.answers.gres import parse_request
 from ...slurm.answers.text import duration_s
@@ -39,7 +39,7 @@ _UNLIMITED = frozenset({"unlimited", "partition_limit", "infinite"})
 _MOST = 10**12
 
 
-def columns_of(table: Table, given: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+def columns_of(table: FileTable, given: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     """Return the columns of each thing that a job may say, the first that there is first.
 
     Raises:
@@ -57,7 +57,7 @@ def columns_of(table: Table, given: Mapping[str, str]) -> Mapping[str, tuple[str
 
 
 def workload_of_table(
-    name: str, table: Table, given: Mapping[str, str], machine: ClusterWorkload
+    name: str, table: FileTable, given: Mapping[str, str], machine: ClusterWorkload
 ) -> tuple[ClusterWorkload, Notes]:
     """Return a table's jobs on a machine.
 
@@ -85,7 +85,7 @@ def workload_of_table(
 
 
 def note_unread(
-    table: Table, columns: Mapping[str, tuple[str, ...]], others: Collection[str], notes: Notes
+    table: FileTable, columns: Mapping[str, tuple[str, ...]], others: Collection[str], notes: Notes
 ) -> None:
     """Note which columns are not read; ``others`` are read besides those of ``columns``."""
     for name in table.columns:

@@ -9,7 +9,7 @@ from random import Random
 
 from ...cluster.jobs import Request, Span
 from .clusters import EvenCluster
-from .drafts import RUN_TIMES_S, Draft, in_shares, stream
+from .drafts import RUN_TIMES_S, UndatedJob, in_shares, stream
 
 #: A job asks for the cores of 1 to 43 whole nodes.
 MOST_WHOLE_NODES = 43
@@ -34,7 +34,7 @@ ALL_KINDS: Mapping[str, int] = {"A": 1, "B": 1, "C": 1, "D": 1, "E": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mix:
+class WorkloadMix:
     """What jobs are drawn from.
 
     Attributes:
@@ -54,7 +54,7 @@ class Mix:
     most_whole_nodes: int = MOST_WHOLE_NODES
 
 
-def draw_jobs(mix: Mix, cluster: EvenCluster, *key: object) -> list[Draft]:
+def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[UndatedJob]:
     """Return the jobs of a mix; the same key draws the same sizes and times whatever ranges and contiguity.
 
     Args:
@@ -77,7 +77,7 @@ def draw_jobs(mix: Mix, cluster: EvenCluster, *key: object) -> list[Draft]:
         factor = _factor(factors)
         gpus = _RANGES.get(kind) if mix.ranges and kind in _RANGES else _GPUS[kind]
         drafts.append(
-            Draft(
+            UndatedJob(
                 request=_request(kind, cores, divisor, gpus, contiguous=together),
                 cores=cores,
                 run_time_s=times.randint(*RUN_TIMES_S),

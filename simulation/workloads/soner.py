@@ -15,7 +15,7 @@ from .clusters import EvenCluster
 from .drafts import (
     ARRIVAL_SHARE,
     RUN_TIMES_S,
-    Draft,
+    UndatedJob,
     in_shares,
     make_workload,
     stream,
@@ -25,7 +25,7 @@ from .drafts import (
 from .kinds import MOST_WHOLE_NODES
 
 
-class Size(StrEnum):
+class SizeKind(StrEnum):
     """How a job states its size (the columns of table 7.2)."""
 
     CORES = "cores"
@@ -35,17 +35,17 @@ class Size(StrEnum):
 
 
 #: Table 7.2, in shares: 33.3, 33.3, 16.6 and 16.6 % are two, two, one and one of six.
-MIXES: Mapping[str, Mapping[Size, int]] = {
-    "I": {Size.CORES: 1},
-    "II": {Size.NODES: 1},
-    "III": {Size.CORES: 1, Size.NODES: 1},
-    "IV": {Size.CORES: 2, Size.NODES: 2, Size.ONE_GPU: 1},
-    "V": {Size.CORES: 2, Size.NODES: 2, Size.ONE_GPU: 1, Size.TWO_GPUS: 1},
+MIXES: Mapping[str, Mapping[SizeKind, int]] = {
+    "I": {SizeKind.CORES: 1},
+    "II": {SizeKind.NODES: 1},
+    "III": {SizeKind.CORES: 1, SizeKind.NODES: 1},
+    "IV": {SizeKind.CORES: 2, SizeKind.NODES: 2, SizeKind.ONE_GPU: 1},
+    "V": {SizeKind.CORES: 2, SizeKind.NODES: 2, SizeKind.ONE_GPU: 1, SizeKind.TWO_GPUS: 1},
 }
 
 _CORES_PER_NODE = (4, 8)
 _CORES_PER_GPU = (1, 2)
-_GPUS = {Size.ONE_GPU: 1, Size.TWO_GPUS: 2}
+_GPUS = {SizeKind.ONE_GPU: 1, SizeKind.TWO_GPUS: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,18 +111,20 @@ def _check(mix: str, cluster: EvenCluster, max_cores: int) -> None:
     if gpus > cluster.gpus:
         raise OptionError(f"mix {mix} asks for {gpus} GPUs a node, the cluster has {cluster.gpus}")
     for size in MIXES[mix]:
-        per_node = {Size.CORES: cluster.cores, Size.NODES: min(_CORES_PER_NODE)}.get(size)
+        per_node = {SizeKind.CORES: cluster.cores, SizeKind.NODES: min(_CORES_PER_NODE)}.get(size)
         nodes = ceil(largest / (per_node or min(_CORES_PER_GPU) * _GPUS[size]))
         if nodes > cluster.nodes:
             raise OptionError(
                 f"--max-cores: a job of {largest} cores by {size} takes {nodes} nodes, "
                 f"the cluster has {cluster.nodes}"
             )
-    if Size.NODES in MIXES[mix] and max(_CORES_PER_NODE) > cluster.cores:
+    if SizeKind.NODES in MIXES[mix] and max(_CORES_PER_NODE) > cluster.cores:
         raise OptionError(f"mix {mix} takes {max(_CORES_PER_NODE)} cores a node, a node has {cluster.cores}")
 
 
-def _drafts(mix: str, cluster: EvenCluster, max_cores: int, seed: int, options: SonerOptions) -> list[Draft]:
+def _drafts(
+    mix: str, cluster: EvenCluster, max_cores: int, seed: int, options: SonerOptions
+) -> list[UndatedJob]:
     """Draw sizes and run times until they fill the hours, then share the jobs out to the mix."""
     random = stream(seed, "soner", mix, "sizes")
     wanted = options.hours * 3600 * cluster.total_cores
@@ -135,16 +137,16 @@ def _drafts(mix: str, cluster: EvenCluster, max_cores: int, seed: int, options: 
     sizes = in_shares(MIXES[mix], len(drawn), stream(seed, "soner", mix, "mix"))
     choice = stream(seed, "soner", mix, "per node")
     return [
-        _draft(size, cores, seconds, choice, for_ipsched=options.for_ipsched)
+        _undated(size, cores, seconds, choice, for_ipsched=options.for_ipsched)
         for size, (cores, seconds) in zip(sizes, drawn, strict=True)
     ]
 
 
-def _draft(size: Size, cores: int, seconds: int, choice: Random, *, for_ipsched: bool) -> Draft:
+def _undated(size: SizeKind, cores: int, seconds: int, choice: Random, *, for_ipsched: bool) -> UndatedJob:
     """Return a job of a column of table 7.2."""
-    if size is Size.CORES:
-        return Draft(request=Request(cores=cores), cores=cores, run_time_s=seconds)
-    if size is Size.NODES:
+    if size is SizeKind.CORES:
+        return UndatedJob(request=Request(cores=cores), cores=cores, run_time_s=seconds)
+    if size is SizeKind.NODES:
         per_node = choice.choice(_CORES_PER_NODE)
         nodes = ceil(cores / per_node)
         exact = Span.exactly(nodes)
@@ -153,8 +155,8 @@ def _draft(size: Size, cores: int, seconds: int, choice: Random, *, for_ipsched:
             if for_ipsched
             else Request(nodes=exact, cores_per_node=per_node)
         )
-        return Draft(request=request, cores=nodes * per_node, run_time_s=seconds)
+        return UndatedJob(request=request, cores=nodes * per_node, run_time_s=seconds)
     gpus = _GPUS[size]
     nodes = ceil(cores / (choice.choice(_CORES_PER_GPU) * gpus))
     request = Request(cores=cores, nodes=Span.exactly(nodes), gres_per_node={"gpu": Span.exactly(gpus)})
-    return Draft(request=request, cores=cores, run_time_s=seconds)
+    return UndatedJob(request=request, cores=cores, run_time_s=seconds)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError, OptionError
-from ...formats.swf import Field, SwfLog
+from ...formats.swf import SwfField, SwfLog
 from .tracing import DAY_S, arranged, stream
 
 FORMAT = "aucsched-trace-model/1"
@@ -115,8 +115,11 @@ def fit(log: SwfLog, source: str) -> TraceModel:
     Raises:
         InputError: fewer than two different run times.
     """
-    requested, allocated = log.column(Field.REQUESTED_PROCESSORS), log.column(Field.ALLOCATED_PROCESSORS)
-    size, run = np.where(requested > 0, requested, allocated), log.column(Field.RUN)
+    requested, allocated = (
+        log.column(SwfField.REQUESTED_PROCESSORS),
+        log.column(SwfField.ALLOCATED_PROCESSORS),
+    )
+    size, run = np.where(requested > 0, requested, allocated), log.column(SwfField.RUN)
     kept = (size > 0) & (run > 0)
     if len(np.unique(run[kept])) <= 1:
         raise InputError("the log holds fewer than two different run times")
@@ -160,7 +163,7 @@ def _hours(log: SwfLog) -> NDArray[np.int64]:
         offset = datetime.fromtimestamp(start, _zone(log)).utcoffset()
     except (OverflowError, ValueError, OSError) as error:
         raise InputError(f"{start} is not a time", path="UnixStartTime") from error
-    seconds = log.column(Field.SUBMIT) + start + (offset.total_seconds() if offset else 0)
+    seconds = log.column(SwfField.SUBMIT) + start + (offset.total_seconds() if offset else 0)
     hours: NDArray[np.int64] = (np.floor(seconds / _HOUR_S) % HOURS).astype(np.int64)
     return hours
 

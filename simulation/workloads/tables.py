@@ -9,7 +9,7 @@ from ...cluster.errors import OptionError
 from ...cluster.workload import ClusterWorkload
 from .clusters import HYPOTHETICAL, TSUBAME, EvenCluster
 from .drafts import ARRIVAL_SHARE, make_workload, stream, theoretical_s, uniform_arrivals
-from .kinds import ALL_KINDS, ONLY_A, ONLY_B, Mix, draw_jobs
+from .kinds import ALL_KINDS, ONLY_A, ONLY_B, WorkloadMix, draw_jobs
 
 #: Kinds B to E take x/4 or x/8 nodes (8.4, 8.6), with which A.5's 97 % can be reached, and x/8 or x/16
 #: (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
@@ -20,11 +20,11 @@ _MEAN_JOB_NODE_S = 22 * 330
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class WorkloadTable:
     """A table of workloads: its machine, its rows by workload id, and whether it has a contiguity ratio."""
 
     cluster: EvenCluster
-    rows: Mapping[str, Mix]
+    rows: Mapping[str, WorkloadMix]
     has_contiguity: bool
 
 
@@ -40,8 +40,8 @@ def _row(
     divisors: tuple[int, ...] = _OF_12_CORES,
     *,
     ranges: bool = False,
-) -> Mix:
-    return Mix(kinds=kinds, jobs=jobs, contiguous=contiguous, divisors=divisors, ranges=ranges)
+) -> WorkloadMix:
+    return WorkloadMix(kinds=kinds, jobs=jobs, contiguous=contiguous, divisors=divisors, ranges=ranges)
 
 
 _HOURS_8_4 = (6.28, 6.27, 6.26, 12.53, 12.54, 12.48, 5.43, 5.42, 5.50, 10.90, 10.63, 10.89)
@@ -67,10 +67,10 @@ _TABLE_8_6 = {
     for place, (kinds, jobs) in enumerate(((ONLY_A, 3491), (ONLY_B, 2095), (ALL_KINDS, 3491)))
 }
 
-TABLES: Mapping[str, Table] = {
-    "8.4": Table(cluster=TSUBAME, rows=_TABLE_8_4, has_contiguity=True),
-    "8.5": Table(cluster=HYPOTHETICAL, rows=_TABLE_8_5, has_contiguity=False),
-    "8.6": Table(cluster=TSUBAME, rows=_TABLE_8_6, has_contiguity=True),
+TABLES: Mapping[str, WorkloadTable] = {
+    "8.4": WorkloadTable(cluster=TSUBAME, rows=_TABLE_8_4, has_contiguity=True),
+    "8.5": WorkloadTable(cluster=HYPOTHETICAL, rows=_TABLE_8_5, has_contiguity=False),
+    "8.6": WorkloadTable(cluster=TSUBAME, rows=_TABLE_8_6, has_contiguity=True),
 }
 
 
@@ -118,7 +118,7 @@ def table_workload(
     )
 
 
-def _mix(table: str, row: str, options: TableOptions) -> Mix:
+def _mix(table: str, row: str, options: TableOptions) -> WorkloadMix:
     """Return the row's mix with the options applied."""
     rows = TABLES[table].rows
     if row not in rows:
@@ -137,7 +137,7 @@ def _mix(table: str, row: str, options: TableOptions) -> Mix:
     )
 
 
-def _notes(mix: Mix, seed: int, within_s: float) -> tuple[str, ...]:
+def _notes(mix: WorkloadMix, seed: int, within_s: float) -> tuple[str, ...]:
     whole = sum(mix.kinds.values())
     kinds = ", ".join(
         f"{kind + chr(39) if mix.ranges and kind in 'CD' else kind} {share / whole:.0%}"

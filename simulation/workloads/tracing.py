@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats.swf import WIDTH, Field, SwfLog
+from ...formats.swf import WIDTH, SwfField, SwfLog
 
 DAY_S = 86_400.0
 #: Times are written to the millisecond, and no run is shorter.
@@ -45,15 +45,15 @@ def arranged(
     """
     table = np.full((len(submit), WIDTH), -1.0)
     seconds = np.maximum(np.round(run, _DIGITS), _SHORTEST_S)
-    table[:, Field.JOB] = np.arange(1, len(submit) + 1)
-    table[:, Field.SUBMIT] = np.round(submit, _DIGITS)
-    table[:, Field.RUN] = table[:, Field.REQUESTED_TIME] = seconds
-    table[:, Field.ALLOCATED_PROCESSORS] = table[:, Field.REQUESTED_PROCESSORS] = ideal
-    table[:, Field.STATUS] = 1
+    table[:, SwfField.JOB] = np.arange(1, len(submit) + 1)
+    table[:, SwfField.SUBMIT] = np.round(submit, _DIGITS)
+    table[:, SwfField.RUN] = table[:, SwfField.REQUESTED_TIME] = seconds
+    table[:, SwfField.ALLOCATED_PROCESSORS] = table[:, SwfField.REQUESTED_PROCESSORS] = ideal
+    table[:, SwfField.STATUS] = 1
     if application is not None:
-        table[:, Field.EXECUTABLE] = application
+        table[:, SwfField.EXECUTABLE] = application
     if data is not None:
-        table[:, Field.MEMORY] = data / ideal / _KIB
+        table[:, SwfField.MEMORY] = data / ideal / _KIB
     header = (
         " Version: 2.2",
         " UnixStartTime: 0",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...cluster.errors import InputError
 from ...formats.notes import Notes
-from .rules import Memory
+from .rules import DefaultMemory
 from .text import Paragraph
 
 _LINE = re.compile(r"^(\w+)[ \t]*= ?(.*)$", re.MULTILINE)
@@ -27,7 +27,7 @@ class ClusterConfig:
         enforces_limits: limits of QOS and associations hold (``AccountingStorageEnforce``).
     """
 
-    memory: Memory = field(default_factory=Memory)
+    memory: DefaultMemory = field(default_factory=DefaultMemory)
     counts_memory: bool | None = None
     enforces_limits: bool | None = None
 
@@ -49,7 +49,7 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
         notes.unread("config", f"{setting} is not looked at")
     enforced = {word.strip().lower() for word in entry.text("AccountingStorageEnforce").split(",")}
     return ClusterConfig(
-        memory=Memory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
+        memory=DefaultMemory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
         counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
         enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...formats.hostlist import expand
 from .jobs import job_id
 from .record import Record, read_document
-from .states import Phase, phase_of
+from .states import JobPhase, phase_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,9 @@ def started_jobs(content: bytes) -> Iterator[StartedJob]:
         phase = phase_of(record)
         start = record.moment("start_time")
         nodes = tuple(name for text in record.texts("nodes") for name in expand(text, record.place("nodes")))
-        if phase is Phase.PENDING or start is None or not nodes:
+        if phase is JobPhase.PENDING or start is None or not nodes:
             continue
-        yield _started(record, nodes, float(start), ended=phase is Phase.ENDED)
+        yield _started(record, nodes, float(start), ended=phase is JobPhase.ENDED)
 
 
 def _started(record: Record, nodes: tuple[str, ...], start: float, *, ended: bool) -> StartedJob:

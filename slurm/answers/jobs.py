@@ -18,18 +18,18 @@ from .associations import READ_REASONS
 from .detail import JobDetail
 from .licenses import asks_for
 from .limits import note_preferences
-from .policy import Policy, by_tier
+from .policy import SitePolicy, by_tier
 from .priorities import Priorities, priority_of
 from .record import Record
 from .request import Site, read_request
-from .states import Phase, hold_of, phase_of
+from .states import JobPhase, hold_of, phase_of
 
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _CUT = "..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queue:
+class PendingReader:
     """How pending jobs are read.
 
     Attributes:
@@ -48,18 +48,18 @@ class Queue:
     now: float | None
     schedule_held: bool
     has_limits: bool = False
-    policy: Policy = field(default_factory=Policy)
+    policy: SitePolicy = field(default_factory=SitePolicy)
     priorities: Priorities | None = None
     against: object = None
 
 
-def read_jobs(records: Sequence[Record], queue: Queue, notes: Notes) -> tuple[Job, ...]:
+def read_jobs(records: Sequence[Record], queue: PendingReader, notes: Notes) -> tuple[Job, ...]:
     """Return the pending jobs in file order.
 
     Raises:
         InputError: a member is missing or of an unknown shape, or array tasks exceed a snapshot's jobs.
     """
-    pending = [record for record in records if phase_of(record) is Phase.PENDING]
+    pending = [record for record in records if phase_of(record) is JobPhase.PENDING]
     _check_count(pending)
     running = _running_tasks(records)
     jobs = [job for record in pending for job in _jobs(record, queue, running, notes)]
@@ -82,7 +82,7 @@ def job_id(record: Record) -> str:
     return f"{array}_{task}" if array and task is not None else str(number)
 
 
-def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
+def _jobs(record: Record, queue: PendingReader, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
     """Yield one job, or one for each waiting task of an array."""
     job = _noted(record, queue, notes)
     text = record.text("array_task_string")
@@ -105,7 +105,7 @@ def _jobs(record: Record, queue: Queue, running: Mapping[int, int], notes: Notes
         yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
 
 
-def _noted(record: Record, queue: Queue, notes: Notes) -> Job:
+def _noted(record: Record, queue: PendingReader, notes: Notes) -> Job:
     """Return a job; one whose text and all that it is read against are known is not read anew."""
 
     def read() -> tuple[Job, Notes]:
@@ -120,7 +120,7 @@ def _noted(record: Record, queue: Queue, notes: Notes) -> Job:
     return job
 
 
-def _job(record: Record, queue: Queue, notes: Notes) -> Job:
+def _job(record: Record, queue: PendingReader, notes: Notes) -> Job:
     record.require("priority", "state_reason", "time_limit", "partition", "user_name")
     label = f"job {record.count('job_id')}"
     priority = record.count("priority")
@@ -147,7 +147,7 @@ def _job(record: Record, queue: Queue, notes: Notes) -> Job:
     )
 
 
-def _hold(record: Record, priority: int, queue: Queue) -> str | None:
+def _hold(record: Record, priority: int, queue: PendingReader) -> str | None:
     """Return why a job must not start; what a limit says that is read is for that limit to say."""
     hold = hold_of(record, priority, queue.now)
     if hold == "Licenses" and _is_behind(record, queue.site.gate):
@@ -162,7 +162,7 @@ def _is_behind(record: Record, gate: str) -> bool:
     return bool(gate) and asks_for(record.text("licenses"), gate)
 
 
-def _detail(record: Record, queue: Queue, notes: Notes) -> JobDetail | None:
+def _detail(record: Record, queue: PendingReader, notes: Notes) -> JobDetail | None:
     """Return scontrol's detail of the same job; one of another job with its number is not used."""
     detail = queue.details.get(record.count("job_id"))
     if detail is None:
@@ -220,11 +220,12 @@ def _running_tasks(records: Sequence[Record]) -> Counter[int]:
     return Counter(
         array
         for record in records
-        if (array := record.number("array_job_id")) and phase_of(record) in (Phase.HOLDING, Phase.SUSPENDED)
+        if (array := record.number("array_job_id"))
+        and phase_of(record) in (JobPhase.HOLDING, JobPhase.SUSPENDED)
     )
 
 
-def _with_priorities(jobs: Sequence[Job], queue: Queue, notes: Notes) -> list[Job]:
+def _with_priorities(jobs: Sequence[Job], queue: PendingReader, notes: Notes) -> list[Job]:
     """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
     found: list[Job] = []
     unknown = 0

@@ -26,7 +26,7 @@ _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANY = msgspec.json.Decoder()
 
 
-class Entry(dict[str, Any]):
+class DecodedObject(dict[str, Any]):
     """A decoded object of a list, and what was made of it (``Record.once``)."""
 
     __slots__ = ("made",)
@@ -40,7 +40,7 @@ class Known:
     """Entries of the answers of one look, for the next look."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, dict[bytes, Entry]] = {}
+        self._entries: dict[str, dict[bytes, DecodedObject]] = {}
         self._texts: dict[str, Any] = {}
         self._documents: dict[str, tuple[bytes, Record]] = {}
         self._site: Any = None
@@ -68,14 +68,14 @@ class Known:
             return read_document(text)
         return check_errors(Record(members, ""))
 
-    def _listed(self, member: str, raws: list[msgspec.Raw]) -> list[Entry]:
-        before, now = self._entries.get(member, {}), dict[bytes, Entry]()
-        listed: list[Entry] = []
+    def _listed(self, member: str, raws: list[msgspec.Raw]) -> list[DecodedObject]:
+        before, now = self._entries.get(member, {}), dict[bytes, DecodedObject]()
+        listed: list[DecodedObject] = []
         for raw in raws:
             text = _LOOKED.sub(b"", bytes(raw), count=1)
             entry = before.get(text)
             if entry is None:
-                entry = Entry(_ENTRY.decode(raw))
+                entry = DecodedObject(_ENTRY.decode(raw))
             now[text] = entry
             listed.append(entry)
         self._entries[member] = now

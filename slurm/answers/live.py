@@ -143,7 +143,7 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
 
         def answer(name: str) -> SlurmText | None:
             if name not in asked:
-                return _given(name, names[name])
+                return _known_value(name, names[name])
             try:
                 return told(asked[name])
             except InputError as error:
@@ -185,7 +185,7 @@ def _pinned(question: Question, option: str) -> Iterator[Command]:
         yield command
 
 
-def _given(what: str, name: str | None) -> SlurmText | None:
+def _known_value(what: str, name: str | None) -> SlurmText | None:
     """Return what a file holds; a topology's sizes stand for themselves."""
     if name is None:
         return None

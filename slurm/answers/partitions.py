@@ -12,7 +12,7 @@ from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .record import INFINITE, Record, is_json, read_document
 from .rules import (
-    Rules,
+    PartitionRules,
     ignored_rules_of_flat,
     ignored_rules_of_groups,
     ignored_rules_of_text,
@@ -46,7 +46,7 @@ class PartitionFigures:
     partition: Partition
     exclusive: bool
     tier: int
-    rules: Rules
+    rules: PartitionRules
     ignored: tuple[str, ...]
 
 

@@ -15,7 +15,7 @@ from ...cluster.jobs import Job, Request, RunningJob, Span
 from ...cluster.limits import JobSet, of_gres
 from ...formats.notes import Notes
 from .partitions import PartitionFigures
-from .rules import Memory, above
+from .rules import DefaultMemory, above
 
 #: Why a job waits in Slurm's words where a partition does not take it.
 PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed"}
@@ -39,7 +39,7 @@ class OneJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class SitePolicy:
     """A site's rules.
 
     Attributes:
@@ -52,11 +52,11 @@ class Policy:
 
     partitions: Mapping[str, PartitionFigures] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
-    memory: Memory = field(default_factory=Memory)
+    memory: DefaultMemory = field(default_factory=DefaultMemory)
     counts_memory: bool = False
     each: tuple[OneJob, ...] = ()
 
-    def memory_of(self, partition: str) -> Memory:
+    def memory_of(self, partition: str) -> DefaultMemory:
         """Return what a job gets that asks for no memory; of several partitions Slurm has said it already."""
         figures = self.partitions.get(partition)
         return figures.rules.memory if figures is not None and figures.rules.memory else self.memory
@@ -79,7 +79,7 @@ class Policy:
             job = replace(job, partition=partition, qos=qos)
         return self._within(job)
 
-    def counted(self, job: RunningJob) -> RunningJob:
+    def with_counts(self, job: RunningJob) -> RunningJob:
         """Return a running job as the limits count it: in its partition's QOS too."""
         qos = self._qos(job.qos, job.partition.split(","))
         return job if qos == job.qos else replace(job, qos=qos)

@@ -22,8 +22,8 @@ from .licenses import plain_licenses, without_gate
 from .limits import unsupported_parts
 from .nodes import NodeFigures
 from .record import Record
-from .rules import Memory
-from .size import Size, node_range, read_size, with_cpus_per_gres
+from .rules import DefaultMemory
+from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
 
 #: Members without which a request could be read as a weaker one.
 _NEEDED = (
@@ -68,7 +68,7 @@ class Site:
     licenses: Mapping[str, License]
     gate: str = ""
     exclusive_partitions: frozenset[str] = frozenset()
-    memory_of: Callable[[str], Memory] = lambda _: Memory()
+    memory_of: Callable[[str], DefaultMemory] = lambda _: DefaultMemory()
     counts_memory: bool = False
     tells_shared: bool = True
 
@@ -145,7 +145,7 @@ def _members(job: _Reading) -> dict[str, Any]:
     }
 
 
-def _note_size(job: _Reading, size: Size) -> None:
+def _note_size(job: _Reading, size: SlurmSize) -> None:
     if size.total_cores > max(size.cores, size.tasks * size.cores_per_task):
         text = f"CPUs asked for: {size.cores}; by Slurm's rules for each node it gets {size.total_cores}"
         job.note("sizes", text)
@@ -156,7 +156,7 @@ def _note_size(job: _Reading, size: Size) -> None:
         )
 
 
-def _gres(job: _Reading, size: Size) -> tuple[Size, dict[str, int], dict[str, int]]:
+def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], dict[str, int]]:
     """Return the size, which gres may fix, and gres counts per node and over all nodes."""
     per_node, total = _counts(job, "tres_per_node"), _counts(job, "tres_per_job")
     for name, count in _counts(job, "tres_per_task").items():
@@ -181,7 +181,7 @@ def _counts(job: _Reading, member: str) -> dict[str, int]:
 
 
 def _add_per_task(
-    job: _Reading, size: Size, name: str, count: int, per_node: dict[str, int], total: dict[str, int]
+    job: _Reading, size: SlurmSize, name: str, count: int, per_node: dict[str, int], total: dict[str, int]
 ) -> None:
     """Turn ``--gpus-per-task`` into a count per node where the tasks of a node are fixed."""
     tasks = size.tasks_per_node
@@ -193,7 +193,7 @@ def _add_per_task(
         del total[name]
 
 
-def _joined(job: _Reading, size: Size, name: str, each: int, total: dict[str, int]) -> Size:
+def _joined(job: _Reading, size: SlurmSize, name: str, each: int, total: dict[str, int]) -> SlurmSize:
     """Join a count on each node with one over all nodes: together they fix the node count."""
     nodes, rest = divmod(total[name], each)
     span = size.nodes or Span(minimum=1, maximum=max(1, len(job.site.nodes)))
@@ -227,7 +227,7 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
     All of it where nodes differ: empty nodes, as no other job with memory fits beside it.
     """
     asked_for_all = bool(_MEMORY_SET & job.record.words("flags"))
-    given = Memory() if asked_for_all else job.site.memory_of(job.record.text("partition"))
+    given = DefaultMemory() if asked_for_all else job.site.memory_of(job.record.text("partition"))
     if given.per_cpu:
         return {"memory_mib_per_core": given.per_cpu}
     if given.per_node:

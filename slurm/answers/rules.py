@@ -14,7 +14,7 @@ _NO_MODES = {"CLUSTER_GLOBAL", "DISABLED", "OFF"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class DefaultMemory:
     """The memory that a job gets which asks for none, in MiB; neither: all of each node's."""
 
     per_cpu: int | None = None
@@ -25,7 +25,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class PartitionRules:
     """A partition's rules about its jobs.
 
     Attributes:
@@ -40,7 +40,7 @@ class Rules:
     denied_accounts: frozenset[str] = frozenset()
     denied_qos: frozenset[str] = frozenset()
     own_qos: str = ""
-    memory: Memory = field(default_factory=Memory)
+    memory: DefaultMemory = field(default_factory=DefaultMemory)
 
     def refusal(self, accounts: frozenset[str], qos: str) -> str | None:
         """Return Slurm's word for why a job may not use the partition, None where it may.
@@ -60,15 +60,15 @@ class Rules:
         return None
 
 
-def rules_of_text(entry: Paragraph) -> Rules:
+def rules_of_text(entry: Paragraph) -> PartitionRules:
     """Return the rules that ``scontrol show partition`` prints."""
-    return Rules(
+    return PartitionRules(
         accounts=_allowed(entry.text("AllowAccounts")),
         qos=_allowed(entry.text("AllowQos")),
         denied_accounts=_names(entry.text("DenyAccounts")),
         denied_qos=_names(entry.text("DenyQos")),
         own_qos=entry.text("QoS"),
-        memory=Memory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
+        memory=DefaultMemory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
     )
 
 
@@ -84,9 +84,9 @@ def ignored_rules_of_text(entry: Paragraph) -> Iterator[str]:
             yield f"{key}={entry.text(key)}"
 
 
-def rules_of_flat(record: Record) -> Rules:
+def rules_of_flat(record: Record) -> PartitionRules:
     """Return the rules of a record of 22.05's slurmrestd."""
-    return Rules(
+    return PartitionRules(
         accounts=_allowed(record.text("allowed_accounts")),
         qos=_allowed(record.text("allowed_qos")),
         denied_accounts=_names(record.text("denied_accounts")),
@@ -105,14 +105,14 @@ def ignored_rules_of_flat(record: Record) -> Iterator[str]:
         yield f"PreemptMode={','.join(modes)}"
 
 
-def rules_of_groups(record: Record) -> Rules:
+def rules_of_groups(record: Record) -> PartitionRules:
     """Return the rules of a record of 23.02 and later, whose members stand in groups."""
     accounts, qos = record.child("accounts"), record.child("qos")
     defaults = record.child("defaults")
-    memory = Memory()
+    memory = DefaultMemory()
     if defaults is not None:
         memory = _memory(defaults, "partition_memory_per_cpu", "partition_memory_per_node")
-    return Rules(
+    return PartitionRules(
         accounts=_allowed(_text(accounts, "allowed")),
         qos=_allowed(_text(qos, "allowed")),
         denied_accounts=_names(_text(accounts, "deny")),
@@ -140,12 +140,12 @@ def _text(record: Record | None, member: str) -> str:
     return "" if record is None else ",".join(record.texts(member))
 
 
-def _memory(record: Record, per_cpu: str, per_node: str) -> Memory:
+def _memory(record: Record, per_cpu: str, per_node: str) -> DefaultMemory:
     def amount(member: str) -> int | None:
         value = record.number_or_infinite(member)
         return None if value is None or value == INFINITE else int(value) or None
 
-    return Memory(per_cpu=amount(per_cpu), per_node=amount(per_node))
+    return DefaultMemory(per_cpu=amount(per_cpu), per_node=amount(per_node))
 
 
 def _allowed(text: str) -> frozenset[str] | None:

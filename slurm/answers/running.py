@@ -23,7 +23,7 @@ from .gres import parse_gres, settle
 from .jobs import job_id
 from .nodes import NodeFigures
 from .record import INFINITE, Record
-from .states import Phase, phase_of
+from .states import JobPhase, phase_of
 
 _PLACE = re.compile(r"[0-9]{1,9}")
 #: A core's states, lower case: ``unassigned`` is allocated and in no step's use.
@@ -61,9 +61,9 @@ def read_running(
     running: list[RunningJob] = []
     for record in records:
         phase = phase_of(record)
-        if phase in (Phase.HOLDING, Phase.SUSPENDED):
+        if phase in (JobPhase.HOLDING, JobPhase.SUSPENDED):
             use = _use(record, details, nodes, against)
-            if phase is Phase.SUSPENDED:
+            if phase is JobPhase.SUSPENDED:
                 use = {name: replace(amount, cores=0) for name, amount in use.items()}
                 notes.add(
                     "suspended", f"job {job_id(record)} is suspended: it holds memory and gres, no cores"

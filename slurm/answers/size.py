@@ -23,7 +23,7 @@ _CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class SlurmSize:
     """A job's size in the terms of ``cluster.jobs.Request``.
 
     Attributes:
@@ -57,7 +57,7 @@ class Size:
         return self.cores_per_node * self.nodes.minimum
 
 
-def read_size(record: Record, detail: JobDetail | None, required: int, cluster_nodes: int) -> Size:
+def read_size(record: Record, detail: JobDetail | None, required: int, cluster_nodes: int) -> SlurmSize:
     """Return the size of a pending job.
 
     Args:
@@ -89,10 +89,10 @@ def read_size(record: Record, detail: JobDetail | None, required: int, cluster_n
 
 def _size(
     cores: int, nodes: Span | None, cores_per_node: int | None, least: int, tasks: int, step: int
-) -> Size:
+) -> SlurmSize:
     # One task a node needs no rule against splitting it, and --mincpus need not be a multiple of a task.
     whole = cores_per_node is not None and cores_per_node % step
-    return Size(
+    return SlurmSize(
         cores=cores,
         nodes=nodes,
         cores_per_node=cores_per_node,
@@ -127,7 +127,9 @@ def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: 
     return 1
 
 
-def with_cpus_per_gres(size: Size, per_tres: str, gres: Mapping[str, int], path: str) -> Size | None:
+def with_cpus_per_gres(
+    size: SlurmSize, per_tres: str, gres: Mapping[str, int], path: str
+) -> SlurmSize | None:
     """Return the size under ``--cpus-per-gpu`` (``gres:gpu:3``), None where it does not fix a node's CPUs.
 
     Slurm counts those CPUs only when it allocates; ``gres`` is what the job asks for on each node.

@@ -19,12 +19,12 @@ from ...formats.reading import text_of
 from .associations import Associations, read_limits
 from .config import ClusterConfig, read_config
 from .detail import JobDetail, parse_job_detail
-from .jobs import Queue, job_id, read_jobs
+from .jobs import PendingReader, job_id, read_jobs
 from .known import Known
 from .licenses import read_licenses
 from .nodes import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
-from .policy import Policy
+from .policy import SitePolicy
 from .priorities import Priorities, read_priorities
 from .record import Record, is_json, read_document
 from .request import Site
@@ -153,9 +153,9 @@ class _Cluster:
         return self.known.site((nodes, *rules))
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> SitePolicy:
         """What the site's rules say of its jobs."""
-        return Policy(
+        return SitePolicy(
             partitions={figures.partition.name: figures for figures in self.partitions},
             parents=self.limits.parents,
             memory=self.config.memory,
@@ -186,7 +186,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, cluster.details, notes)
     running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
-    queue = Queue(
+    queue = PendingReader(
         site=replace(cluster.site, tells_shared=tells_shared(document)),
         details=cluster.details or {},
         now=now,
@@ -197,7 +197,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         against=against,
     )
     jobs = read_jobs(records, queue, notes)
-    running = tuple(queue.policy.counted(job) for job in running)
+    running = tuple(queue.policy.with_counts(job) for job in running)
     nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
     if cluster.config.counts_memory is None:
         _note_memory(nodes, notes)

@@ -9,7 +9,7 @@ from ...cluster.text import one_line
 from .record import Record
 
 
-class Phase(Enum):
+class JobPhase(Enum):
     """What a job means to a scheduler now."""
 
     PENDING = auto()
@@ -22,10 +22,18 @@ class Phase(Enum):
 # A job carries a base state and flags; 22.05 prints one of them, later versions all. The first phase
 # of this table that any of a job's words belongs to counts.
 _PHASES = {
-    Phase.HOLDING: {"COMPLETING", "CONFIGURING", "RUNNING", "RESIZING", "STAGE_OUT", "SIGNALING", "STOPPED"},
-    Phase.SUSPENDED: {"SUSPENDED"},
-    Phase.PENDING: {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"},
-    Phase.ENDED: {
+    JobPhase.HOLDING: {
+        "COMPLETING",
+        "CONFIGURING",
+        "RUNNING",
+        "RESIZING",
+        "STAGE_OUT",
+        "SIGNALING",
+        "STOPPED",
+    },
+    JobPhase.SUSPENDED: {"SUSPENDED"},
+    JobPhase.PENDING: {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"},
+    JobPhase.ENDED: {
         "BOOT_FAIL",
         "CANCELLED",
         "COMPLETED",
@@ -48,7 +56,7 @@ _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "R
 _STARTABLE = {"", "None", "Priority", "Resources"}
 
 
-def phase_of(record: Record) -> Phase:
+def phase_of(record: Record) -> JobPhase:
     """Return a job's phase.
 
     Raises:
@@ -57,7 +65,7 @@ def phase_of(record: Record) -> Phase:
     return record.once("phase", lambda: _phase(record))
 
 
-def _phase(record: Record) -> Phase:
+def _phase(record: Record) -> JobPhase:
     record.require("job_state")
     words = {word.upper() for word in record.texts("job_state")}
     if not words & _KNOWN or words - _KNOWN - _HARMLESS:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .models.winners.determine import Winners, winners
     from .negotiation.client import EvolvingClient
     from .negotiation.messages import DynState
-    from .models.winners.given import BidArrays
+    from .models.winners.instance import BidArrays
 
 _PLACES = {
     "api.auctions": ('compare', 'explain',),

@@ -14,7 +14,7 @@ from aucsched import Reason, Schedule, schedule
 from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import MODELS
 from aucsched.bidgen.demand import Demand, DemandReader
-from aucsched.bidgen.first_fit import FirstFit, Placement
+from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
 from aucsched.cli import run
 from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
@@ -60,14 +60,14 @@ def test_a_job_that_cannot_be_read_is_set_aside(model: Any, monkeypatch: pytest.
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_job_whose_bids_fail_is_set_aside(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = FirstFit.place
+    place = FirstFitPlacer.place
 
-    def failing(self: FirstFit, demand: Demand) -> Placement | None:
+    def failing(self: FirstFitPlacer, demand: Demand) -> Placement | None:
         if demand.job.id in {"J1", "J3"}:
             raise IndexError("no such place")
         return place(self, demand)
 
-    monkeypatch.setattr(FirstFit, "place", failing)
+    monkeypatch.setattr(FirstFitPlacer, "place", failing)
     result = schedule(snapshot(NODES, JOBS), model=model)
     assert [award.job for award in result.started] == ["J2"]
     assert reasons(result) == {"J1": Reason.SET_ASIDE, "J3": Reason.SET_ASIDE}
@@ -91,14 +91,14 @@ def test_a_job_whose_award_the_check_refuses_is_set_aside(
 
 
 def test_greedy_awards_set_a_job_aside_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = FirstFit.place
+    place = FirstFitPlacer.place
 
-    def failing(self: FirstFit, demand: Demand) -> Placement | None:
+    def failing(self: FirstFitPlacer, demand: Demand) -> Placement | None:
         if demand.job.id == "J1":
             raise IndexError("no such place")
         return place(self, demand)
 
-    monkeypatch.setattr(FirstFit, "place", failing)
+    monkeypatch.setattr(FirstFitPlacer, "place", failing)
     result = schedule(snapshot(NODES, JOBS), strategy="greedy")
     assert {award.job for award in result.started} == {"J2", "J3"}
     assert reasons(result) == {"J1": Reason.SET_ASIDE}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aucsched import Job, Node, Request, Resources, Snapshot, Span
 from aucsched.auction.balance import Balance, balance_of
-from aucsched.auction.shapes import Backlog, Shape, ask_of, shape_held
+from aucsched.auction.job_classes import ClassDemand, JobClass, ask_of, shape_held
 from aucsched.bidgen.columns import Capacity, Columns, columns_of
 from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.families.claims import Resource
@@ -46,7 +46,7 @@ def machine(
     cores: int = 12,
     gres: Mapping[str, int] | None = None,
     limits: list[int] | None = None,
-) -> tuple[Columns, list[Demand], Backlog]:
+) -> tuple[Columns, list[Demand], ClassDemand]:
     """Return a machine, its jobs and what waits: all of them."""
     jobs = [
         Job(
@@ -64,13 +64,13 @@ def machine(
     read = [reader.read(job, place) for place, job in enumerate(jobs)]
     demands = [demand for demand in read if isinstance(demand, Demand)]
     assert len(demands) == len(jobs)
-    backlog = Backlog(columns)
+    backlog = ClassDemand(columns)
     for demand in demands:
         backlog.note(demand, 1)
     return columns, demands, backlog
 
 
-def balance_for(columns: Columns, demands: list[Demand], backlog: Backlog, **given: object) -> Balance:
+def balance_for(columns: Columns, demands: list[Demand], backlog: ClassDemand, **given: object) -> Balance:
     held, topology = given.pop("held", {}), given.pop("topology", linear(len(columns.names)))
     return balance_of(backlog, demands, held, columns.free, topology, **given)  # type: ignore[arg-type]
 
@@ -78,7 +78,7 @@ def balance_for(columns: Columns, demands: list[Demand], backlog: Backlog, **giv
 def test_a_shape_is_the_gres_and_the_rounded_cores_of_a_node() -> None:
     columns, demands, _ = machine([on_nodes(36, 5, 1), anywhere(36), on_nodes(40, 10)])
     asks = [ask_of(demand, columns) for demand in demands]
-    assert [ask.shape for ask in asks] == [Shape(GPU, 8), Shape((), 0), Shape((), 4)]
+    assert [ask.shape for ask in asks] == [JobClass(GPU, 8), JobClass((), 0), JobClass((), 4)]
     # 36 cores fill three nodes of 12; the even part of 36 on 5 is 8.
     assert [(ask.nodes, ask.each) for ask in asks] == [(5, 8), (3, 12), (10, 4)]
     assert [ask.gres for ask in asks] == [(("gpu", 5),), (), ()]
@@ -88,7 +88,7 @@ def test_a_shape_is_the_gres_and_the_rounded_cores_of_a_node() -> None:
 def test_a_job_of_cores_for_each_node_counts_all_of_them() -> None:
     columns, demands, _ = machine([Request(nodes=Span.exactly(3), cores_per_node=6)])
     ask = ask_of(demands[0], columns)
-    assert (ask.cores, ask.each, ask.shape) == (18, 6, Shape((), 8))
+    assert (ask.cores, ask.each, ask.shape) == (18, 6, JobClass((), 8))
 
 
 def test_what_a_running_job_holds_has_the_shape_of_its_request() -> None:
@@ -102,11 +102,11 @@ def test_rooms_are_the_share_of_the_waiting_work_less_what_is_held() -> None:
     span = (40 * 3600 + 40 * 1200) / 120
     assert backlog.span_s() == pytest.approx(span)
     share = (1.05 + 600 / span) / span
-    rooms = backlog.rooms({Shape((), 8): 2}, 600.0)
-    assert rooms[Shape((), 4)] == pytest.approx(36_000 * share)
-    assert rooms[Shape((), 8)] == pytest.approx(6_000 * share - 2)
+    rooms = backlog.rooms({JobClass((), 8): 2}, 600.0)
+    assert rooms[JobClass((), 4)] == pytest.approx(36_000 * share)
+    assert rooms[JobClass((), 8)] == pytest.approx(6_000 * share - 2)
     backlog.note(demands[1], -1)
-    assert backlog.rooms({}, 600.0).keys() == {Shape((), 4)}
+    assert backlog.rooms({}, 600.0).keys() == {JobClass((), 4)}
     assert columns.total.cores.sum() == 120
 
 
@@ -176,12 +176,12 @@ def test_drain_can_be_asked_for_where_rows_would_keep_an_empty_machine_idle() ->
 def test_share_rows_take_the_nodes_of_their_shapes_bids_only() -> None:
     requests = [on_nodes(8, 2, 1), on_nodes(24, 3), anywhere(12), on_nodes(4, 1, 1)] * 10
     columns, demands, backlog = machine(requests, limits=[100] * 40)
-    held = {Shape(GPU, 4): 1}
+    held = {JobClass(GPU, 4): 1}
     balance = balance_for(columns, demands, backlog, held=held)
-    four = str(Shape(GPU, 4))
-    assert balance.shares.rooms.keys() == {four, str(Shape((), 8))}
+    four = str(JobClass(GPU, 4))
+    assert balance.shares.rooms.keys() == {four, str(JobClass((), 8))}
     rooms = backlog.rooms(held, 100.0)
-    assert balance.shares.rooms[four] == int(rooms[Shape(GPU, 4)])
+    assert balance.shares.rooms[four] == int(rooms[JobClass(GPU, 4)])
     bids = generate_bids(tuple(demands), columns, linear(len(columns.names)), BidOptions(max_bids_per_job=4))
     table = bids.table
     expected = [
@@ -189,7 +189,7 @@ def test_share_rows_take_the_nodes_of_their_shapes_bids_only() -> None:
     ]
     claims = {claim.resource: claim for claim in claims_of(table, balance.on(columns))}
     assert claims[Resource("shares", four)].amount.tolist() == expected
-    assert claims[Resource("shares", four)].capacity.tolist() == [int(rooms[Shape(GPU, 4)])]
+    assert claims[Resource("shares", four)].capacity.tolist() == [int(rooms[JobClass(GPU, 4)])]
     assert sum(expected) > 0
 
 
@@ -197,7 +197,7 @@ def test_no_share_is_below_the_widest_job_of_its_shape_in_sight() -> None:
     # Two short jobs in a long queue of others: their share is a fraction of a node.
     requests = [on_nodes(8, 2, 3), on_nodes(12, 3, 3), *[on_nodes(80, 10)] * 50]
     columns, demands, backlog = machine(requests, limits=[10, 10, *[1000] * 50])
-    rare = Shape((("gpu", 3),), 4)
+    rare = JobClass((("gpu", 3),), 4)
     assert backlog.rooms({}, 1000.0)[rare] < 1
     for held, room in ((0, 3), (1, 2), (5, 0)):
         rows = balance_for(columns, demands, backlog, held={rare: held}).shares

@@ -15,11 +15,11 @@ from support.build import ALONE, snapshot
 from aucsched import Job, Request, Resources, RunningJob, Snapshot, Span, schedule
 from aucsched.auction.balance import Balance, balance_of
 from aucsched.auction.explain.overview import overview
+from aucsched.auction.job_classes import JobClass, mix_of
 from aucsched.auction.options import AUCTIONS, StepOptions
-from aucsched.auction.shapes import Shape, mix_of
 from aucsched.auction.state import state_of
 from aucsched.auction.step import Step, take_step
-from aucsched.bidgen.first_fit import FirstFit
+from aucsched.bidgen.first_fit import FirstFitPlacer
 from aucsched.cluster.errors import OptionError
 
 #: Strategies that search, by model.
@@ -122,7 +122,9 @@ def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     demands = best.table.demands
     if any(variant.gres_total for demand in demands for variant in demand.variants):
         return  # Dealt one after another: their places are not those of one sequence.
-    placed = FirstFit(found.cluster.columns, found.cluster.topology, (), balance_in(found)).place_all(demands)
+    placed = FirstFitPlacer(found.cluster.columns, found.cluster.topology, (), balance_in(found)).place_all(
+        demands
+    )
     assert {demands[place].job.id: sorted(one.nodes.tolist()) for place, one in enumerate(placed) if one} == {
         demands[int(best.table.job[bid])].job.id: best.table.node[best.table.entries(bid)].tolist()
         for bid in best.chosen.tolist()
@@ -181,7 +183,7 @@ def test_a_shape_takes_no_more_than_its_share_and_the_reason_says_so() -> None:
 def test_shares_come_from_the_whole_queue_and_from_what_runs() -> None:
     holds = Resources(cores=4, gres={"gpu": 3})
     running = (RunningJob(id="r", nodes={"n1": holds, "n2": holds}, end_time=None),)
-    name = str(Shape((("gpu", 3),), 4))
+    name = str(JobClass((("gpu", 3),), 4))
     rooms = {}
     for what, cluster in (("empty", mixed()), ("running", mixed(running))):
         for window in (12, 400):
@@ -205,7 +207,7 @@ def test_a_gres_with_a_type_runs_in_the_share_of_those_that_name_none() -> None:
     )
     found = take_step(cluster, GREEDY)
     mix = mix_of(state_of(cluster), found.queue.waiting)
-    assert mix.held == {Shape((("gpu", 1),), 4): 1}
+    assert mix.held == {JobClass((("gpu", 1),), 4): 1}
 
 
 @pytest.mark.parametrize("waited_s", [100, 100_000])

@@ -19,7 +19,7 @@ from aucsched.auction.packings import Packer, WorthFirst, in_order, packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import Cluster, bid_options
-from aucsched.bidgen.first_fit import FirstFit
+from aucsched.bidgen.first_fit import FirstFitPlacer
 from aucsched.bidgen.generate import Bids, generate_bids
 
 
@@ -55,7 +55,7 @@ def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_mor
     state = state_of(cluster)
     window = queue_of(cluster, state.columns, StepOptions()).window
     for packing in packings_of(cluster)[:2]:
-        placed = FirstFit(state.columns, state.topology, (), packing).place_all(window)
+        placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
         assert sum(one.demand.job.priority for one in placed if one is not None) == best
 
 
@@ -109,7 +109,7 @@ def test_of_jobs_that_all_fit_those_that_want_neighbours_are_placed_first() -> N
     window = queue_of(cluster, state.columns, StepOptions()).window
     wide = next(place for place, demand in enumerate(window) if demand.contiguous)
     for packing in packings_of(cluster)[:2]:
-        placed = FirstFit(state.columns, state.topology, (), packing).place_all(window)
+        placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
         assert placed[wide] is not None
     assert schedule(cluster, **ALONE, work_limit=0).objective.priority == 8 * 24 + 4 * 60 + sum(range(9, 13))
 
@@ -126,7 +126,7 @@ def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted
     state = state_of(cluster)
     window = queue_of(cluster, state.columns, StepOptions()).window
     first = next(place for place, demand in enumerate(window) if demand.job.priority == 400)
-    placed = FirstFit(state.columns, state.topology, (), packings_of(cluster)[0]).place_all(window)
+    placed = FirstFitPlacer(state.columns, state.topology, (), packings_of(cluster)[0]).place_all(window)
     assert placed[first] is not None
     assert schedule(cluster, **ALONE, work_limit=0).objective.priority == 400 + 7 * 60 + 90
 

@@ -21,7 +21,7 @@ from support.build import snapshot, tree
 from support.dask_cluster import Cluster, dask_cluster
 
 from aucsched import OptionError, Schedule, schedule
-from aucsched.auction import crew
+from aucsched.auction import workers
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.read import parse_snapshot
@@ -135,7 +135,7 @@ def test_auctions_whose_process_dies_are_held_here(monkeypatch: pytest.MonkeyPat
             pools.append(self)
             assert isinstance(self.submit(os._exit, 3).exception(), BrokenProcessPool)
 
-    monkeypatch.setattr(crew, "ProcessPoolExecutor", Dying)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", Dying)
     assert shared_out(workers=2).started == shared_out().started
     assert len(pools) == 1
 

@@ -11,7 +11,7 @@ from support.build import document, snapshot
 from aucsched import InputError, OptionError, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.reserve import Promise, Reservations
+from aucsched.auction.reserve import Promise, StepReservations
 from aucsched.auction.state import state_of
 from aucsched.auction.worth import REMEMBERED, UsedShares, worth_of
 from aucsched.cluster.jobs import Job, Request
@@ -129,7 +129,7 @@ def test_promises_follow_one_another_on_the_same_nodes() -> None:
         state.columns,
         StepOptions(),
     ).window
-    reservations = Reservations(state, 0)
+    reservations = StepReservations(state, 0)
     ends = state.now + 100
     # The second, made first, leaves the first no room before it: it comes when that has ended.
     one = reservations.promise(Promise(second, ends + 1))
@@ -139,12 +139,15 @@ def test_promises_follow_one_another_on_the_same_nodes() -> None:
     assert (one.start, one.end) == (ends + 1, ends + 51)
     assert (other.start, other.end) == (ends + 51, ends + 101)
     # Known places are taken again as they are, in whatever order.
-    again = Reservations(state, 0)
-    for promise in (Promise(first, other.start, other.spot), Promise(second, one.start, one.spot)):
+    again = StepReservations(state, 0)
+    for promise in (
+        Promise(first, other.start, other.allocation),
+        Promise(second, one.start, one.allocation),
+    ):
         kept = again.promise(promise)
         assert kept is not None
         assert kept.start == promise.start
-        assert kept.spot is promise.spot
+        assert kept.allocation is promise.allocation
     assert [guard.time for guard in again.guards] == [other.start, one.start]
     # Each guard is beside the promises that hold at its start, and no others: the whole node is taken.
     assert [guard.room.cores.tolist() for guard in again.guards] == [[0], [0]]
@@ -155,7 +158,7 @@ def test_a_promise_moves_sooner_as_far_as_others_leave_it() -> None:
     state = state_of(cluster)
     first, second = queue_of(cluster, state.columns, StepOptions()).window
     ends = state.now + 100
-    reservations = Reservations(state, 0)
+    reservations = StepReservations(state, 0)
     late = Promise(first, ends + 300)
     assert reservations.promise(late) is not None
     assert reservations.promise(Promise(second, ends + 10)) is not None
@@ -175,7 +178,7 @@ def test_a_start_that_is_found_may_be_put_off() -> None:
     cluster = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(cluster)
     (demand,) = queue_of(cluster, state.columns, StepOptions()).window
-    reservations = Reservations(state, 0)
+    reservations = StepReservations(state, 0)
     assert reservations.promise(Promise(demand, state.now + 300)) is not None
     # It could start in 100 s: half as far again are 150, and three times as far is no sooner.
     assert reservations.sooner(Promise(demand, state.now + 300), state.now, lambda _: state.now + 300) is None
@@ -192,10 +195,10 @@ def test_a_known_place_that_is_taken_is_looked_for_anew() -> None:
     document = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(document)
     (demand,) = queue_of(document, state.columns, StepOptions()).window
-    kept = Reservations(state, 0).promise(Promise(demand, state.now + 100))
+    kept = StepReservations(state, 0).promise(Promise(demand, state.now + 100))
     assert kept is not None
     # R still runs then: the place is not free before it ends.
-    late = Reservations(state, 0).promise(Promise(demand, state.now + 50, kept.spot))
+    late = StepReservations(state, 0).promise(Promise(demand, state.now + 50, kept.allocation))
     assert late is not None
     assert late.start == state.now + 100
 

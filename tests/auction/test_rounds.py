@@ -15,9 +15,9 @@ from support.build import ALONE
 
 from aucsched import Snapshot
 from aucsched.auction.check import check_schedule
-from aucsched.auction.left import what_is_left
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
+from aucsched.auction.residual import what_is_left
 from aucsched.auction.rounds import RoundLimit, Rounds
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step

@@ -12,7 +12,7 @@ from command_options import command_options
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.commands.negotiate_options import THESIS, batch_settings, runtime_settings
-from aucsched.simulation.negotiated.esp import Mix
+from aucsched.simulation.negotiated.esp import Changeability
 from aucsched.simulation.negotiated.plays import esp_play
 
 ROWS = Path(__file__).parents[2] / "benchmarks" / "results" / "figures-7.jsonl"
@@ -37,7 +37,7 @@ def test_the_preset_s_bars_have_all_of_the_preset() -> None:
 def test_what_ships_is_the_command_s_default() -> None:
     options = command_options("negotiate", ["esp"])
     batch, runtime = negotiation_figures.settings_of("shipped")
-    assert batch == batch_settings(esp_play(16, Mix()), options)
+    assert batch == batch_settings(esp_play(16, Changeability()), options)
     assert runtime == runtime_settings(options)
 
 

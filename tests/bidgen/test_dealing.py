@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.bidgen.dealing import even
+from aucsched.bidgen.even_totals import even
 
 
 @st.composite

@@ -14,19 +14,19 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.packings import in_order
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.bidgen import foremost
+from aucsched.bidgen import candidate_cache
+from aucsched.bidgen.candidate_cache import CandidateCache
 from aucsched.bidgen.demand import Demand, Variant
 from aucsched.bidgen.fields import GresChoice, usable
-from aucsched.bidgen.first_fit import FirstFit, Placement
-from aucsched.bidgen.foremost import Foremost
+from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
 
 
-class Thorough(FirstFit):
+class Thorough(FirstFitPlacer):
     """Looks at all nodes for each job, and remembers nothing of them."""
 
     def place(self, demand: Demand) -> Placement | None:
         """Forget what is known of the nodes, then place the job."""
-        self._foremost = Foremost(self._columns, self._free)
+        self._foremost = CandidateCache(self._columns, self._free)
         return super().place(demand)
 
     def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> None:
@@ -45,8 +45,8 @@ def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, pa
     window = queue_of(cluster, state.columns, StepOptions()).window
     order = np.random.default_rng(seed).permutation(len(window))
     placer = None if packed is None else in_order(window, order, is_tight=packed)
-    with patch.object(foremost, "_FIRST_LOOK", first_look):
-        found = FirstFit(state.columns, state.topology, (), placer).place_all(window)
+    with patch.object(candidate_cache, "_FIRST_LOOK", first_look):
+        found = FirstFitPlacer(state.columns, state.topology, (), placer).place_all(window)
     expected = Thorough(state.columns, state.topology, (), placer).place_all(window)
     assert list(map(held, found)) == list(map(held, expected))
 
@@ -62,8 +62,8 @@ def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
         looked.append(len(given[5]))  # type: ignore[arg-type]
         return usable(*given)  # type: ignore[arg-type]
 
-    with patch.object(foremost, "usable", counted):
-        placed = FirstFit(state.columns, state.topology).place_all(window)
+    with patch.object(candidate_cache, "usable", counted):
+        placed = FirstFitPlacer(state.columns, state.topology).place_all(window)
     assert [held(one) for one in placed[:300]] == [([place], [4]) for place in range(300)]
     assert placed[300] is None
     # All nodes for every job would be 90 000.

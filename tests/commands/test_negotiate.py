@@ -19,7 +19,7 @@ from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.mappers import auction_map
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, MapperName
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.esp import Mix, esp_arrivals, node_names
+from aucsched.simulation.negotiated.esp import Changeability, esp_arrivals, node_names
 from aucsched.simulation.negotiated.plays import Play, esp_play
 from aucsched.simulation.negotiated.report import negotiated_metrics
 from aucsched.simulation.negotiated.run import Negotiated, negotiate
@@ -54,7 +54,7 @@ BOUND_S = 12_899.25
 def played(
     mapper: str = "greedy", share: float = 0.0, kind: JobKind = JobKind.MALLEABLE, **options: Any
 ) -> Negotiated:
-    play = esp_play(16, Mix(share=share, kind=kind), **options)
+    play = esp_play(16, Changeability(share=share, kind=kind), **options)
     batch = BatchSettings(mapper=mapper, ends_when_done=True)  # type: ignore[arg-type]
     return negotiate(play, batch, RuntimeSettings())
 
@@ -77,18 +77,26 @@ def check_held(result: Negotiated) -> None:
 
 
 def test_the_esp_jobs_are_the_papers() -> None:
-    jobs = esp_arrivals(16, Mix(share=1.0), order=3)
+    jobs = esp_arrivals(16, Changeability(share=1.0), order=3)
     assert len(jobs) == 228
     assert sum(job.job.min_nodes * job.job.time_at_min_s for job in jobs) / 16 == pytest.approx(BOUND_S)
     assert [job.time_s for job in jobs[:52]] == [0.0] * 50 + [30.0, 60.0]
     assert jobs[-1].time_s == 178 * 30
     sizes = {(job.job.min_nodes, job.job.max_nodes) for job in jobs}
     assert sizes == {(1, 2), (1, 4), (2, 6), (2, 8), (4, 16)}
-    assert {job.time_s for job in esp_arrivals(16, Mix(), arrivals="at-once")} == {0.0}
+    assert {job.time_s for job in esp_arrivals(16, Changeability(), arrivals="at-once")} == {0.0}
     # The same seed gives the same jobs; a smaller share's are among a larger one's.
-    assert esp_arrivals(16, Mix(share=1.0), order=3) == jobs
-    few = {a.job.job for a in esp_arrivals(16, Mix(share=0.1), order=3) if a.job.type is JobKind.MALLEABLE}
-    more = {a.job.job for a in esp_arrivals(16, Mix(share=0.5), order=3) if a.job.type is JobKind.MALLEABLE}
+    assert esp_arrivals(16, Changeability(share=1.0), order=3) == jobs
+    few = {
+        a.job.job
+        for a in esp_arrivals(16, Changeability(share=0.1), order=3)
+        if a.job.type is JobKind.MALLEABLE
+    }
+    more = {
+        a.job.job
+        for a in esp_arrivals(16, Changeability(share=0.5), order=3)
+        if a.job.type is JobKind.MALLEABLE
+    }
     assert (len(few), len(more)) == (23, 114)
     assert few < more
 

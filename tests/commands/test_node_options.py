@@ -17,7 +17,7 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, OptionError, Reque
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.demand import Demand
 from aucsched.cli import run
-from aucsched.simulation.nodes.auction import Auction
+from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.policies import NodeOptions
@@ -209,7 +209,7 @@ def test_an_unproved_attempt_halves_the_next_window_and_a_proved_one_doubles_it(
     of, queue = _crowd(seed), _RecordingQueue()
     machine = Machine(of)
     # No branch-and-bound node at all: some attempts end without a proof.
-    auction = Auction(machine, StepOptions(model="aucsched1", window=16, work_limit=0))
+    auction = NodeAuction(machine, StepOptions(model="aucsched1", window=16, work_limit=0))
     played = simulate_nodes(of, machine, auction, queue, interval_s=3)
     assert len(played.played) == 24
     windows = queue.windows

@@ -21,7 +21,7 @@ from aucsched.cluster.option_table import (
     STEP,
     SWEEP,
     WINNERS,
-    Option,
+    StepOption,
     read_by,
 )
 from aucsched.commands.option_page import page
@@ -59,7 +59,7 @@ def test_a_step_has_these_options_and_no_others() -> None:
 @pytest.mark.parametrize(
     "option", [one for one in read_by(STEP) if one.name != "preset"], ids=lambda one: one.name
 )
-def test_defaults_are_the_engine_s(option: Option) -> None:
+def test_defaults_are_the_engine_s(option: StepOption) -> None:
     value = getattr(StepOptions(), option.name)
     assert value is None if option.name in RESOLVED else value == option.default
     plain = StepOptions()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.formats.swf import Field, SwfLog, parse_swf, read_swf, swf_text, write_swf
+from aucsched.formats.swf import SwfField, SwfLog, parse_swf, read_swf, swf_text, write_swf
 from aucsched.simulation.requests import (
     Dropped,
     Requests,
@@ -30,7 +30,7 @@ ROW = "1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1"
 def test_rows_and_headers_are_read_as_they_stand() -> None:
     log = read_swf(FIXTURES / "small.swf")
     assert log.table.shape == (5, 18)
-    assert log.column(Field.SUBMIT).tolist() == [100, 101, 102, 103, 103]
+    assert log.column(SwfField.SUBMIT).tolist() == [100, 101, 102, 103, 103]
     assert log.header("Computer") == "A made-up machine"
     assert log.header("installation") == "aucsched's tests"
     assert log.header("Queue") is None

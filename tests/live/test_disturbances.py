@@ -9,7 +9,7 @@ from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
 from aucsched.live.gate import RESERVATIONS
 from aucsched.live.gated_jobs import cleared, not_cleared, read_all
-from aucsched.live.loop import Loop, Report
+from aucsched.live.loop import Loop, PassReport
 from aucsched.live.marks import Mark, write_mark
 from aucsched.slurm.answers.reservations import read_reservations
 
@@ -18,7 +18,7 @@ def cluster(nodes: int = 4) -> FakeSlurm:
     return FakeSlurm(nodes={f"n{number}": "idle" for number in range(nodes)})
 
 
-def between(fake: FakeSlurm, loop: Loop, change: Callable[[], object]) -> Report:
+def between(fake: FakeSlurm, loop: Loop, change: Callable[[], object]) -> PassReport:
     """Run a pass in which something changes after the look and before the plan is carried out."""
     fake.between = change
     report = loop.one_pass()
@@ -35,7 +35,7 @@ def pinned(fake: FakeSlurm, **options: int) -> tuple[Loop, FakeJob]:
     return loop, job
 
 
-def passes(fake: FakeSlurm, loop: Loop, count: int) -> list[Report]:
+def passes(fake: FakeSlurm, loop: Loop, count: int) -> list[PassReport]:
     reports = []
     for _ in range(count):
         reports.append(loop.one_pass())

@@ -10,7 +10,7 @@ import pytest
 from support.gated_slurm import FakeSlurm, loop_on
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.live.doctor import Level, examine
+from aucsched.live.doctor import Severity, examine
 from aucsched.live.gate import check_licence, create_words, gate_name, gates, licence_count
 from aucsched.live.gated_jobs import added, read_waiting
 from aucsched.live.lock import only_one
@@ -64,7 +64,7 @@ def test_names_are_words_of_scontrol() -> None:
         create_words("auction_h", "auction", 5, 60, "a b")
 
 
-def answered(fake: FakeSlurm, said: dict[Command, bytes]) -> dict[str, tuple[Level, str]]:
+def answered(fake: FakeSlurm, said: dict[Command, bytes]) -> dict[str, tuple[Severity, str]]:
     def ask(command: Command) -> bytes:
         return said[command] if command in said else fake.ask(command)
 
@@ -83,7 +83,7 @@ def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
     fake.now = 1_000_000_001.0
     fake.reservations["auction_one"]["end"] = fake.now + 90
     found = answered(fake, well)
-    assert {level for level, _ in found.values()} == {Level.OK}
+    assert {level for level, _ in found.values()} == {Severity.OK}
     assert found["gate"][1] == "auction_one is up, ends in 90 s"
     fake.reservations.clear()
     ill = well | {
@@ -93,8 +93,8 @@ def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
     }
     found = answered(fake, ill)
     levels = {what: level for what, (level, _) in found.items()}
-    assert {what for what in levels if levels[what] is Level.FAIL} == {"clock", "rights", "placing"}
-    assert {what for what in levels if levels[what] is Level.WARN} == {"gate", "submission"}
+    assert {what for what in levels if levels[what] is Severity.FAIL} == {"clock", "rights", "placing"}
+    assert {what for what in levels if levels[what] is Severity.WARN} == {"gate", "submission"}
     fake.is_up = False
     assert list(answered(fake, {})) == ["controller"]
 
@@ -176,20 +176,20 @@ def test_the_submit_plugin_puts_the_licence_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "level", "words"),
     [
-        ("24.11.5", Level.OK, "keep their licences"),
-        ("25.05.0", Level.WARN, "without their licences"),
-        ("25.05.9", Level.WARN, "without their licences"),
-        ("25.11.6", Level.WARN, "without their licences"),
-        ("25.11.7", Level.OK, "keep their licences"),
-        ("26.05.0", Level.WARN, "empty the gate before you take auction out"),
+        ("24.11.5", Severity.OK, "keep their licences"),
+        ("25.05.0", Severity.WARN, "without their licences"),
+        ("25.05.9", Severity.WARN, "without their licences"),
+        ("25.11.6", Severity.WARN, "without their licences"),
+        ("25.11.7", Severity.OK, "keep their licences"),
+        ("26.05.0", Severity.WARN, "empty the gate before you take auction out"),
     ],
 )
-def test_doctor_names_releases_that_forget_licences(version: str, level: Level, words: str) -> None:
+def test_doctor_names_releases_that_forget_licences(version: str, level: Severity, words: str) -> None:
     config = CONFIG.replace(b"22.05.8", version.encode())
     found = answered(cluster(), {("scontrol", "show", "config"): config})
     assert found["requeues"][0] is level
     assert words in found["requeues"][1]
-    assert found["version"][0] is Level.OK
+    assert found["version"][0] is Severity.OK
 
 
 def test_doctor_says_what_it_does_not_know_of_versions_and_topologies() -> None:
@@ -199,6 +199,6 @@ def test_doctor_says_what_it_does_not_know_of_versions_and_topologies() -> None:
     }
     found = answered(cluster(), said)
     unknown = "Slurm 27.05.1: its answers are not known, those of 21.08 to 26.05 are"
-    assert found["version"] == (Level.WARN, unknown)
-    assert found["topology"][0] is Level.WARN
+    assert found["version"] == (Severity.WARN, unknown)
+    assert found["topology"][0] is Severity.WARN
     assert "its rules are not looked at" in found["topology"][1]

@@ -6,10 +6,10 @@ import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.formats.hostlist import expand
-from aucsched.live.hands import Shown
+from aucsched.live.command_runner import Shown
 from aucsched.live.loop import Loop
 from aucsched.live.marks import Carrier
-from aucsched.live.plan import Rules
+from aucsched.live.plan import PutBackRules
 
 
 def cluster(nodes: int = 4) -> FakeSlurm:
@@ -215,7 +215,7 @@ def test_a_restarted_loop_counts_pinned_jobs_as_holding_their_nodes() -> None:
 
 
 def test_rules_have_the_commands_defaults() -> None:
-    assert (Rules().licence, Rules().pin_s, Rules().tries) == ("auction", 60.0, 3)
+    assert (PutBackRules().licence, PutBackRules().pin_s, PutBackRules().tries) == ("auction", 60.0, 3)
 
 
 def test_cores_beside_a_reservation_of_ours_take_other_jobs() -> None:
@@ -238,7 +238,7 @@ def test_an_operator_marks_jobs_in_their_own_comment_and_gives_it_back() -> None
     job = fake.submit(4, own_comment="mine", comment="site's")
     report = loop_on(fake).one_pass()
     assert (report.pinned, report.refused, job.required) == (0, 1, ())
-    loop = loop_on(fake, rules=Rules(carrier=Carrier.COMMENT))
+    loop = loop_on(fake, rules=PutBackRules(carrier=Carrier.COMMENT))
     assert loop.one_pass().pinned == 1
     assert list(job.required) == ["n0"]
     fake.nodes["n0"] = "drain"

@@ -11,7 +11,7 @@ import pytest
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.live.dashboard import dashboard
 from aucsched.live.metrics import FIGURES, Metrics, loopback, served
-from aucsched.live.status import figures_of, standing
+from aucsched.live.status import cluster_status, figures_of
 from aucsched.slurm.answers.live import Command
 
 
@@ -121,7 +121,7 @@ def test_how_things_stand() -> None:
     with served(filled(), "127.0.0.1:0") as where:
         assert where is not None
         address = where.removeprefix("http://").removesuffix("/metrics")
-        found = standing(ANSWERS.__getitem__, "auction", (address, "127.0.0.1:1"))
+        found = cluster_status(ANSWERS.__getitem__, "auction", (address, "127.0.0.1:1"))
     assert found.cores == (12, 34, 6, 52)
     assert found.states == {"pending: Licenses": 2, "running": 1, "pending: Priority": 1}
     assert [(gate.name, gate.end) for gate in found.gates] == [("auction-h", 1120)]
@@ -136,7 +136,7 @@ def test_a_slurm_that_does_not_answer_is_not_a_gate_that_is_down() -> None:
     def ask(command: Command) -> bytes:
         raise InputError("no answer", file=command[0])
 
-    found = standing(ask, "auction", ())
+    found = cluster_status(ask, "auction", ())
     assert (found.has_answered, found.trouble) == (False, ("sinfo: no answer",))
 
 

@@ -8,7 +8,7 @@ from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Resources
-from aucsched.live.preempting import Preemption, read_preemption
+from aucsched.live.preempting import SlurmPreemption, read_preemption
 from aucsched.slurm.answers.live import Command
 
 CONFIG = (
@@ -52,7 +52,7 @@ def test_a_higher_tier_stops_a_lower_one_but_no_partition_that_is_kept() -> None
 def test_a_qos_stops_those_that_it_names_but_none_that_is_off() -> None:
     text = b"normal||cluster\nhigh|normal,rigid|cluster\nrigid||OFF\n"
     rules = read_preemption(CONFIG.format("qos"), lambda _: text)
-    assert rules == Preemption(
+    assert rules == SlurmPreemption(
         stopped={"normal": frozenset(), "high": frozenset({"normal"}), "rigid": frozenset()}
     )
     assert rules.stops(job(qos="high,partition"), running(qos="normal"))

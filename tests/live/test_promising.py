@@ -13,13 +13,13 @@ from aucsched.commands.auction_options import step_options
 from aucsched.commands.slurm.run import promised_options
 from aucsched.live.loop import Loop, Settings
 from aucsched.live.marks import Carrier, Mark, read_mark
-from aucsched.live.plan import Rules
+from aucsched.live.plan import PutBackRules
 
 
 def greedy(fake: FakeSlurm, promise: str = "60", carrier: Carrier = Carrier.ADMIN_COMMENT) -> Loop:
     """Return a loop that starts short jobs first and reserves nothing."""
     asked = StepOptions(work_limit=0, objective="response", reserve=0)
-    settings = Settings(host="one", user="root", promise=promise, rules=Rules(carrier=carrier))
+    settings = Settings(host="one", user="root", promise=promise, rules=PutBackRules(carrier=carrier))
     clock = {"clock": lambda: fake.now, "now": lambda: fake.now}
     return Loop(settings, asked, ask=fake.ask, hand=fake.hand, journal=fake, **clock)
 

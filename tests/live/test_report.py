@@ -13,11 +13,11 @@ import pytest
 from support.chromium import CHROMIUM, opened
 
 from aucsched.live.report import ShadowReport, report_on
-from aucsched.live.shadow_log import End, Entry, Offer, Start, Waiting, encode
+from aucsched.live.shadow_log import End, Offer, ShadowPass, SlurmStart, Waiting, encode
 from aucsched.pages.runs import shadow_page
 
 
-def entry(time: float, **members: object) -> Entry:
+def entry(time: float, **members: object) -> ShadowPass:
     known = {
         "interval_s": 60,
         "read_s": 0,
@@ -27,7 +27,7 @@ def entry(time: float, **members: object) -> Entry:
         "waiting": 0,
         "running": 0,
     }
-    return Entry(time=time, **{**known, **members})  # type: ignore[arg-type]
+    return ShadowPass(time=time, **{**known, **members})  # type: ignore[arg-type]
 
 
 def waiting(job: str, submit: float, user: str = "ann", nodes: int = 2) -> Waiting:
@@ -38,9 +38,9 @@ def offer(job: str, cores: int = 8, level: int = 0) -> Offer:
     return Offer(job=job, nodes="n[1-2]", cores=cores, level=level)
 
 
-def start(job: str, submit: float, at: float, user: str = "ann", level: int = 1) -> Start:
+def start(job: str, submit: float, at: float, user: str = "ann", level: int = 1) -> SlurmStart:
     owner = {"user": user, "account": "a", "limit_s": 600}
-    return Start(job=job, submit=submit, start=at, nodes="n[1-2]", cores=8, level=level, **owner)  # type: ignore[arg-type]
+    return SlurmStart(job=job, submit=submit, start=at, nodes="n[1-2]", cores=8, level=level, **owner)  # type: ignore[arg-type]
 
 
 @pytest.fixture

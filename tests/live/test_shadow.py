@@ -20,11 +20,11 @@ from aucsched.auction.options import StepOptions
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand
 from aucsched.live.metrics import Metrics
-from aucsched.live.pace import Pace
 from aucsched.live.passes import take_look, take_pass
 from aucsched.live.replay import workload_of
 from aucsched.live.shadow import watch
-from aucsched.live.shadow_log import Entry, RotatedLog, encode, read_logs
+from aucsched.live.shadow_log import RotatedLog, ShadowPass, encode, read_logs
+from aucsched.live.ticker import Ticker
 from aucsched.slurm.answers.live import Command
 
 BEGIN = 1_795_000_000
@@ -46,8 +46,8 @@ def play(
     interval: int = INTERVAL,
     failed: list[InputError] | None = None,
     ask: Callable[[Command], bytes] | None = None,
-) -> list[Entry]:
-    entries: list[Entry] = []
+) -> list[ShadowPass]:
+    entries: list[ShadowPass] = []
     options = StepOptions(strategy="greedy")
 
     def clock() -> float:
@@ -56,7 +56,7 @@ def play(
     watch(
         lambda: take_pass(take_look(ask=ask or cluster.ask, now=clock), options),
         entries.append,
-        Pace(interval_s=interval, passes=passes, clock=clock, stopping=FakeWait(cluster)),
+        Ticker(interval_s=interval, passes=passes, clock=clock, stopping=FakeWait(cluster)),
         Metrics(loop="shadow"),
         options={"strategy": "greedy"},
         failed=(failed if failed is not None else list[InputError]()).append,
@@ -65,7 +65,7 @@ def play(
 
 
 @pytest.fixture(scope="module")
-def day() -> tuple[FakeSlurm, list[Entry]]:
+def day() -> tuple[FakeSlurm, list[ShadowPass]]:
     """A day of 8 nodes, and what the shadow wrote."""
     cluster = FakeSlurm(8, day_of_jobs(1, nodes=8, begin=BEGIN), now=BEGIN)
 
@@ -80,7 +80,7 @@ def day() -> tuple[FakeSlurm, list[Entry]]:
         return cluster, play(cluster, 86400 // INTERVAL)
 
 
-def test_a_whole_day_and_nothing_but_questions(day: tuple[FakeSlurm, list[Entry]]) -> None:
+def test_a_whole_day_and_nothing_but_questions(day: tuple[FakeSlurm, list[ShadowPass]]) -> None:
     cluster, entries = day
     assert len(entries) == 144
     assert entries[-1].time - entries[0].time == 86400 - INTERVAL
@@ -89,7 +89,7 @@ def test_a_whole_day_and_nothing_but_questions(day: tuple[FakeSlurm, list[Entry]
     assert [command for command in commands if not changes_nothing(command)] == []
 
 
-def test_every_start_and_end_of_slurms_is_written_once(day: tuple[FakeSlurm, list[Entry]]) -> None:
+def test_every_start_and_end_of_slurms_is_written_once(day: tuple[FakeSlurm, list[ShadowPass]]) -> None:
     cluster, entries = day
     told = [(start.job, start.start) for entry in entries for start in entry.started]
     last = entries[-1].time
@@ -112,7 +112,7 @@ def test_every_start_and_end_of_slurms_is_written_once(day: tuple[FakeSlurm, lis
     assert {end.state for entry in entries for end in entry.ended} == {"COMPLETED", "forgotten"}
 
 
-def test_what_we_would_start_waits_and_fits_beside_what_runs(day: tuple[FakeSlurm, list[Entry]]) -> None:
+def test_what_we_would_start_waits_and_fits_beside_what_runs(day: tuple[FakeSlurm, list[ShadowPass]]) -> None:
     cluster, entries = day
     waiting: set[str] = set()
     offers = 0
@@ -181,8 +181,8 @@ def test_the_log_played_again_under_the_same_rule_starts_every_job_when_slurm_di
     assert any("left out" in text for text in notes.texts())
 
 
-def entry(time: float) -> Entry:
-    return Entry(time=time, interval_s=30, read_s=0, decide_s=0, cores=8, used=0, waiting=0, running=0)
+def entry(time: float) -> ShadowPass:
+    return ShadowPass(time=time, interval_s=30, read_s=0, decide_s=0, cores=8, used=0, waiting=0, running=0)
 
 
 def test_logs_are_put_aside_and_read_together(tmp_path: Path) -> None:

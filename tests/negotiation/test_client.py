@@ -24,7 +24,7 @@ from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.link import Connector, LinkLimits, Listener, NobodyError, address_of
 from aucsched.negotiation.remote.party import Party
 from aucsched.negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
-from aucsched.runtime.evolving.fairness import Fairness, begun
+from aucsched.runtime.evolving.fairness import Fairness, at_start
 from aucsched.runtime.evolving.iteration import Depths
 
 
@@ -49,7 +49,7 @@ class Server:
             time=0.0,
         )
         state = DynamicState(
-            snapshot=snapshot, fairness=Fairness(), depths=Depths(), accounts=begun(Fairness(), 0.0)
+            snapshot=snapshot, fairness=Fairness(), depths=Depths(), accounts=at_start(Fairness(), 0.0)
         )
         identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=self._secret)
         path = self._folder / "server.journal"

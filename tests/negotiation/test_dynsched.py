@@ -24,7 +24,7 @@ from aucsched.negotiation.parties.dynsched import DynamicState, step
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
 from aucsched.negotiation.remote.serve_dynamic import DynamicCodec
-from aucsched.runtime.evolving.fairness import Fairness, begun, same_for_every_user
+from aucsched.runtime.evolving.fairness import Fairness, at_start, same_for_every_user
 from aucsched.runtime.evolving.iteration import Depths
 
 Said = DynRequest | DynRelease | DynStatus
@@ -46,7 +46,7 @@ def _state(fairness: Fairness | None = None, jobs: tuple[Job, ...] = ()) -> Dyna
         snapshot=Snapshot(nodes=nodes, running=running, time=0.0, jobs=jobs),
         fairness=chosen,
         depths=Depths(),
-        accounts=begun(chosen, 0.0),
+        accounts=at_start(chosen, 0.0),
     )
 
 

@@ -25,7 +25,7 @@ from aucsched.negotiation.parties.batch_state import Arrival
 from aucsched.negotiation.parties.pair import StuckError
 from aucsched.negotiation.protocol import ProtocolError, SessionPhase
 from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.esp import Mix, esp_arrivals
+from aucsched.simulation.negotiated.esp import Changeability, esp_arrivals
 
 
 def arrivals(*jobs: object, at: float = 0.0) -> tuple[Arrival, ...]:
@@ -343,7 +343,7 @@ def test_an_offer_that_crosses_the_end_is_let_pass() -> None:
 
 @pytest.mark.parametrize("mapper", ["greedy", "auction"])
 def test_after_each_step_both_parties_know_the_same_sizes_and_ends(mapper: str) -> None:
-    play = esp_arrivals(16, Mix(share=0.8), order=4)[:60]
+    play = esp_arrivals(16, Changeability(share=0.8), order=4)[:60]
     both, _ = pair(16, play, mapper=mapper, ends_when_done=True)
     both.connect()
     while both.wake():

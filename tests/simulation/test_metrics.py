@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.formats.swf import Field, read_swf, swf_text
+from aucsched.formats.swf import SwfField, read_swf, swf_text
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.metrics import metrics
@@ -120,8 +120,8 @@ def test_batsim_rows_have_batsims_columns(small: Result) -> None:
 
 def test_simulated_log_reads_back_as_the_same_workload(small: Result) -> None:
     log = simulated_log(small, read_swf(SMALL))
-    assert log.column(Field.WAIT).tolist() == [0, 9, 0, 37, 0]
-    assert log.column(Field.SUBMIT).tolist() == [100, 101, 102, 103, 103]
+    assert log.column(SwfField.WAIT).tolist() == [0, 9, 0, 37, 0]
+    assert log.column(SwfField.SUBMIT).tolist() == [100, 101, 102, 103, 103]
     again = workload_from_swf(log)
     assert again.requests == small.workload.requests
     assert again.run == small.workload.run

@@ -15,7 +15,7 @@ from typing import Any
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand, join
 from aucsched.live.actions import Words
-from aucsched.live.hands import Hand, NotDoneError
+from aucsched.live.command_runner import CommandRunner, NotDoneError
 from aucsched.live.loop import Loop, Settings
 from aucsched.slurm.answers.live import Ask, Command
 
@@ -473,7 +473,12 @@ class FakeSlurm:
 
 
 def loop_on(
-    fake: FakeSlurm, *, host: str = "one", hand: Hand | None = None, ask: Ask | None = None, **settings: Any
+    fake: FakeSlurm,
+    *,
+    host: str = "one",
+    hand: CommandRunner | None = None,
+    ask: Ask | None = None,
+    **settings: Any,
 ) -> Loop:
     """Return a loop over a fake cluster, on its clock; the auction alone, the same each time."""
     from aucsched.auction.options import StepOptions  # noqa: PLC0415 - after the engine's own imports

@@ -13,17 +13,17 @@ from support.sweeps import TRACE, small
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.sweeps.axes import Row
-from aucsched.sweeps.plan import Plan, make_plan
+from aucsched.sweeps.plan import RunPlan, make_plan
 from aucsched.sweeps.plot import check_panels, draw_sweep, layout_of
 
 MODELS, ROUNDS = ("aucsched2", "aucsched3"), (1, 2, 3)
 
 
-def planned(folder: Path, **axes: tuple[int | str, ...]) -> Plan:
+def planned(folder: Path, **axes: tuple[int | str, ...]) -> RunPlan:
     return make_plan(str(small(folder)), axes, repeat=2)
 
 
-def rows_for(plan: Plan) -> list[Row]:
+def rows_for(plan: RunPlan) -> list[Row]:
     """Return rows whose figures tell which run they are of."""
     return [
         {

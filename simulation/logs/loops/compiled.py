@@ -10,10 +10,10 @@ import numpy as np
 
 from ...compiling import Loop, compile_loops
 from ...promised import heaps
-from ...requests import Columns, Workload
-from ...stepping import REPORT_EVERY, Policy, loop_of
+from ...requests import LogColumns, Workload
+from ...stepping import REPORT_EVERY, CountPolicy, loop_of
 from . import conservative, deep, easy, profile, running
-from .state import DONE, WANTS_INDEX, Jobs, index_of, machine_of, no_index, plan_of
+from .state import DONE, WANTS_INDEX, LogJobs, index_of, machine_of, no_index, plan_of
 
 #: Jobs that take a policy longer in plain Python than numba takes to be loaded.
 MANY = {"easy": 200_000, "conservative": 10_000}
@@ -29,7 +29,7 @@ def compiled_loops() -> dict[str, Loop] | None:
     return None if loops is None else dict(zip(MANY, loops, strict=True))
 
 
-def loop_for(policy: Policy, jobs: int) -> tuple[str, Loop] | None:
+def loop_for(policy: CountPolicy, jobs: int) -> tuple[str, Loop] | None:
     """Return the loop that gives a policy's starts, and its name; None for none, or none that pays."""
     name = loop_of(policy)
     if name is None:
@@ -41,7 +41,7 @@ def loop_for(policy: Policy, jobs: int) -> tuple[str, Loop] | None:
 
 def play_compiled(
     workload: Workload,
-    policy: Policy,
+    policy: CountPolicy,
     progress: Callable[[int], None] | None = None,
 ) -> list[float] | None:
     """Return the starts of a log's jobs under a policy; None where no loop plays it, or does not pay.
@@ -65,7 +65,7 @@ def play_compiled(
 def play_jobs(
     name: str,
     loop: Loop,
-    jobs: Jobs,
+    jobs: LogJobs,
     processors: int,
     progress: Callable[[int], None] | None = None,
 ) -> None:
@@ -83,7 +83,7 @@ def play_jobs(
         until += step
 
 
-def jobs_of(columns: Columns, job_at: Sequence[int] | None) -> Jobs:
+def jobs_of(columns: LogColumns, job_at: Sequence[int] | None) -> LogJobs:
     """Return the jobs by their places; ``job_at`` has the job of each, None: in order of submission."""
     submit, size, estimate, run, _ = columns
     count = len(size)
@@ -93,7 +93,7 @@ def jobs_of(columns: Columns, job_at: Sequence[int] | None) -> Jobs:
         place = np.empty(count, np.int64)
         place[order] = np.arange(count)
         size, estimate, run = size[order], estimate[order], run[order]
-    return Jobs(submit=submit, place=place, size=size, estimate=estimate, run=run, start=np.empty(count))
+    return LogJobs(submit=submit, place=place, size=size, estimate=estimate, run=run, start=np.empty(count))
 
 
 def _entries(compile_: Callable[..., Any], version: int) -> tuple[Loop, ...]:
@@ -115,7 +115,7 @@ def main() -> int:
     """Compile, so that no later run has to; without numba there is nothing to do."""
     one = np.ones(1)
     for name, loop in (compiled_loops() or {}).items():
-        columns = Columns(np.array([0.0, np.inf]), np.ones(1, np.int64), one, one, is_whole=False)
+        columns = LogColumns(np.array([0.0, np.inf]), np.ones(1, np.int64), one, one, is_whole=False)
         play_jobs(name, loop, jobs_of(columns, None), 1)
     return 0
 

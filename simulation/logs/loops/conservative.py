@@ -7,13 +7,13 @@ from math import inf
 from ...promised.heaps import pop, push
 from .profile import add, advance, earliest, most, runs
 from .running import arrive, wait
-from .state import ARRIVED, DONE, PAUSED, QUEUED, RUNNING, Jobs, Machine, Plan
+from .state import ARRIVED, DONE, PAUSED, QUEUED, RUNNING, ConservativePlan, LogJobs, LogMachine
 
 #: Of a time, more than what one sum and one difference round.
 ROUNDED = 4e-16
 
 
-def play(jobs: Jobs, machine: Machine, plan: Plan, until: int) -> int:
+def play(jobs: LogJobs, machine: LogMachine, plan: ConservativePlan, until: int) -> int:
     """Play until so many jobs have arrived; return PAUSED, or DONE where all have ended.
 
     Args:
@@ -48,12 +48,12 @@ def play(jobs: Jobs, machine: Machine, plan: Plan, until: int) -> int:
     return PAUSED
 
 
-def _reserve(jobs: Jobs, machine: Machine, plan: Plan, job: int, start: float) -> None:
+def _reserve(jobs: LogJobs, machine: LogMachine, plan: ConservativePlan, job: int, start: float) -> None:
     plan.start[job] = start
     add(plan, machine.counts, start, start + jobs.estimate[job], -jobs.size[job])
 
 
-def _start_due(jobs: Jobs, machine: Machine, plan: Plan, now: float) -> None:
+def _start_due(jobs: LogJobs, machine: LogMachine, plan: ConservativePlan, now: float) -> None:
     """Start the jobs whose reservations have come."""
     counts, queue = machine.counts, machine.queue
     kept = 0
@@ -68,7 +68,7 @@ def _start_due(jobs: Jobs, machine: Machine, plan: Plan, now: float) -> None:
     counts[QUEUED] = kept
 
 
-def _compress(jobs: Jobs, machine: Machine, plan: Plan, freed_until: float) -> None:
+def _compress(jobs: LogJobs, machine: LogMachine, plan: ConservativePlan, freed_until: float) -> None:
     """Move waiting jobs in queue order as early as the others allow, round after round until none moves."""
     counts, queue = machine.counts, machine.queue
     plan.known[:] = 0
@@ -92,7 +92,9 @@ def _compress(jobs: Jobs, machine: Machine, plan: Plan, freed_until: float) -> N
                 has_moved = True
 
 
-def _could_move(jobs: Jobs, machine: Machine, plan: Plan, job: int, freed_until: float) -> bool:
+def _could_move(
+    jobs: LogJobs, machine: LogMachine, plan: ConservativePlan, job: int, freed_until: float
+) -> bool:
     """Say whether any run of free processors is long enough for a job, or reaches its reservation.
 
     Jobs of one size ask the same until one moves.

@@ -19,8 +19,8 @@ from .state import (
     RUNNING,
     WANTS_INDEX,
     Index,
-    Jobs,
-    Machine,
+    LogJobs,
+    LogMachine,
 )
 
 #: A queue deeper than this is searched by its index,
@@ -32,7 +32,7 @@ ROUNDED = 4e-16
 
 
 def play(
-    jobs: Jobs, machine: Machine, index: Index, until: int, deep: int = DEEPER, shallow: int = SHALLOW
+    jobs: LogJobs, machine: LogMachine, index: Index, until: int, deep: int = DEEPER, shallow: int = SHALLOW
 ) -> int:
     """Play until so many jobs have arrived; return PAUSED, DONE where all have ended, or WANTS_INDEX.
 
@@ -69,7 +69,7 @@ def play(
     return PAUSED
 
 
-def _pass(jobs: Jobs, machine: Machine, now: float, has_ended: bool, new: int) -> None:
+def _pass(jobs: LogJobs, machine: LogMachine, now: float, has_ended: bool, new: int) -> None:
     """Make a pass over a short queue."""
     counts, queue = machine.counts, machine.queue
     if has_ended or counts[QUEUED] == 0 or (new > 0 and machine.arrived[0] < queue[0]):
@@ -86,7 +86,7 @@ def _pass(jobs: Jobs, machine: Machine, now: float, has_ended: bool, new: int) -
             wait(machine, job)
 
 
-def _whole_pass(jobs: Jobs, machine: Machine, now: float) -> None:
+def _whole_pass(jobs: LogJobs, machine: LogMachine, now: float) -> None:
     counts, queue, size = machine.counts, machine.queue, jobs.size
     count = counts[QUEUED]
     counts[KNOWN] = 0
@@ -122,8 +122,8 @@ def _whole_pass(jobs: Jobs, machine: Machine, now: float) -> None:
 
 
 def _deep_pass(
-    jobs: Jobs,
-    machine: Machine,
+    jobs: LogJobs,
+    machine: LogMachine,
     index: Index,
     now: float,
     has_ended: bool,
@@ -150,7 +150,7 @@ def _deep_pass(
             start(jobs, machine, now, job)
 
 
-def _deep_backfill(jobs: Jobs, machine: Machine, index: Index, now: float) -> None:
+def _deep_backfill(jobs: LogJobs, machine: LogMachine, index: Index, now: float) -> None:
     counts = machine.counts
     head = job = counts[HEAD]
     reserve(machine, jobs.size[head])
@@ -169,7 +169,7 @@ def _deep_backfill(jobs: Jobs, machine: Machine, index: Index, now: float) -> No
             start(jobs, machine, now, job)
 
 
-def _leave_index(machine: Machine, index: Index) -> None:
+def _leave_index(machine: LogMachine, index: Index) -> None:
     counts = machine.counts
     while counts[DEEP] > 0:
         machine.queue[counts[QUEUED]] = counts[HEAD]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import inf
 
-from .state import STEPS, Column, Plan
+from .state import STEPS, Column, ConservativePlan
 
 
-def add(plan: Plan, counts: Column, start: float, end: float, size: int) -> None:
+def add(plan: ConservativePlan, counts: Column, start: float, end: float, size: int) -> None:
     """Add free processors from ``start`` up to ``end``; a negative size takes them."""
     if start >= end:
         return
@@ -19,7 +19,7 @@ def add(plan: Plan, counts: Column, start: float, end: float, size: int) -> None
     _join(plan, counts, first)
 
 
-def _cut(plan: Plan, counts: Column, time: float) -> int:
+def _cut(plan: ConservativePlan, counts: Column, time: float) -> int:
     """Return the place of the step at a time, made when there is none."""
     low, high = 0, counts[STEPS]
     while low < high:
@@ -38,7 +38,7 @@ def _cut(plan: Plan, counts: Column, time: float) -> int:
     return low
 
 
-def _join(plan: Plan, counts: Column, step: int) -> None:
+def _join(plan: ConservativePlan, counts: Column, step: int) -> None:
     """Remove a step that is none."""
     if 0 < step < counts[STEPS] and plan.free[step] == plan.free[step - 1]:
         for place in range(step, counts[STEPS] - 1):
@@ -47,7 +47,7 @@ def _join(plan: Plan, counts: Column, step: int) -> None:
         counts[STEPS] -= 1
 
 
-def advance(plan: Plan, counts: Column, now: float) -> None:
+def advance(plan: ConservativePlan, counts: Column, now: float) -> None:
     """Forget the time before now."""
     first = 0
     while first + 1 < counts[STEPS] and plan.time[first + 1] <= now:
@@ -60,7 +60,9 @@ def advance(plan: Plan, counts: Column, now: float) -> None:
     plan.time[0] = now
 
 
-def earliest(plan: Plan, counts: Column, size: int, duration: float, before: float, latest: float) -> float:
+def earliest(
+    plan: ConservativePlan, counts: Column, size: int, duration: float, before: float, latest: float
+) -> float:
     """Return the first time from which processors stay free for a duration.
 
     From ``before`` on they count as free; only times before ``latest`` are tried, and if none will do,
@@ -83,7 +85,7 @@ def earliest(plan: Plan, counts: Column, size: int, duration: float, before: flo
     return before if start < 0 else start
 
 
-def most(plan: Plan, counts: Column, until: float) -> int:
+def most(plan: ConservativePlan, counts: Column, until: float) -> int:
     """Return the largest number of processors free at any time before ``until``."""
     found = plan.free[0]
     place = 1
@@ -93,7 +95,7 @@ def most(plan: Plan, counts: Column, until: float) -> int:
     return int(found)
 
 
-def runs(plan: Plan, counts: Column, size: int, latest: float) -> tuple[float, float]:
+def runs(plan: ConservativePlan, counts: Column, size: int, latest: float) -> tuple[float, float]:
     """Return the length of the longest run of free processors that begins before a time; the latest end."""
     longest = reach = start = -1.0
     place = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...promised.heaps import pop, push
-from .state import ARRIVED, EXTRA, FREE, KNOWN, QUEUED, RUNNING, Jobs, Machine
+from .state import ARRIVED, EXTRA, FREE, KNOWN, QUEUED, RUNNING, LogJobs, LogMachine
 
 
-def arrive(jobs: Jobs, machine: Machine, now: float) -> int:
+def arrive(jobs: LogJobs, machine: LogMachine, now: float) -> int:
     """Sort the jobs that arrive now by place; return how many there are."""
     counts, arrived, submit = machine.counts, machine.arrived, jobs.submit
     new = 0
@@ -22,7 +22,7 @@ def arrive(jobs: Jobs, machine: Machine, now: float) -> int:
     return new
 
 
-def wait(machine: Machine, job: int) -> None:
+def wait(machine: LogMachine, job: int) -> None:
     """Let a job wait in the short queue."""
     queue = machine.queue
     place = machine.counts[QUEUED]
@@ -33,7 +33,7 @@ def wait(machine: Machine, job: int) -> None:
     machine.counts[QUEUED] += 1
 
 
-def start(jobs: Jobs, machine: Machine, now: float, job: int) -> None:
+def start(jobs: LogJobs, machine: LogMachine, now: float, job: int) -> None:
     """Let a job run from now on."""
     counts = machine.counts
     jobs.start[job] = now
@@ -50,7 +50,7 @@ def start(jobs: Jobs, machine: Machine, now: float, job: int) -> None:
     counts[RUNNING] = push(machine.end, machine.ending, counts[RUNNING], now + jobs.run[job], job)
 
 
-def end_first(jobs: Jobs, machine: Machine) -> None:
+def end_first(jobs: LogJobs, machine: LogMachine) -> None:
     """Let the job that ends first end."""
     counts = machine.counts
     job = machine.ending[0]
@@ -72,7 +72,7 @@ def end_first(jobs: Jobs, machine: Machine) -> None:
         held[place] = held[place + 1]
 
 
-def reserve(machine: Machine, need: int) -> None:
+def reserve(machine: LogMachine, need: int) -> None:
     """Find the shadow time and *extra* of a head of that size (easy.py)."""
     counts, estimated, held = machine.counts, machine.estimated, machine.held
     free, place, running = counts[FREE], 0, counts[RUNNING]
@@ -88,7 +88,7 @@ def reserve(machine: Machine, need: int) -> None:
     counts[KNOWN] = 1
 
 
-def may_start(jobs: Jobs, machine: Machine, now: float, job: int, need: int) -> bool:
+def may_start(jobs: LogJobs, machine: LogMachine, now: float, job: int, need: int) -> bool:
     """Say whether a job that fits leaves a head of that size its reservation; take its part of *extra*."""
     counts = machine.counts
     if counts[KNOWN] == 0:

@@ -23,7 +23,7 @@ BLOCK = 64
 CLASSES = 128
 
 
-class Jobs(NamedTuple):
+class LogJobs(NamedTuple):
     """The log; times in seconds as 64-bit floats.
 
     Attributes:
@@ -43,7 +43,7 @@ class Jobs(NamedTuple):
     start: Column
 
 
-class Machine(NamedTuple):
+class LogMachine(NamedTuple):
     """Running jobs and the short queue.
 
     Attributes:
@@ -85,7 +85,7 @@ class Index(NamedTuple):
     group: Column
 
 
-class Plan(NamedTuple):
+class ConservativePlan(NamedTuple):
     """Conservative backfilling's plan.
 
     Attributes:
@@ -106,13 +106,13 @@ class Plan(NamedTuple):
     reach: Column
 
 
-def plan_of(size: Column, processors: int) -> Plan:
+def plan_of(size: Column, processors: int) -> ConservativePlan:
     """Return an empty plan for jobs of these sizes, by place."""
     distinct, size_class = np.unique(size, return_inverse=True)
     steps = 2 * len(size) + 4
     free = np.zeros(steps, np.int64)
     free[0] = processors
-    return Plan(
+    return ConservativePlan(
         time=np.zeros(steps),
         free=free,
         start=np.zeros(len(size)),
@@ -123,14 +123,14 @@ def plan_of(size: Column, processors: int) -> Plan:
     )
 
 
-def machine_of(jobs: int, processors: int) -> Machine:
+def machine_of(jobs: int, processors: int) -> LogMachine:
     """Return an idle machine for so many jobs."""
     running = min(jobs, processors) + 1
     counts = np.zeros(COUNTED, np.int64)
     counts[FREE] = processors
     counts[HEAD] = jobs
     counts[STEPS] = 1
-    return Machine(
+    return LogMachine(
         counts=counts,
         end=np.zeros(running),
         ending=np.zeros(running, np.int64),

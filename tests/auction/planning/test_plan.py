@@ -17,7 +17,7 @@ from support.build import document, snapshot
 from support.plain import J, earliest
 
 from aucsched.auction.planning.plan import OVERDUE_S, Plan, make_plan
-from aucsched.auction.planning.timeline import Timeline
+from aucsched.auction.planning.timeline import ClusterTimeline
 from aucsched.bidgen.families.pools import Pools
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
@@ -216,9 +216,9 @@ def test_counting_never_hides_a_place(seed: int) -> None:
     """What is left out because it cannot fit would not have fitted."""
     cluster = random_snapshot(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Timeline, "may_hold", lambda *_: True)
+        patch.setattr(ClusterTimeline, "may_hold", lambda *_: True)
         patch.setattr(
-            Timeline,
+            ClusterTimeline,
             "possible",
             lambda self, _, __, since: np.flatnonzero(self.times >= since),
         )

@@ -25,7 +25,7 @@ import aucsched
 from aucsched import ClusterWorkload, InputError, Reason, Snapshot
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families import registry
-from aucsched.bidgen.families.claims import Cell, Claim, Family, Placing, Resource, Taken
+from aucsched.bidgen.families.claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 from aucsched.cluster.limits import AMOUNTS, Lasting
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.workload import parse_workload
@@ -309,13 +309,13 @@ class Starts(Family):
             by_bid=True,
             row=np.zeros(len(table), np.int64),
             amount=np.ones(len(table), np.int64),
-            capacity=np.array([columns.pools.left(CELL)]),
+            capacity=np.array([columns.pools.remaining(CELL)]),
         )
 
-    def taken(self, job: Placing, columns: Any, guards: Any) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Any, guards: Any) -> Iterator[Taken]:
         """Yield a start for each job."""
         del job, guards
-        yield Taken(CELL, columns.pools.left(CELL), on_job=1)
+        yield Taken(CELL, columns.pools.remaining(CELL), on_job=1)
 
     def words(self, resource: Resource) -> str:
         """Return it in words."""

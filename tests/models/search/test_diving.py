@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
-from aucsched.models.search import diving, repacking
+from aucsched.models.search import destroy_repair, exchange_search
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.columns import bids_of, dive_at
 from aucsched.models.search.compiled import Dives, as_lists, compiled_dives
-from aucsched.models.search.dives import COUNTS, RANDOM, Dive, make_dives
-from aucsched.models.search.diving import Diving
-from aucsched.models.search.limits import Limits
+from aucsched.models.search.destroy_repair import DestroyRepair
+from aucsched.models.search.exchange_search import greedy_by
+from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices, runs_of
-from aucsched.models.search.repacking import greedy_by
+from aucsched.models.search.repair_kernel import COUNTS, RANDOM, Dive, make_dives
 from aucsched.models.search.worth import Worth
 
 SEEDS = st.integers(0, 10**6)
@@ -62,7 +62,7 @@ def test_what_runs_cost_and_take_is_what_their_entries_do(seed: int) -> None:
 @settings(max_examples=30, deadline=None)
 def test_dives_fit_and_never_lose_the_best(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=5)
-    dive = Diving(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
+    dive = DestroyRepair(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
     reached = dive.best
     for _ in range(60):
         dive.run(1, lambda: False)
@@ -79,7 +79,7 @@ def test_a_dozen_dives_are_better_than_greedy_and_the_same_again() -> None:
         greedy = greedy_by(packing, np.argsort(-(worth.value - packing.cost(price)), kind="stable"))
         found = []
         for _ in range(2):
-            dive = Diving(packing, worth, price, greedy, seed)
+            dive = DestroyRepair(packing, worth, price, greedy, seed)
             for _ in range(12):
                 dive.run(1, lambda: False)
             found.append(dive.award.tolist())
@@ -116,22 +116,22 @@ def test_dives_are_the_same_compiled_and_not_and_however_they_are_cut(seed: int)
 def test_a_dive_that_is_broken_off_changes_nothing_and_goes_on() -> None:
     packing, worth = intervals(0)
     price = np.zeros(len(packing.capacity))
-    whole, broken = (Diving(packing, worth, price, NOTHING, 0) for _ in range(2))
+    whole, broken = (DestroyRepair(packing, worth, price, NOTHING, 0) for _ in range(2))
     whole.run(4, lambda: False)
     broken.run(4, lambda: True)
     assert not len(broken.award)
     asked = iter(range(10**6))
     for _ in range(200):
         broken.run(1, lambda: next(asked) % 3 > 0)
-        if broken.dives == 4:
+        if broken.ended == 4:
             break
-    assert broken.dives == whole.dives == 4
+    assert broken.ended == whole.ended == 4
     assert broken.award.tolist() == whole.award.tolist() != []
 
 
 def test_every_dive_ends_with_an_award_that_nothing_fits_beside() -> None:
     packing, worth = intervals(1)
-    dive = Diving(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
+    dive = DestroyRepair(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
     dive.run(1, lambda: False)
     left = packing.capacity - packing.use(dive.award)
     losers = ~np.isin(packing.job, packing.job[dive.award])
@@ -142,23 +142,23 @@ def test_every_dive_ends_with_an_award_that_nothing_fits_beside() -> None:
 def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled_dives() is not None
     packing, worth = intervals(2, 110, 200)
-    limits = Limits(deadline=None, steps=24, seed=1, clock=lambda: 0.0, solves=False)
+    limits = SearchLimits(deadline=None, steps=24, seed=1, clock=lambda: 0.0, solves=False)
     dived: list[bool] = []
 
     def found() -> list[int]:
         contest = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
         return list(map(int, contest.award))
 
-    ran = Diving.run
+    ran = DestroyRepair.run
 
-    def run(self: Diving, dives: int, is_over: Callable[[], bool]) -> None:
+    def run(self: DestroyRepair, dives: int, is_over: Callable[[], bool]) -> None:
         ran(self, dives, is_over)
         dived.append(self.is_plain)
 
-    monkeypatch.setattr(Diving, "run", run)
+    monkeypatch.setattr(DestroyRepair, "run", run)
     compiled = found()
-    monkeypatch.setattr(diving, "is_loaded", lambda: False)
-    monkeypatch.setattr(repacking, "is_loaded", lambda: False)
-    monkeypatch.setattr(repacking, "compiled_loop", lambda: None)
+    monkeypatch.setattr(destroy_repair, "is_loaded", lambda: False)
+    monkeypatch.setattr(exchange_search, "is_loaded", lambda: False)
+    monkeypatch.setattr(exchange_search, "compiled_loop", lambda: None)
     assert found() == compiled
     assert sorted(set(dived)) == [False, True]

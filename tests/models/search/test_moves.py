@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
-from aucsched.models.search import compiled, repacking
+from aucsched.models.search import compiled, exchange_search
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.columns import rows_of
-from aucsched.models.search.limits import Limits
+from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
+from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing
-from aucsched.models.search.repacking import Repacking, greedy_by
 from aucsched.models.search.worth import Worth
 
 SEEDS = st.integers(0, 10**6)
@@ -27,14 +27,14 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"
 
 
 def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repacking, "compiled_loop", lambda: None)
+    monkeypatch.setattr(exchange_search, "compiled_loop", lambda: None)
 
 
 @given(SEEDS)
 @settings(max_examples=40)
 def test_moves_reach_the_optimum_of_tiny_packings_preference_included(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=6)
-    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
+    moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
     moves.run(2000, lambda: False)
     assert is_sound(packing, moves.award)
     assert worth.of(moves.award) == moves.best == best_by_force(packing, worth)
@@ -45,7 +45,7 @@ def test_moves_reach_the_optimum_of_tiny_packings_preference_included(seed: int)
 def test_the_loop_keeps_its_books_whatever_it_did(seed: int, jobs: int) -> None:
     """What moves left behind is what the award at hand would begin with: no drift, nothing fits beside it."""
     packing, worth = random_packing(seed, jobs)
-    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
+    moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
     alive = np.random.default_rng(seed).random((5, len(packing))) < 0.8
     for narrowed in alive:
         moves.run(37, lambda: False)
@@ -107,7 +107,7 @@ def test_bids_exclude_each_other_where_a_row_holds_no_two(seed: int, jobs: int) 
 def test_no_award_is_below_plain_greedy_ones_when_the_time_is_over(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=60)
     weights = list(worth.weights)
-    over = Limits(deadline=0.0, steps=None, seed=0, clock=lambda: 1.0)
+    over = SearchLimits(deadline=0.0, steps=None, seed=0, clock=lambda: 1.0)
     found = solve_anytime(packing, weights, worth.preference, NOTHING, over)
     entries = np.maximum(np.diff(packing.indptr), 1)
     for key in (np.array(weights, float), np.array(weights, float) / entries):
@@ -119,7 +119,9 @@ def test_no_award_is_below_plain_greedy_ones_when_the_time_is_over(seed: int) ->
 @settings(max_examples=30)
 def test_more_moves_are_never_worse_and_pieces_make_no_difference(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=30)
-    whole, pieces = (Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 3) for _ in range(2))
+    whole, pieces = (
+        ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 3) for _ in range(2)
+    )
     before = whole.best
     whole.run(300, lambda: False)
     for piece in (1, 99, 150, 50):
@@ -139,7 +141,7 @@ def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def searched(packing: Packing, worth: Worth, steps: int) -> tuple[list[int], object]:
-    limits = Limits(deadline=None, steps=steps, seed=5, clock=lambda: 0.0)
+    limits = SearchLimits(deadline=None, steps=steps, seed=5, clock=lambda: 0.0)
     found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
     return found.award.tolist(), found.bound
 
@@ -147,13 +149,13 @@ def searched(packing: Packing, worth: Worth, steps: int) -> tuple[list[int], obj
 def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     packing, worth = random_packing(2, jobs=400, rows=60)
-    assert len(packing) > repacking.FEW_BIDS
-    fast = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
+    assert len(packing) > exchange_search.FEW_BIDS
+    fast = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert fast.is_compiled
     fast.run(1500, lambda: False)
     with_steps = searched(packing, worth, 20)
     in_plain_python(monkeypatch)
-    slow = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
+    slow = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert not slow.is_compiled
     slow.run(1500, lambda: False)
     assert slow.best == fast.best
@@ -167,7 +169,7 @@ def test_what_is_compiled_ahead_is_what_a_search_runs() -> None:
     pytest.importorskip("numba")
     loop = compiled.compiled_loop()
     packing, worth = random_packing(3, jobs=400, rows=60)
-    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
+    moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     moves.run(200, lambda: False)
     moves.guide(np.ones(len(packing.capacity)))
     moves.run(200, lambda: False)
@@ -178,7 +180,7 @@ def test_what_is_compiled_ahead_is_what_a_search_runs() -> None:
 @pytest.mark.usefixtures("without_numba")
 def test_without_numba_plain_python_does_and_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
     packing, worth = random_packing(2, jobs=400, rows=60)
-    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
+    moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert not moves.is_compiled
     moves.run(20, lambda: False)
     assert is_sound(packing, moves.award)
@@ -209,9 +211,9 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
         raise AssertionError("loaded while the clock ran")
 
     monkeypatch.setattr(compiled, "_loaded", [])
-    monkeypatch.setattr(repacking, "compiled_loop", forbidden)
+    monkeypatch.setattr(exchange_search, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
-    limits = Limits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
+    limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
     found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
     assert is_sound(packing, found.award)
 

@@ -14,7 +14,7 @@ from aucsched.cluster.errors import SolverError
 from aucsched.models.search import anytime, proving
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.compiled import compiled_loop
-from aucsched.models.search.limits import Limits
+from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices
 from aucsched.models.search.proving import best_among
@@ -78,7 +78,7 @@ def test_where_steps_are_counted_highs_is_not_asked_for_what_is_proved(
 ) -> None:
     packing, worth = random_packing(seed, jobs=6)
     best = best_by_force(packing, worth)
-    limits = Limits(deadline=None, steps=2, seed=0, clock=lambda: 0.0)
+    limits = SearchLimits(deadline=None, steps=2, seed=0, clock=lambda: 0.0)
     weights = list(worth.weights)
     found = solve_anytime(packing, weights, worth.preference, NOTHING, limits)
     assert worth.of(found.award) == best

@@ -21,10 +21,10 @@ from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.cliques import exclusions, violated_cliques
 from aucsched.models.search.differences import as_differences
-from aucsched.models.search.limits import Limits
+from aucsched.models.search.exchange_search import ExchangeSearch
+from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.relaxation import Relaxation
-from aucsched.models.search.repacking import Repacking
 from aucsched.models.search.worth import Worth
 from aucsched.models.solve.solver import RelaxedSolver, SolverOptions, solve
 from aucsched.topology.tree import topology_of
@@ -155,7 +155,7 @@ def test_a_relaxation_that_gets_no_time_says_so() -> None:
 def test_moves_keep_an_award_that_fits_and_never_lose_the_best(seed: int, draw: int) -> None:
     packing, weights, liked = window_of(random_snapshot(seed), per_job=10)
     worth = Worth(weights=weights, value=np.array(weights, np.float64), preference=liked)
-    moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, draw)
+    moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, draw)
     best = moves.best
     for _ in range(6):
         moves.run(60, lambda: False)
@@ -171,7 +171,7 @@ def test_moves_find_the_optimum_of_small_windows() -> None:
         packing, weights, liked = window_of(tiny(seed), per_job=12)
         value = np.array(weights, np.float64)
         worth = Worth(weights=weights, value=value, preference=liked)
-        moves = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
+        moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
         moves.run(400, lambda: False)
         reached += moves.best[0] == round(optimum(packing, value)[0])
     assert reached >= 11
@@ -183,7 +183,7 @@ def test_doubling_the_steps_is_never_worse_and_the_bound_never_looser(seed: int)
     packing, weights, liked = window_of(crowded(seed), per_job=20)
     before, bound = (-1, -1.0), None
     for steps in (0, 1, 2, 4, 8, 16, 32):
-        limits = Limits(deadline=None, steps=steps, seed=seed, clock=lambda: 0.0)
+        limits = SearchLimits(deadline=None, steps=steps, seed=seed, clock=lambda: 0.0)
         found = solve_anytime(packing, weights, liked, NOTHING, limits)
         value = (sum(weights[bid] for bid in found.award.tolist()), round(float(liked[found.award].sum()), 9))
         assert fits(packing, found.award)

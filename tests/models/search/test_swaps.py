@@ -14,10 +14,10 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.columns import rows_of, swaps_at
 from aucsched.models.search.compiled import as_lists, compiled_swaps
-from aucsched.models.search.limits import Limits
-from aucsched.models.search.moves import Shape
+from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
+from aucsched.models.search.limits import SearchLimits
+from aucsched.models.search.moves import MoveProblem
 from aucsched.models.search.packing import Packing
-from aucsched.models.search.repacking import Repacking, greedy_by
 from aucsched.models.search.swapping import Swapping
 from aucsched.models.search.swaps import (
     BEST,
@@ -56,9 +56,9 @@ def of_sets(seed: int, jobs: int, goods: int, most: int = 4) -> tuple[Packing, W
     return packing, Worth.scaled(weights, np.zeros(jobs))
 
 
-def shape_of(packing: Packing, worth: Worth) -> Shape:
+def shape_of(packing: Packing, worth: Worth) -> MoveProblem:
     assert compiled_swaps() is not None
-    sets = Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0).sets
+    sets = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0).sets
     assert sets is not None
     return sets
 
@@ -160,7 +160,7 @@ def test_ends_of_runs_are_kept_through_better_awards_of_others() -> None:
 def test_where_bids_share_rows_there_are_no_swaps() -> None:
     packing, worth = random_packing(0, jobs=12)
     assert len(rows_of(packing).bid)
-    assert Repacking(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0).sets is None
+    assert ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0).sets is None
 
 
 def test_where_a_clock_counts_swaps_take_turns_with_moves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,16 +175,16 @@ def test_where_a_clock_counts_swaps_take_turns_with_moves(monkeypatch: pytest.Mo
     monkeypatch.setattr(Swapping, "run", run)
     assert compiled_swaps() is not None
 
-    def solved(limits: Limits) -> int:
+    def solved(limits: SearchLimits) -> int:
         found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
         assert is_sound(packing, found.award)
         return worth.of(found.award)[0]
 
     clock = time.process_time
-    timed = solved(Limits(deadline=clock() + 0.6, steps=None, seed=0, clock=clock, solves=False))
+    timed = solved(SearchLimits(deadline=clock() + 0.6, steps=None, seed=0, clock=clock, solves=False))
     assert made[-1] > 1000
     made.clear()
-    assert solved(Limits(deadline=None, steps=24, seed=0, clock=clock, solves=False)) > 0
+    assert solved(SearchLimits(deadline=None, steps=24, seed=0, clock=clock, solves=False)) > 0
     # Where steps are counted, the awards of a seed stay those of earlier releases.
     assert not made
     assert timed > 0

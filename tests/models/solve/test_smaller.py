@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from support.build import ALONE, snapshot
 
 from aucsched import schedule
-from aucsched.models.solve import smaller as smaller_module
-from aucsched.models.solve.dealing import dealing_of
+from aucsched.models.solve import reduced_program as smaller_module
+from aucsched.models.solve.decomposition import dealing_of
 from aucsched.models.solve.exact import exact_program
 from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
 from aucsched.models.solve.presolve import presolved
 from aucsched.models.solve.program import FloatArray, IntegerProgram
-from aucsched.models.solve.smaller import Smaller
+from aucsched.models.solve.reduced_program import ReducedProgram
 from aucsched.models.solve.strengthening import strengthened
 
 #: A row: coefficients by column, and both sides.
@@ -256,4 +256,4 @@ def test_a_start_that_stands_is_returned_as_it_is() -> None:
     solution = solve_lexicographic(one, np.arange(2), [5, 5], np.zeros(2), start, options)
     assert solution.values.tolist() == [1.0, 0.0]
     assert solution.bound == 5
-    assert Smaller(one, np.arange(2), [np.ones(2)]).program.row_upper.tolist() == [1.0]
+    assert ReducedProgram(one, np.arange(2), [np.ones(2)]).program.row_upper.tolist() == [1.0]

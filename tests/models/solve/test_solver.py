@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import SolverError
-from aucsched.models.solve import smaller
+from aucsched.models.solve import reduced_program
 from aucsched.models.solve.exact import exact_program, integer_weights
 from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
 from aucsched.models.solve.solver import IntegerProgram, SolverOptions, SolverStatus, read_pulp, solve
@@ -209,7 +209,7 @@ def test_seconds_end_a_solve_that_counts_work_only_where_it_is_stuck(
         given.append(options.time_limit_s)
         return solve(asked, options, start)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(smaller, "solve", seen)
+    monkeypatch.setattr(reduced_program, "solve", seen)
     endless = SolveSettings(time_limit_s=1e9, seed=0, clock=time.perf_counter, **limits)
     settings = endless if limits else SETTINGS
     solve_lexicographic(knapsack([3, 5], 6), np.arange(2), [4, 9], np.zeros(2), np.zeros(2), settings)

@@ -14,10 +14,10 @@ from instances.families import auction_text
 
 from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
 from aucsched.formats.auctions.read import load_auction
-from aucsched.models.search import repacking
-from aucsched.models.winners import side_by_side
+from aucsched.models.search import exchange_search
+from aucsched.models.winners import portfolio
 from aucsched.models.winners.determine import winners_of
-from aucsched.models.winners.given import Lot, read_lot
+from aucsched.models.winners.instance import ProblemInstance, read_lot
 
 #: A bid, its value exact.
 Exact = tuple[Any, Fraction, Mapping[str, Fraction]]
@@ -265,7 +265,7 @@ def test_any_number_of_processes_gives_the_same_award_under_a_work_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Several searches after a few steps already: who makes which of them, this process says.
-    monkeypatch.setattr(side_by_side, "ALONE", 4)
+    monkeypatch.setattr(portfolio, "ALONE", 4)
     bids, items = hard_auction()
     one = winners(bids, items, work_limit=28, seed=2)
     four = winners(bids, items, work_limit=28, seed=2, workers=4)
@@ -288,7 +288,7 @@ def test_searches_at_once_share_a_time_limit() -> None:
 
 
 @pytest.fixture(scope="module")
-def whole_goods(tmp_path_factory: pytest.TempPathFactory) -> Lot:
+def whole_goods(tmp_path_factory: pytest.TempPathFactory) -> ProblemInstance:
     """Bids on whole goods, of which reductions leave fewer."""
     file = tmp_path_factory.mktemp("auction") / "arbitrary.txt"
     file.write_text(auction_text("arbitrary", 1, 350, 81), encoding="utf-8")
@@ -296,7 +296,7 @@ def whole_goods(tmp_path_factory: pytest.TempPathFactory) -> Lot:
     return read_lot(auction.bids, auction.capacities, auction.groups)
 
 
-def test_more_work_is_never_worse_among_whole_goods(whole_goods: Lot) -> None:
+def test_more_work_is_never_worse_among_whole_goods(whole_goods: ProblemInstance) -> None:
     found = [winners_of(whole_goods, work_limit=steps, seed=3) for steps in (0, 1, 3, 8, 20, 60)]
     values, bounds = [one.value for one in found], [one.bound for one in found]
     assert values == sorted(values)
@@ -307,11 +307,11 @@ def test_more_work_is_never_worse_among_whole_goods(whole_goods: Lot) -> None:
 
 
 def test_plain_python_does_the_same_with_whole_goods(
-    whole_goods: Lot, monkeypatch: pytest.MonkeyPatch
+    whole_goods: ProblemInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("numba")
     compiled = winners_of(whole_goods, work_limit=12, seed=1)
-    monkeypatch.setattr(repacking, "compiled_loop", lambda: None)
-    monkeypatch.setattr(repacking, "is_loaded", lambda: False)
+    monkeypatch.setattr(exchange_search, "compiled_loop", lambda: None)
+    monkeypatch.setattr(exchange_search, "is_loaded", lambda: False)
     plain = winners_of(whole_goods, work_limit=12, seed=1)
     assert (plain.chosen, plain.bound, plain.prices) == (compiled.chosen, compiled.bound, compiled.prices)

@@ -16,7 +16,7 @@ from aucsched.runtime.evolving.fairness import (
     DelayLimits,
     DelayPolicy,
     Fairness,
-    begun,
+    at_start,
     charged,
     same_for_every_user,
 )
@@ -113,7 +113,7 @@ def test_figure_6_is_read_as_it_stands() -> None:
 )
 def test_figure_6_limits(user: str, within: float, beyond: float | None) -> None:
     fairness = _figure_6()
-    start = begun(fairness, 0.0)
+    start = at_start(fairness, 0.0)
     assert isinstance(_charge(fairness, start, user, within), Accounts)
     if beyond is not None:
         assert isinstance(_charge(fairness, start, user, beyond), str)
@@ -121,7 +121,7 @@ def test_figure_6_limits(user: str, within: float, beyond: float | None) -> None
 
 def test_user04_has_both_limits() -> None:
     fairness = _figure_6()
-    accounts: Accounts | str = begun(fairness, 0.0)
+    accounts: Accounts | str = at_start(fairness, 0.0)
     for number in range(8):  # 8 jobs of 15 min: 2 h
         assert isinstance(accounts, Accounts)
         accounts = _charge(fairness, accounts, "user04", 900, f"J{number}")
@@ -136,7 +136,7 @@ def test_user04_has_both_limits() -> None:
 
 def test_decay_leaves_4080_of_4800() -> None:
     fairness = same_for_every_user(4800, interval_s=3600, decay=0.2)
-    used = _charge(fairness, begun(fairness, 0.0), "user01", 3600)
+    used = _charge(fairness, at_start(fairness, 0.0), "user01", 3600)
     assert isinstance(used, Accounts)
     rolled = used.rolled(fairness, 3600.0)
     assert rolled.targets["user", "user01"] == pytest.approx(720)
@@ -147,7 +147,7 @@ def test_decay_leaves_4080_of_4800() -> None:
 
 def test_ones_own_jobs_do_not_count() -> None:
     fairness = same_for_every_user(10)
-    start = begun(fairness, 0.0)
+    start = at_start(fairness, 0.0)
     assert _charge(fairness, start, "user06", 10**6) == start
     nobody = [Delay(job="J", owner=Credentials(), seconds=11.0)]
     assert isinstance(charged(start, fairness, Credentials(), nobody), str)
@@ -156,7 +156,7 @@ def test_ones_own_jobs_do_not_count() -> None:
 def test_the_most_restrictive_limit_wins() -> None:
     limits = {("user", "u"): DelayLimits(target_s=100.0), ("account", "a"): DelayLimits(target_s=50.0)}
     fairness = Fairness(policy=DelayPolicy.TARGET, limits=limits)
-    start = begun(fairness, 0.0)
+    start = at_start(fairness, 0.0)
     one = [Delay(job="J", owner=Credentials(user="u", account="a"), seconds=60.0)]
     assert "account a" in str(charged(start, fairness, EVOLVING, one))
     # Members of an account share its limit.
@@ -171,8 +171,8 @@ def test_default_holds_where_nothing_is_said() -> None:
     fairness, _ = fairness_of_maui(text)
     assert fairness.of("user", "x").target_s == 500
     assert fairness.of("user", "u").target_s == 0
-    assert isinstance(_charge(fairness, begun(fairness, 0.0), "u", 10**6), Accounts)
-    assert isinstance(_charge(fairness, begun(fairness, 0.0), "x", 501), str)
+    assert isinstance(_charge(fairness, at_start(fairness, 0.0), "u", 10**6), Accounts)
+    assert isinstance(_charge(fairness, at_start(fairness, 0.0), "x", 501), str)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_no_user_ever_exceeds_a_limit(
     decay: float, limit: float, steps: list[tuple[float, str, float]]
 ) -> None:
     fairness = same_for_every_user(limit, interval_s=1000, decay=decay)
-    accounts, now = begun(fairness, 0.0), 0.0
+    accounts, now = at_start(fairness, 0.0), 0.0
     intervals: dict[int, dict[str, float]] = {}
     for passed, user, seconds in steps:
         now += passed

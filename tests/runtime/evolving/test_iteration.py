@@ -19,7 +19,7 @@ from aucsched.runtime.evolving.fairness import (
     DelayLimits,
     DelayPolicy,
     Fairness,
-    begun,
+    at_start,
     same_for_every_user,
 )
 from aucsched.runtime.evolving.iteration import Depths, planned, serve, started
@@ -41,7 +41,7 @@ def test_figure_1_job_c_is_delayed_by_four_hours() -> None:
     _, starts = planned(_figure_1(), [C], 5)
     assert starts == {"C": 4 * HOUR}
     none = Fairness()
-    served = serve(_figure_1(), [ASKS], [C], DEPTHS, none, begun(none, 0.0))
+    served = serve(_figure_1(), [ASKS], [C], DEPTHS, none, at_start(none, 0.0))
     (answer,) = served.answers
     assert answer.grant == CountGrant(cores=2)
     assert [(delay.job, delay.seconds) for delay in answer.delays] == [("C", 4 * HOUR)]
@@ -52,7 +52,7 @@ def test_figure_1_job_c_is_delayed_by_four_hours() -> None:
 def test_figure_1_is_refused_where_c_may_be_delayed_by_less() -> None:
     for limit, granted in ((4 * HOUR, True), (4 * HOUR - 1, False)):
         fairness = same_for_every_user(limit, interval_s=24 * HOUR)
-        served = serve(_figure_1(), [ASKS], [C], DEPTHS, fairness, begun(fairness, 0.0))
+        served = serve(_figure_1(), [ASKS], [C], DEPTHS, fairness, at_start(fairness, 0.0))
         assert (served.answers[0].grant is not None) is granted
     assert "user c" in served.answers[0].why
     # Beside C's reservation the two nodes could be had at once for four hours only: A needs eight.
@@ -62,7 +62,7 @@ def test_figure_1_is_refused_where_c_may_be_delayed_by_less() -> None:
 def test_the_requesters_own_jobs_may_be_delayed() -> None:
     fairness = same_for_every_user(1)
     own = replace(C, owner=A.owner)
-    served = serve(_figure_1(), [ASKS], [own], DEPTHS, fairness, begun(fairness, 0.0))
+    served = serve(_figure_1(), [ASKS], [own], DEPTHS, fairness, at_start(fairness, 0.0))
     assert served.answers[0].grant is not None
     assert not served.accounts.targets
 
@@ -70,7 +70,7 @@ def test_the_requesters_own_jobs_may_be_delayed() -> None:
 def test_jobs_that_would_start_now_are_measured_too() -> None:
     small = CountJob(id="D", cores=2, walltime_s=HOUR, owner=Credentials(user="d"))
     fairness = same_for_every_user(HOUR)
-    served = serve(_figure_1(), [ASKS], [small], DEPTHS, fairness, begun(fairness, 0.0))
+    served = serve(_figure_1(), [ASKS], [small], DEPTHS, fairness, at_start(fairness, 0.0))
     assert served.answers[0].grant is None
     assert [(delay.job, delay.seconds) for delay in served.answers[0].delays] == [("D", 4 * HOUR)]
 
@@ -80,27 +80,27 @@ def test_only_the_delay_depth_is_measured() -> None:
     jobs = [CountJob(id=f"J{n}", cores=4, walltime_s=HOUR, owner=Credentials(user=f"u{n}")) for n in range(4)]
     none = Fairness()
     for depth in range(1, 5):
-        served = serve(board, [ASKS], jobs, Depths(reservation=1, delay=depth), none, begun(none, 0.0))
+        served = serve(board, [ASKS], jobs, Depths(reservation=1, delay=depth), none, at_start(none, 0.0))
         assert [delay.job for delay in served.answers[0].delays] == [f"J{n}" for n in range(depth)]
 
 
 def test_a_refusal_says_when_resources_could_be_there() -> None:
     none = Fairness()
     asks = CountRequest(job="A", cores=3, owner=A.owner)
-    served = serve(_figure_1(), [asks], NOBODY, DEPTHS, none, begun(none, 0.0))
+    served = serve(_figure_1(), [asks], NOBODY, DEPTHS, none, at_start(none, 0.0))
     assert (served.answers[0].grant, served.answers[0].earliest_s) == (None, 4 * HOUR)
     # C is planned on them then.
-    served = serve(_figure_1(), [asks], [C], DEPTHS, none, begun(none, 0.0))
+    served = serve(_figure_1(), [asks], [C], DEPTHS, none, at_start(none, 0.0))
     assert served.answers[0].earliest_s == float("inf")
     short = replace(C, walltime_s=HOUR)
-    served = serve(_figure_1(), [asks], [short], DEPTHS, none, begun(none, 0.0))
+    served = serve(_figure_1(), [asks], [short], DEPTHS, none, at_start(none, 0.0))
     assert served.answers[0].earliest_s == 5 * HOUR
 
 
 def test_requests_are_served_first_come_first_served() -> None:
     none = Fairness()
     asks = [CountRequest(job="A", cores=1), CountRequest(job="B", cores=2), CountRequest(job="A", cores=1)]
-    served = serve(_figure_1(), asks, NOBODY, DEPTHS, none, begun(none, 0.0))
+    served = serve(_figure_1(), asks, NOBODY, DEPTHS, none, at_start(none, 0.0))
     assert [answer.grant is not None for answer in served.answers] == [True, False, True]
 
 
@@ -118,7 +118,7 @@ def test_idle_before_preemptible_before_malleable() -> None:
         5: None,
     }
     for cores, grant in expected.items():
-        served = serve(board, [CountRequest(job="A", cores=cores)], NOBODY, DEPTHS, none, begun(none, 0.0))
+        served = serve(board, [CountRequest(job="A", cores=cores)], NOBODY, DEPTHS, none, at_start(none, 0.0))
         assert served.answers[0].grant == grant
 
 
@@ -129,7 +129,7 @@ def test_nothing_starts_behind_a_job_that_drains() -> None:
     assert started(_figure_1(), [small, whole], DEPTHS)[0] == [small]
     # A running job still grows.
     none = Fairness()
-    assert serve(_figure_1(), [ASKS], [whole, small], DEPTHS, none, begun(none, 0.0)).answers[0].grant
+    assert serve(_figure_1(), [ASKS], [whole, small], DEPTHS, none, at_start(none, 0.0)).answers[0].grant
 
 
 def test_backfilled_jobs_delay_no_reservation() -> None:
@@ -195,7 +195,7 @@ def test_no_limit_is_ever_exceeded(
         limits={("user", "DEFAULT"): DelayLimits(target_s=float(limit), single_s=float(single))},
     )
     requests = [CountRequest(job=f"R{n}", cores=c, owner=Credentials(user="e")) for n, c in asks]
-    served = serve(board, requests, jobs, DEPTHS, fairness, begun(fairness, 0.0))
+    served = serve(board, requests, jobs, DEPTHS, fairness, at_start(fairness, 0.0))
     _, before = planned(board, jobs, 5)
     _, after = planned(served.board, [job for job in jobs if job.id in before], 99)
     for user in ("u0", "u1", "u2"):

@@ -14,7 +14,7 @@ from support.plain import J, plain_easy, starts_of, workload_of, workloads
 from aucsched.cluster.errors import OptionError
 from aucsched.cluster.promises import promised_duration_s
 from aucsched.simulation.logs import auctioned
-from aucsched.simulation.logs.auctioned import Auctioned
+from aucsched.simulation.logs.auctioned import LogAuction
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
 from aucsched.simulation.promised import compiled, stepping
@@ -26,7 +26,7 @@ OBJECTIVES = st.sampled_from(auctioned.OBJECTIVES)
 class Watched:
     """An auction whose promises are noted after each step."""
 
-    def __init__(self, auction: Auctioned) -> None:
+    def __init__(self, auction: LogAuction) -> None:
         self.auction = auction
         self.first: dict[int, float] = {}
         self.last: dict[int, float] = {}
@@ -48,7 +48,7 @@ class Watched:
 
 def played(jobs: Sequence[J], processors: int, objective: str, promise: str) -> tuple[list[float], Watched]:
     workload = workload_of(jobs, processors)
-    watched = Watched(Auctioned(workload.requests, None, objective=objective, promise=promise))
+    watched = Watched(LogAuction(workload.requests, None, objective=objective, promise=promise))
     return simulate_checked(workload, watched), watched
 
 
@@ -155,7 +155,7 @@ def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]
     jobs, processors = case
     exact = [replace(job, run=job.estimate) for job in jobs]
     workload = workload_of(exact, processors)
-    policy = Auctioned(workload.requests, None, objective="response")
+    policy = LogAuction(workload.requests, None, objective="response")
     starts = simulate_checked(workload, policy)
     policy.step(10.0**9, [], [])
     waits = [start - job.submit for start, job in zip(plain_easy(exact, processors), exact, strict=True)]

@@ -14,9 +14,9 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources
 from aucsched.auction import decide
 from aucsched.auction.attempt import attempt
 from aucsched.auction.options import StepOptions
-from aucsched.bidgen.candidates import View, most_at_once
+from aucsched.bidgen.candidates import FreeView, most_at_once
 from aucsched.bidgen.demand import Demand
-from aucsched.simulation.nodes.auction import Auction
+from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.queue import NodeQueue
@@ -43,9 +43,9 @@ def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 10
         patch.setattr(decide, "MANY", 0)
         if not thinned:
             patch.setattr(decide, "not_too_many_alike", lambda _, could_start, *__, **___: could_start)
-        run = simulate_nodes(of, machine, Auction(machine, options), NodeQueue())
+        run = simulate_nodes(of, machine, NodeAuction(machine, options), NodeQueue())
     assert len(run.played) + len(run.never) == len(of.jobs)
-    return {one.demand.job.id: (one.start_s, one.spot.nodes.tolist()) for one in run.played.values()}
+    return {one.demand.job.id: (one.start_s, one.allocation.nodes.tolist()) for one in run.played.values()}
 
 
 KINDS = (
@@ -154,7 +154,7 @@ def test_how_many_could_start_at_once(request_: Request, most: int) -> None:
     machine = Machine(workload())
     demand = machine.reader.read(arriving(0, request_, 60).job, 0)
     assert isinstance(demand, Demand)
-    assert most_at_once(demand, View(machine.columns, machine.columns.free)) == most
+    assert most_at_once(demand, FreeView(machine.columns, machine.columns.free)) == most
 
 
 def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(decide, "attempt", counted)
     machine = Machine(of)
-    policy = Auction(machine, StepOptions(window=501, work_limit=0, reserve=1, promise="plan"))
+    policy = NodeAuction(machine, StepOptions(window=501, work_limit=0, reserve=1, promise="plan"))
     queue = NodeQueue()
     for number, job in enumerate(of.jobs):
         demand = machine.reader.read(job.job, number)
@@ -178,4 +178,4 @@ def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two of the 500 could start, one more may be reserved for; the last job is of another kind.
     assert set(asked) == {4}
     assert sorted(start.demand.index for start in started) == [0, 1]
-    assert np.unique(np.concatenate([start.spot.nodes for start in started])).tolist() == [0, 1, 2, 3]
+    assert np.unique(np.concatenate([start.allocation.nodes for start in started])).tolist() == [0, 1, 2, 3]

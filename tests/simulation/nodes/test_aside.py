@@ -11,11 +11,11 @@ from aucsched import ArrivingJob, ClusterWorkload
 from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.demand import Demand
-from aucsched.bidgen.first_fit import FirstFit, Placement
+from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
 from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
 from aucsched.simulation.nodes import kernel
-from aucsched.simulation.nodes.auction import Auction
+from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.queue import NodeQueue
 from aucsched.simulation.nodes.record import NodeRun
@@ -31,22 +31,22 @@ def simulated(strategy: str) -> NodeRun:
     workload = ClusterWorkload(name="", nodes=found.nodes, jobs=jobs)
     machine = Machine(workload)
     work = None if strategy == "greedy" else 2
-    policy = Auction(machine, StepOptions(strategy=strategy, work_limit=work))
+    policy = NodeAuction(machine, StepOptions(strategy=strategy, work_limit=work))
     return kernel.simulate_nodes(workload, machine, policy, NodeQueue())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_whose_bids_fail_in_a_pass(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, tried = FirstFit.place, list[str]()
+    place, tried = FirstFitPlacer.place, list[str]()
 
-    def failing(self: FirstFit, demand: Demand) -> Placement | None:
+    def failing(self: FirstFitPlacer, demand: Demand) -> Placement | None:
         tried.append(demand.job.id)
         # Whether it could ever start is looked at before anything is simulated.
         if demand.job.id == "J3" and len(tried) > 1:
             raise IndexError("no such place")
         return place(self, demand)
 
-    monkeypatch.setattr(FirstFit, "place", failing)
+    monkeypatch.setattr(FirstFitPlacer, "place", failing)
     run = simulated(strategy)
     assert sorted(run.played) == [0, 1, 3, 4]
     assert list(run.never) == [2]
@@ -69,7 +69,7 @@ def test_a_job_whose_award_the_check_refuses(strategy: str, monkeypatch: pytest.
 
 
 def test_a_job_that_cannot_be_tried_on_the_empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstFit, "place", lambda *_: 1 / 0)
+    monkeypatch.setattr(FirstFitPlacer, "place", lambda *_: 1 / 0)
     run = simulated("greedy")
     assert not run.played
     assert all("ZeroDivisionError" in why for why in run.never.values())

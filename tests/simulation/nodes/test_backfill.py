@@ -7,7 +7,7 @@ from support.contended import contended
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Span
 from aucsched.bidgen.demand import Demand
-from aucsched.simulation.nodes.backfill import Backfill, Pass
+from aucsched.simulation.nodes.backfill import Backfill, BackfillPass
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.policies import NodeOptions, play
@@ -20,7 +20,7 @@ class Watched(Backfill):
 
     made = 0
 
-    def _reserve(self, demand: Demand, state: Pass) -> None:
+    def _reserve(self, demand: Demand, state: BackfillPass) -> None:
         self.made += 1
         super()._reserve(demand, state)
 
@@ -28,7 +28,7 @@ class Watched(Backfill):
 class Eager(Watched):
     """Has every reservation made before the next job is looked at."""
 
-    def _may_start(self, demand: Demand, state: Pass) -> bool:  # noqa: ARG002 - whoever it is
+    def _may_start(self, demand: Demand, state: BackfillPass) -> bool:  # noqa: ARG002 - whoever it is
         return True
 
 
@@ -68,4 +68,4 @@ def test_gres_over_all_nodes_are_dealt_from_what_a_pass_has_left(policy: str) ->
     )
     result = play(ClusterWorkload(name="", nodes=nodes, jobs=jobs), NodeOptions(policy=policy))
     assert [one.start_s for one in result.played] == [0, 0]
-    assert [one.spot.held.gres["gpu"].tolist() for one in result.played] == [[3], [0, 2]]
+    assert [one.allocation.held.gres["gpu"].tolist() for one in result.played] == [[3], [0, 2]]

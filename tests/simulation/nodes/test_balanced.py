@@ -17,7 +17,7 @@ from aucsched.simulation.nodes.metrics import node_metrics
 from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
-from aucsched.simulation.workloads.kinds import ALL_KINDS, Mix, draw_jobs
+from aucsched.simulation.workloads.kinds import ALL_KINDS, WorkloadMix, draw_jobs
 
 BALANCED = NodeOptions(policy="aucsched3", reserve=0, balance=True)
 
@@ -47,7 +47,7 @@ def on_nodes(cores: int, nodes: int, gpus: int = 0, *, contiguous: bool = False)
 def mixed(jobs: int, nodes: int, contiguous: float, seed: int = 1) -> ClusterWorkload:
     """Jobs like those of table 8.6's workload 3, on fewer nodes."""
     cluster = EvenCluster(nodes=nodes)
-    kinds = Mix(
+    kinds = WorkloadMix(
         kinds=ALL_KINDS,
         jobs=jobs,
         contiguous=contiguous,
@@ -79,8 +79,8 @@ def test_a_balanced_mix_uses_more_of_the_machine(
 def test_the_same_run_twice_is_the_same() -> None:
     made = mixed(120, 96, 0.5)
     first, again = (play(made, BALANCED) for _ in range(2))
-    assert [(one.start_s, one.spot.nodes.tolist()) for one in first.played] == [
-        (one.start_s, one.spot.nodes.tolist()) for one in again.played
+    assert [(one.start_s, one.allocation.nodes.tolist()) for one in first.played] == [
+        (one.start_s, one.allocation.nodes.tolist()) for one in again.played
     ]
 
 
@@ -132,7 +132,7 @@ def test_nodes_are_left_that_have_cores_but_no_memory_or_gpus(asked: Request) ->
     full = Resources(cores=12, memory_mib=12_000, gres={"gpu": 3})
     rich = [replace(node(place), total=full, free=full) for place in (2, 3)]
     result = play(workload([asked] * 9, (*poor, *rich)), BALANCED)
-    now = [one.spot.nodes.tolist() for one in result.played if one.start_s == 0]
+    now = [one.allocation.nodes.tolist() for one in result.played if one.start_s == 0]
     assert now, "none starts though all could"
     assert all(nodes == [2, 3] for nodes in now)
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.contended import contended
 
-from aucsched.auction.spot import Start, place_alone
+from aucsched.auction.allocation import StartingJob, place_alone
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes import counted
-from aucsched.simulation.nodes.counted import CountedPlan
+from aucsched.simulation.nodes import core_plan
+from aucsched.simulation.nodes.core_plan import CoreLevelPlan
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.nodes.queue import NodeQueue
@@ -48,7 +48,7 @@ class Waiting:
         self.demands = [self._read(one.job, number) for number, one in enumerate(jobs)]
         self.machine.start(self.start(0), 0.0)
         rules = rules_of(8, "response", "auto")
-        self.plan = CountedPlan(self.machine, rules._replace(share=share, looseness=1.0, latest=0.0))
+        self.plan = CoreLevelPlan(self.machine, rules._replace(share=share, looseness=1.0, latest=0.0))
         self.queue = NodeQueue()
         for demand in self.demands[1:]:
             self.queue.add(demand)
@@ -58,11 +58,11 @@ class Waiting:
         assert isinstance(found, Demand)
         return found
 
-    def start(self, number: int) -> Start:
+    def start(self, number: int) -> StartingJob:
         """Return a job's start where it fits now."""
-        spot = place_alone(self.demands[number], self.machine.columns, self.machine.topology)
-        assert spot is not None
-        return Start(demand=self.demands[number], spot=spot)
+        allocation = place_alone(self.demands[number], self.machine.columns, self.machine.topology)
+        assert allocation is not None
+        return StartingJob(demand=self.demands[number], allocation=allocation)
 
     def refused(self, now: float = 10.0) -> set[int]:
         """Return who may not start."""
@@ -134,7 +134,7 @@ def test_whole_nodes_are_counted_by_their_cores() -> None:
     assert Waiting((whole, 50), (cores(1), 200), nodes=4).refused() == {2}
 
 
-class Watched(CountedPlan):
+class Watched(CoreLevelPlan):
     """Remembers by when those that were due were to start."""
 
     latest: ClassVar[dict[int, float]] = {}
@@ -161,7 +161,7 @@ class Unheeded(Watched):
 def put_off(kind: type[Watched], seed: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Play a workload with exact limits; return who started after the plan's promise."""
     kind.latest = {}
-    monkeypatch.setattr("aucsched.simulation.nodes.promises.CountedPlan", kind)
+    monkeypatch.setattr("aucsched.simulation.nodes.promises.CoreLevelPlan", kind)
     result = play(contended(seed, jobs=40, has_exact_limits=True), NodeOptions(**RESPONSE))
     assert result.broken_promises() == {}
     assert kind.latest
@@ -182,9 +182,9 @@ def test_nobody_who_is_due_starts_later_than_the_plan_left_them(monkeypatch: pyt
 def test_compiled_and_plain_loops_start_the_same(seed: int) -> None:
     workload = contended(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counted, "loops_for", lambda _: (compiled.PLAIN, False))
+        patch.setattr(core_plan, "loops_for", lambda _: (compiled.PLAIN, False))
         plain = play(workload, NodeOptions(**RESPONSE))
-        patch.setattr(counted, "loops_for", lambda _: (compiled.compiled_loops() or compiled.PLAIN, True))
+        patch.setattr(core_plan, "loops_for", lambda _: (compiled.compiled_loops() or compiled.PLAIN, True))
         fast = play(workload, NodeOptions(**RESPONSE))
     assert [one.start_s for one in plain.played] == [one.start_s for one in fast.played]
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from support.contended import contended
 
-from aucsched.auction.spot import Start, place_alone
+from aucsched.auction.allocation import StartingJob, place_alone
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes.easy_copy import EasyCopy
+from aucsched.simulation.nodes.easy_reference_nodes import EasyCopy
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.policies import NodeOptions, play
 from aucsched.simulation.nodes.promises import Promises
@@ -57,9 +57,9 @@ def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
     assert isinstance(second, Demand)
     copy = EasyCopy(machine)
     copy.follow(0.0, [first])
-    spot = place_alone(first, machine.columns, machine.topology)
-    assert spot is not None
-    machine.start(Start(demand=first, spot=spot), 100.0)
+    allocation = place_alone(first, machine.columns, machine.topology)
+    assert allocation is not None
+    machine.start(StartingJob(demand=first, allocation=allocation), 100.0)
     machine.end(0, 110.0)
     copy.follow(300.0, [second])
     assert copy.longest_s == 100

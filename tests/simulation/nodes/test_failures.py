@@ -15,7 +15,7 @@ import attack_simulations as attack
 import pytest
 from support.run import aucsched
 
-from aucsched.auction.spot import Start, place_alone
+from aucsched.auction.allocation import StartingJob, place_alone
 from aucsched.bidgen.columns import nothing_held
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.errors import AwardError, InputError, OptionError
@@ -159,9 +159,9 @@ def test_a_node_that_fails_stops_what_runs_on_it_without_a_look_at_every_job() -
     for job in range(40):
         demand = machine.reader.read(Job(id=str(job), priority=1, request=Request(cores=4)), job)
         assert isinstance(demand, Demand)
-        spot = place_alone(demand, machine.columns, machine.topology)
-        assert spot is not None
-        machine.start(Start(demand=demand, spot=spot), 0.0)
+        allocation = place_alone(demand, machine.columns, machine.topology)
+        assert allocation is not None
+        machine.start(StartingJob(demand=demand, allocation=allocation), 0.0)
     held = {node: machine.holders(node) for node in range(40)}
     assert sorted(job for jobs in held.values() for job in jobs) == list(range(40))
     # A dict that may not be walked: only who runs on the node is looked at.
@@ -216,22 +216,26 @@ def test_the_kernel_refuses_a_start_on_a_node_that_is_down() -> None:
         wakeup_s: float | None = None
         wakes_at: float | None = None
 
-        def __init__(self, spot: Any) -> None:
-            self.spot = spot
+        def __init__(self, allocation: Any) -> None:
+            self.allocation = allocation
 
-        def step(self, now: float, queue: NodeQueue) -> list[Start]:
+        def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
             del now
-            return [Start(demand=demand, spot=self.spot) for demand in queue.first(1)]
+            return [StartingJob(demand=demand, allocation=self.allocation) for demand in queue.first(1)]
 
-    spot = play(of, NodeOptions(policy="fcfs")).played[0].spot
+    allocation = play(of, NodeOptions(policy="fcfs")).played[0].allocation
     for node, message in ((0, "starts on n0, down"), (1, "")):
         failures = Failures(times={node: iter([(40.0, inf)])})
         if message:
             with pytest.raises(AwardError, match=message):
-                simulate_nodes(of, Machine(of), Stubborn(spot), NodeQueue(), failures=failures)
+                simulate_nodes(of, Machine(of), Stubborn(allocation), NodeQueue(), failures=failures)
         else:
             assert (
-                len(simulate_nodes(of, Machine(of), Stubborn(spot), NodeQueue(), failures=failures).played)
+                len(
+                    simulate_nodes(
+                        of, Machine(of), Stubborn(allocation), NodeQueue(), failures=failures
+                    ).played
+                )
                 == 2
             )
 

@@ -10,37 +10,37 @@ from support.build import snapshot
 
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.reserve import Promise, Reservations
-from aucsched.auction.state import State, state_of
+from aucsched.auction.reserve import Promise, StepReservations
+from aucsched.auction.state import StepState, state_of
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
-from aucsched.simulation.nodes import giving_way
-from aucsched.simulation.nodes.giving_way import given_way
+from aucsched.simulation.nodes import reservation_migration
 from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.reservation_migration import given_way
 
 NODES = [{"name": f"n{place}", "cores": 1, "free_cores": 1 - place // 2} for place in range(4)]
 #: n2 and n3 are free in 100 s.
 RUNNING = [{"id": "R", "nodes": {"n2": {"cores": 1}, "n3": {"cores": 1}}, "end_time": "2026-11-20T09:31:40Z"}]
 
 
-def waiting(*jobs: dict[str, Any]) -> tuple[State, tuple[Demand, ...]]:
+def waiting(*jobs: dict[str, Any]) -> tuple[StepState, tuple[Demand, ...]]:
     cluster = snapshot(NODES, jobs, running=RUNNING)
     state = state_of(cluster)
     return state, queue_of(cluster, state.columns, StepOptions()).window
 
 
-def promised(state: State, demand: Demand, after_s: float) -> Promise:
+def promised(state: StepState, demand: Demand, after_s: float) -> Promise:
     promise = Promise(demand, state.now + after_s)
-    kept = Reservations(state, 0).promise(promise)
+    kept = StepReservations(state, 0).promise(promise)
     assert kept is not None
-    return promise._replace(spot=kept.spot)
+    return promise._replace(allocation=kept.allocation)
 
 
 def nodes_of(promise: Promise) -> list[int]:
-    assert promise.spot is not None
-    return [int(node) for node in promise.spot.nodes]
+    assert promise.allocation is not None
+    return [int(node) for node in promise.allocation.nodes]
 
 
 @pytest.mark.parametrize("has_promise", [False, True])
@@ -129,13 +129,13 @@ def test_simulations_keep_promises_that_moved(promise: str) -> None:
 def test_tries_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [{"id": f"long{rank}", "cores": 2, "time_limit_s": 500 + rank} for rank in range(5)]
     state, (*long, later) = waiting(*jobs, {"id": "later", "cores": 3, "time_limit_s": 50})
-    asked: list[State] = []
-    plain = giving_way._moved  # noqa: SLF001 - what is counted
+    asked: list[StepState] = []
+    plain = reservation_migration._moved  # noqa: SLF001 - what is counted
 
-    def counted(state: State, promises: Sequence[Promise]) -> Any:
+    def counted(state: StepState, promises: Sequence[Promise]) -> Any:
         asked.append(state)
         return plain(state, promises)
 
-    monkeypatch.setattr(giving_way, "_moved", counted)
+    monkeypatch.setattr(reservation_migration, "_moved", counted)
     given_way(state, [*long, later], [promised(state, later, 100)])
-    assert len(asked) == giving_way.TRIES
+    assert len(asked) == reservation_migration.TRIES

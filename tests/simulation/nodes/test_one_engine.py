@@ -9,12 +9,12 @@ import pytest
 from random_snapshots import random_snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Snapshot
+from aucsched.auction.allocation import resources_of
 from aucsched.auction.options import AUCTIONS, MODELS, StepOptions
-from aucsched.auction.spot import resources_of
 from aucsched.auction.step import run_step
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.limits import Limit
-from aucsched.simulation.nodes.auction import Auction
+from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.queue import NodeQueue
 
@@ -67,9 +67,9 @@ def _first_pass(workload: ClusterWorkload, options: StepOptions) -> dict[str, ob
         demand = machine.reader.read(job, number)
         if isinstance(demand, Demand) and job.hold is None and job.priority and not job.unsupported:
             queue.add(demand)
-    starts = Auction(machine, options).step(0.0, queue)
+    starts = NodeAuction(machine, options).step(0.0, queue)
     names = machine.columns.names
-    return {start.demand.job.id: resources_of(start.demand, start.spot, names) for start in starts}
+    return {start.demand.job.id: resources_of(start.demand, start.allocation, names) for start in starts}
 
 
 @pytest.mark.parametrize("model", MODELS)

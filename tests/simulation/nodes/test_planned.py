@@ -16,10 +16,10 @@ from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.planned import PlannedBackfill
 from aucsched.simulation.nodes.queue import NodeQueue
 from aucsched.simulation.nodes.slurm_select import SwitchFit
-from aucsched.simulation.turns import turn_of
+from aucsched.simulation.ticks import turn_of
 from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.drafts import make_workload, stream, uniform_arrivals
-from aucsched.simulation.workloads.kinds import ALL_KINDS, Mix, draw_jobs
+from aucsched.simulation.workloads.kinds import ALL_KINDS, WorkloadMix, draw_jobs
 
 
 def job(name: str, cores: int, limit_s: int, *, at_s: float = 0, run_s: float | None = None) -> ArrivingJob:
@@ -106,7 +106,9 @@ def test_licences_are_counted() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_every_job_of_a_mix_runs_and_the_front_is_never_passed_for_long(seed: int) -> None:
     cluster = EvenCluster(nodes=32)
-    mix = Mix(kinds=ALL_KINDS, jobs=60, contiguous=0.3, divisors=(4, 8), ranges=False, most_whole_nodes=4)
+    mix = WorkloadMix(
+        kinds=ALL_KINDS, jobs=60, contiguous=0.3, divisors=(4, 8), ranges=False, most_whole_nodes=4
+    )
     drafts = draw_jobs(mix, cluster, seed)
     arrivals = uniform_arrivals(60, 300, stream(seed, "arrivals"))
     played = make_workload("", cluster, list(zip(arrivals, drafts, strict=True)), ())

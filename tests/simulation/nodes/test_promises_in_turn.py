@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from support.contended import contended
 
+from aucsched.auction.allocation import StartingJob, place_alone
 from aucsched.auction.reserve import Promise
-from aucsched.auction.spot import Start, place_alone
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
@@ -47,9 +47,9 @@ class Waiting:
 
     def start(self, demand: Demand, now: float) -> None:
         """Start a job where it fits."""
-        spot = place_alone(demand, self.machine.columns, self.machine.topology)
-        assert spot is not None
-        self.machine.start(Start(demand=demand, spot=spot), now)
+        allocation = place_alone(demand, self.machine.columns, self.machine.topology)
+        assert allocation is not None
+        self.machine.start(StartingJob(demand=demand, allocation=allocation), now)
 
     def queue(self) -> NodeQueue:
         """Return those that wait."""

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
+from aucsched.auction.allocation import Allocation, StartingJob, place_alone
 from aucsched.auction.attempt import AttemptResult, attempt
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.spot import Spot, Start, place_alone
 from aucsched.auction.strategies import Cluster
-from aucsched.bidgen.candidates import View
+from aucsched.bidgen.candidates import FreeView
 from aucsched.bidgen.columns import Capacity, columns_of
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.errors import AwardError, OptionError
@@ -82,7 +82,7 @@ def starts(result: NodeResult) -> dict[str, float]:
 
 def nodes_of(result: NodeResult, name: str) -> list[int]:
     """Return the nodes that a job ran on."""
-    return next(one.spot.nodes.tolist() for one in result.played if one.demand.job.id == name)
+    return next(one.allocation.nodes.tolist() for one in result.played if one.demand.job.id == name)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_without_a_reservation_an_auction_lets_narrow_jobs_pass_a_wide_one_for_e
 def test_what_is_held_back_before_an_auction_could_start_nowhere(seed: int) -> None:
     cluster = random_snapshot(seed)
     columns, topology = columns_of(cluster), topology_of(cluster)
-    view = View(columns, columns.free)
+    view = FreeView(columns, columns.free)
     for demand in queue_of(cluster, columns, StepOptions()).window:
         if not view.could_hold(demand):
             assert place_alone(demand, columns, topology) is None
@@ -171,7 +171,7 @@ def test_contiguous_jobs_need_neighbours() -> None:
         job("7", nodes=5, cores=5),
     )
     made = Machine(ClusterWorkload(name="", jobs=jobs, **cluster))
-    view = View(made.columns, made.columns.free)
+    view = FreeView(made.columns, made.columns.free)
     read = [made.reader.read(arriving.job, place) for place, arriving in enumerate(jobs)]
     held = [isinstance(one, Demand) and view.could_hold(one) for one in read]
     assert held == [True, True, False, True, False, True]
@@ -240,7 +240,7 @@ def test_more_gpus_shorten_a_job_that_says_so() -> None:
     # Soner (7.1): 100 s at one GPU, factor 1, two allocated: 50 s. An auction bids for most GPUs first.
     wide = job("1", cores=4, nodes=1, gpus=Span(minimum=1, maximum=2), factor=1.0)
     result = played("aucsched3", wide, work_limit=5)
-    assert result.played[0].spot.held.gres["gpu"].sum() == 2
+    assert result.played[0].allocation.held.gres["gpu"].sum() == 2
     assert result.played[0].run_s == 50
     assert played("backfill-slurm", wide).played[0].run_s == 100
     # The theoretical run time counts the fewest GPUs for every policy.
@@ -271,12 +271,12 @@ def test_fragmentation_of_figure_7_1() -> None:
     # J1 on nodes 2, 4, 6, 8: four blocks, span 7; J2 on 12, 13, 20, 21: two blocks, span 10.
     result = played("fcfs", job("1", cores=16), cluster=machine(24, leaf=24))
     one = result.played[0]
-    spots = [
-        Spot(nodes=np.array(nodes), held=one.spot.held, placement=None)
+    allocations = [
+        Allocation(nodes=np.array(nodes), held=one.allocation.held, placement=None)
         for nodes in ([2, 4, 6, 8], [12, 13, 20, 21])
     ]
     object.__setattr__(result, "played", tuple(type(one)(
-        demand=one.demand, spot=spot, start_s=0, run_s=100, killed=False) for spot in spots))  # fmt: skip
+        demand=one.demand, allocation=allocation, start_s=0, run_s=100, killed=False) for allocation in allocations))  # fmt: skip
     assert result.blocks.tolist() == [4, 2]
     assert result.span.tolist() == [7, 10]
 
@@ -308,29 +308,29 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
     """Policies that cheat: twice the capacity, too few cores, a hole in a contiguous job."""
     workload = ClusterWorkload(name="", jobs=(job("1", cores=8, contiguous=True),), **machine())
 
-    def hold(nodes: list[int], cores: list[int]) -> Spot:
+    def hold(nodes: list[int], cores: list[int]) -> Allocation:
         none = np.zeros(len(nodes), np.int64)
         held = Capacity(cores=np.array(cores), memory=none, gres={"gpu": none.copy()})
-        return Spot(nodes=np.array(nodes), held=held, placement=None)
+        return Allocation(nodes=np.array(nodes), held=held, placement=None)
 
     class Cheat:
-        def __init__(self, spot: Spot) -> None:
-            self.spot = spot
+        def __init__(self, allocation: Allocation) -> None:
+            self.allocation = allocation
             self.wants_more = False
             self.wakeup_s: float | None = None
             self.wakes_at: float | None = None
 
-        def step(self, now: float, queue: NodeQueue) -> list[Start]:
+        def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
             del now
-            return [Start(demand=demand, spot=self.spot) for demand in queue.first(1)]
+            return [StartingJob(demand=demand, allocation=self.allocation) for demand in queue.first(1)]
 
-    for spot, message in (
+    for allocation, message in (
         (hold([0], [8]), "given twice"),
         (hold([0], [4]), "4 cores instead of 8"),
         (hold([0, 2], [4, 4]), "not contiguous"),
     ):
         with pytest.raises(AwardError, match=message):
-            simulate_nodes(workload, Machine(workload), Cheat(spot), NodeQueue())
+            simulate_nodes(workload, Machine(workload), Cheat(allocation), NodeQueue())
     fair = simulate_nodes(workload, Machine(workload), Cheat(hold([0, 1], [4, 4])), NodeQueue())
     assert len(fair.played) == 1
 
@@ -350,13 +350,13 @@ def test_a_policy_is_asked_when_it_wants_to_be(interval_s: float | None, starts:
         def __init__(self, machine: Machine) -> None:
             self.machine = machine
 
-        def step(self, now: float, queue: NodeQueue) -> list[Start]:
+        def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
             columns, topology = self.machine.columns, self.machine.topology
             placed = [(one, place_alone(one, columns, topology)) for one in queue.first(1)]
             return [
-                Start(demand=one, spot=spot)
-                for one, spot in placed
-                if spot is not None and now >= 50 * one.index
+                StartingJob(demand=one, allocation=allocation)
+                for one, allocation in placed
+                if allocation is not None and now >= 50 * one.index
             ]
 
     on = Machine(workload)

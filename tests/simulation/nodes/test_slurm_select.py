@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
+from aucsched.auction.allocation import StartingJob, resources_of
 from aucsched.auction.check import AwardChecker
-from aucsched.auction.spot import Start, resources_of
-from aucsched.bidgen.candidates import View
+from aucsched.bidgen.candidates import FreeView
 from aucsched.bidgen.demand import Demand
 from aucsched.simulation.nodes.machine import Machine
 from aucsched.simulation.nodes.slurm_select import SwitchFit
@@ -73,12 +73,12 @@ def demand_of(machine: Machine, request: Request, index: int = 0) -> Demand:
 def taken(machine: Machine, request: Request, index: int = 0) -> dict[int, int] | None:
     """Start a job where Slurm's selection puts it; return its cores by node, numbered from 1."""
     demand = demand_of(machine, request, index)
-    view = View(machine.columns, machine.columns.free)
-    spot = SwitchFit(machine.columns, machine.topology).spot(demand, view)
-    if spot is None:
+    view = FreeView(machine.columns, machine.columns.free)
+    allocation = SwitchFit(machine.columns, machine.topology).allocation(demand, view)
+    if allocation is None:
         return None
-    machine.start(Start(demand=demand, spot=spot), 0.0)
-    return dict(zip((spot.nodes + 1).tolist(), spot.held.cores.tolist(), strict=True))
+    machine.start(StartingJob(demand=demand, allocation=allocation), 0.0)
+    return dict(zip((allocation.nodes + 1).tolist(), allocation.held.cores.tolist(), strict=True))
 
 
 def _numbers(text: str) -> list[int]:
@@ -105,7 +105,7 @@ def test_jobs_go_where_real_slurm_put_them() -> None:
         assert taken(machine, request, index) == wanted, line
 
 
-def spot_in(machine: Machine, free: Sequence[int], request: Request) -> dict[int, int] | None:
+def allocation_in(machine: Machine, free: Sequence[int], request: Request) -> dict[int, int] | None:
     """Return where a job is put while this many cores are free on each node."""
     machine.running.clear()
     machine.columns.free.cores[:] = free
@@ -116,9 +116,9 @@ def test_a_job_for_cores_goes_to_the_leaf_with_the_fewest_usable_nodes() -> None
     # Leaf 1 has 2 nodes left with most cores, leaf 2 three nodes that hold the job as well.
     free = [0] * 14 + [12, 12] + [0] * 13 + [4, 4, 4]
     machine = machine_of(EvenCluster(nodes=32))
-    assert spot_in(machine, free, asked(12)) == {15: 12}
+    assert allocation_in(machine, free, asked(12)) == {15: 12}
     free[14:16] = [4, 4]
-    assert spot_in(machine, free, asked(12)) == {15: 4, 16: 4, 30: 4}
+    assert allocation_in(machine, free, asked(12)) == {15: 4, 16: 4, 30: 4}
 
 
 def test_the_lowest_switch_with_enough_nodes_then_the_fullest_leaf_below_it() -> None:
@@ -126,7 +126,7 @@ def test_the_lowest_switch_with_enough_nodes_then_the_fullest_leaf_below_it() ->
     # first, where the leaf with the most nodes comes first.
     free = np.zeros(256, np.int64)
     free[[0, 1, 2, 3, *range(16, 32), *range(128, 152)]] = 4
-    found = spot_in(machine_of(EvenCluster(nodes=256)), free.tolist(), asked(18, 18))
+    found = allocation_in(machine_of(EvenCluster(nodes=256)), free.tolist(), asked(18, 18))
     assert found is not None
     assert sorted(found) == [1, 2, *range(17, 33)]
 
@@ -137,30 +137,30 @@ def test_a_nearer_leaf_is_taken_before_one_as_good_that_is_further() -> None:
     free[[16, 17, 18]] = 1  # leaf 2, below switch 1
     free[[128, 129]] = 1  # leaf 9, below switch 2
     free[[144, 145, 146]] = 1  # leaf 10, below switch 2
-    found = spot_in(machine_of(EvenCluster(nodes=256)), free.tolist(), asked(3))
+    found = allocation_in(machine_of(EvenCluster(nodes=256)), free.tolist(), asked(3))
     assert found == {129: 1, 130: 1, 145: 1}
 
 
 def test_poor_nodes_are_left_out_until_the_job_fits() -> None:
     machine = machine_of(EvenCluster(nodes=8))
-    assert spot_in(machine, [1, 1, 2, 4, 1, 4, 0, 0], asked(8, 2)) == {4: 4, 6: 4}
-    assert spot_in(machine, [1, 1, 2, 4, 1, 3, 0, 0], asked(8, 2)) is None
+    assert allocation_in(machine, [1, 1, 2, 4, 1, 4, 0, 0], asked(8, 2)) == {4: 4, 6: 4}
+    assert allocation_in(machine, [1, 1, 2, 4, 1, 3, 0, 0], asked(8, 2)) is None
 
 
 def test_a_job_on_one_node_needs_one_that_holds_it() -> None:
-    assert spot_in(machine_of(EvenCluster(nodes=4)), [2, 5, 12, 5], asked(5, 1)) == {2: 5}
+    assert allocation_in(machine_of(EvenCluster(nodes=4)), [2, 5, 12, 5], asked(5, 1)) == {2: 5}
 
 
 def test_of_a_range_as_many_nodes_as_there_are() -> None:
     request = Request(cores=6, nodes=Span(minimum=2, maximum=5))
-    assert spot_in(machine_of(EvenCluster(nodes=4)), [4, 0, 4, 4], request) == {1: 4, 3: 1, 4: 1}
+    assert allocation_in(machine_of(EvenCluster(nodes=4)), [4, 0, 4, 4], request) == {1: 4, 3: 1, 4: 1}
 
 
 def test_contiguous_jobs_take_the_run_with_the_fewest_cores() -> None:
     machine = machine_of(EvenCluster(nodes=8))
     request = asked(4, 2, contiguous=True)
-    assert spot_in(machine, [12, 12, 0, 3, 3, 0, 2, 1], request) == {4: 3, 5: 1}
-    assert spot_in(machine, [12, 0, 12, 0, 2, 1, 0, 12], request) is None
+    assert allocation_in(machine, [12, 12, 0, 3, 3, 0, 2, 1], request) == {4: 3, 5: 1}
+    assert allocation_in(machine, [12, 0, 12, 0, 2, 1, 0, 12], request) is None
 
 
 def test_unequal_nodes_lose_no_contiguous_job() -> None:
@@ -171,15 +171,15 @@ def test_unequal_nodes_lose_no_contiguous_job() -> None:
         for place, cores in enumerate(free)
     )
     machine = Machine(ClusterWorkload(name="", nodes=nodes, jobs=()))
-    assert spot_in(machine, [6, 6, 12, 6, 6, 0], asked(18, 2, contiguous=True)) is None
-    assert spot_in(machine, free, asked(18, 2, contiguous=True)) == {2: 6, 3: 12}
+    assert allocation_in(machine, [6, 6, 12, 6, 6, 0], asked(18, 2, contiguous=True)) is None
+    assert allocation_in(machine, free, asked(18, 2, contiguous=True)) == {2: 6, 3: 12}
 
 
 def test_without_switches_runs_count_for_every_job() -> None:
     machine = machine_of(EvenCluster(nodes=8, tree=False))
-    assert spot_in(machine, [2, 0, 12, 12, 0, 3, 3, 3], asked(9)) == {6: 3, 7: 3, 8: 3}
-    assert spot_in(machine, [2, 0, 12, 12, 0, 3, 3, 3], asked(3)) == {6: 3}
-    assert spot_in(machine, [2, 0, 5, 5, 0, 3, 3, 3], asked(12)) == {1: 2, 3: 5, 4: 5}
+    assert allocation_in(machine, [2, 0, 12, 12, 0, 3, 3, 3], asked(9)) == {6: 3, 7: 3, 8: 3}
+    assert allocation_in(machine, [2, 0, 12, 12, 0, 3, 3, 3], asked(3)) == {6: 3}
+    assert allocation_in(machine, [2, 0, 5, 5, 0, 3, 3, 3], asked(12)) == {1: 2, 3: 5, 4: 5}
 
 
 @pytest.mark.parametrize("tree", [True, False])
@@ -195,11 +195,11 @@ def test_what_is_chosen_keeps_the_request_and_cores_alone_always_fit(tree: bool,
     each = data.draw(st.integers(0, 2)) if nodes else 0
     request = asked(cores, nodes, each, contiguous=data.draw(st.booleans()))
     demand = demand_of(machine, request)
-    view = View(machine.columns, machine.columns.free)
-    spot = SwitchFit(machine.columns, machine.topology).spot(demand, view)
-    if spot is None:
+    view = FreeView(machine.columns, machine.columns.free)
+    allocation = SwitchFit(machine.columns, machine.topology).allocation(demand, view)
+    if allocation is None:
         assert nodes or request.contiguous or sum(free) < cores
         return
-    assert (spot.held.cores <= np.array(free)[spot.nodes]).all()
-    held = resources_of(demand, spot, machine.columns.names)
+    assert (allocation.held.cores <= np.array(free)[allocation.nodes]).all()
+    held = resources_of(demand, allocation, machine.columns.names)
     AwardChecker(machine.snapshot).check(demand.job, held)

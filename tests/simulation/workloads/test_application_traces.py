@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.formats.swf import Field, SwfLog, parse_swf, swf_text
+from aucsched.formats.swf import SwfField, SwfLog, parse_swf, swf_text
 from aucsched.simulation.malleable.run import trace_of
 from aucsched.simulation.requests import workload_from_swf
 from aucsched.simulation.workloads.systemcentric import (
@@ -27,11 +27,11 @@ def test_arrivals_of_a_user_follow_beta() -> None:
     # Means: 6 775.5 s on 11 processors; 64 / 11 run side by side.
     assert interarrival_s(ge, 64, 1.0) == pytest.approx(6775.5 * 11 / 64)
     made = user_trace("GE", beta=0.5, jobs=20_000, seed=3)
-    assert np.diff(made.column(Field.SUBMIT)).mean() == pytest.approx(6775.5 * 11 / 64 / 2, rel=0.03)
-    _, counts = np.unique(made.column(Field.EXECUTABLE), return_counts=True)
+    assert np.diff(made.column(SwfField.SUBMIT)).mean() == pytest.approx(6775.5 * 11 / 64 / 2, rel=0.03)
+    _, counts = np.unique(made.column(SwfField.EXECUTABLE), return_counts=True)
     assert counts / 20_000 == pytest.approx([0.25] * 4, abs=0.02)
-    assert set(made.column(Field.RUN)) == {177, 768, 3857, 22_300}
-    assert 22_300 not in user_trace("GE", ge_p4_s=3857, jobs=99).column(Field.RUN)
+    assert set(made.column(SwfField.RUN)) == {177, 768, 3857, 22_300}
+    assert 22_300 not in user_trace("GE", ge_p4_s=3857, jobs=99).column(SwfField.RUN)
 
 
 def test_used_memory_is_what_an_adaptation_moves() -> None:
@@ -42,14 +42,14 @@ def test_used_memory_is_what_an_adaptation_moves() -> None:
     at_ideal = dict(zip(trace.ideal.tolist(), trace.data.tolist(), strict=True))
     assert at_ideal == {4: 2 * 128**2 * 8, 8: 2 * 256**2 * 8, 10: 2 * 512**2 * 8, 14: 2 * 1024**2 * 8}
     cl = user_trace("CL", jobs=50, block_bytes=10)
-    data = cl.column(Field.MEMORY) * 1024 * cl.column(Field.REQUESTED_PROCESSORS)
+    data = cl.column(SwfField.MEMORY) * 1024 * cl.column(SwfField.REQUESTED_PROCESSORS)
     assert set(np.round(data, 6)) == {500, 1000, 2000, 4000}
 
 
 def test_a_system_trace_has_the_load_the_sizes_and_the_hours_of_its_model() -> None:
     made = system_trace(SDSC_SP2, jobs=100_000, load=0.6, seed=5)
-    size, run = made.column(Field.REQUESTED_PROCESSORS), made.column(Field.RUN)
-    submit = made.column(Field.SUBMIT)
+    size, run = made.column(SwfField.REQUESTED_PROCESSORS), made.column(SwfField.RUN)
+    submit = made.column(SwfField.SUBMIT)
     assert (np.diff(submit) >= 0).all()
     assert (size * run).sum() / (128 * submit[-1]) == pytest.approx(0.6, rel=0.05)
     assert size.max() == 64
@@ -65,18 +65,18 @@ def test_a_system_trace_has_the_load_the_sizes_and_the_hours_of_its_model() -> N
 
 def test_seeds_and_streams() -> None:
     one, two = system_trace(SDSC_SP2, jobs=50, seed=1), system_trace(SDSC_SP2, jobs=50, seed=1, load=0.3)
-    assert one.column(Field.RUN).tolist() == two.column(Field.RUN).tolist()
+    assert one.column(SwfField.RUN).tolist() == two.column(SwfField.RUN).tolist()
     assert swf_text(one) == swf_text(system_trace(SDSC_SP2, jobs=50, seed=1))
     assert swf_text(one) != swf_text(system_trace(SDSC_SP2, jobs=50, seed=2))
 
 
 def test_hours_are_local_and_odd_sizes_count_as_the_nearest_power() -> None:
     rows = np.full((4, 18), -1.0)
-    rows[:, Field.JOB] = np.arange(4)
-    rows[:, Field.SUBMIT] = [0, 3600, 7200, 7300]
-    rows[:, Field.RUN] = [5, 50, 500, 0]
-    rows[:, Field.REQUESTED_PROCESSORS] = [3, 5, -1, 8]
-    rows[:, Field.ALLOCATED_PROCESSORS] = [1, 1, 12, 8]
+    rows[:, SwfField.JOB] = np.arange(4)
+    rows[:, SwfField.SUBMIT] = [0, 3600, 7200, 7300]
+    rows[:, SwfField.RUN] = [5, 50, 500, 0]
+    rows[:, SwfField.REQUESTED_PROCESSORS] = [3, 5, -1, 8]
+    rows[:, SwfField.ALLOCATED_PROCESSORS] = [1, 1, 12, 8]
     # Noon in New York, 1 July 2026: 16:00 in UTC.
     log = SwfLog(comments=(" UnixStartTime: 1782921600", " TimeZoneString: US/Eastern"), table=rows)
     model = fit(log, "x")
@@ -123,6 +123,6 @@ def test_models_and_headers_that_are_out_of_range_are_refused() -> None:
         with pytest.raises(InputError):
             model_of({**SDSC_SP2.to_document(), "shape": shape})
     rows = np.full((2, 18), 1.0)
-    rows[1, Field.RUN] = 2
+    rows[1, SwfField.RUN] = 2
     with pytest.raises(InputError, match="is not a time"):
         fit(SwfLog(comments=(f" UnixStartTime: {10**17}",), table=rows), "x")

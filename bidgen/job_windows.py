@@ -11,14 +11,14 @@ from math import ceil
 import numpy as np
 
 from ..cluster.jobs import JobType
-from .assemble import EVEN, Draft, Pool
+from .assemble import EVEN, ChosenWindows, NodesetArena
 from .choose import order_windows
 from .columns import IntArray
 from .demand import Demand, Variant
 from .fields import Field, GresChoice
 from .first_fit import mode_of
 from .windows import (
-    Rules,
+    WindowRules,
     Windows,
     by_class,
     fewest_windows,
@@ -29,7 +29,7 @@ from .windows import (
 )
 
 
-class Phase(IntEnum):
+class BidPhase(IntEnum):
     """The kinds of bids, each filled in its turn."""
 
     ALIGNED = 0
@@ -40,21 +40,21 @@ class Phase(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class JobWindows:
     """The bids of one job on one field; ``by_figure`` sorts spread bids into classes by their place."""
 
-    pool: Pool
+    pool: NodesetArena
     field: Field
     demand: Demand
     variant: Variant
     choice: GresChoice
-    rules: Rules
+    rules: WindowRules
     group: int
     most: int
     stagger: int
     by_figure: bool = False
 
-    def scanned(self) -> Iterator[tuple[Phase, Draft]]:
+    def choices(self) -> Iterator[tuple[BidPhase, ChosenWindows]]:
         """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
         if self.demand.type is not JobType.CORES:
             for count in node_counts(self.demand, self.variant, len(self.field)):
@@ -64,15 +64,15 @@ class Family:
         yield from self._by_class(forward, mode_of(self.demand))
         backward = self._fewest(backward=True)
         if len(backward):
-            yield Phase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
+            yield BidPhase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
         if not self.demand.exclusive:
             for windows in self._spread(forward):
                 if self.by_figure:
                     yield from self._by_class(windows, EVEN)
                 else:
-                    yield Phase.SPREAD, self._drafted(windows, EVEN)
+                    yield BidPhase.SPREAD, self._drafted(windows, EVEN)
 
-    def unordered(self) -> Iterator[Draft]:
+    def unordered(self) -> Iterator[ChosenWindows]:
         """Yield bids of class C on nodes that are no neighbours."""
         if self.demand.node_counts is None:
             fewest = self._fewest(backward=False)
@@ -96,12 +96,12 @@ class Family:
         # The same windows again, not a copy, so that what is known of them is found.
         return windows if fits.all() else windows.only(fits)
 
-    def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> Draft:
+    def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> ChosenWindows:
         best = order_windows(self.field, windows, self.most, self.stagger)
-        return self.pool.draft(self.field, best, self.group, mode, backward=backward)
+        return self.pool.choose(self.field, best, self.group, mode, backward=backward)
 
-    def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[Phase, Draft]]:
-        phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
+    def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[BidPhase, ChosenWindows]]:
+        phases = (BidPhase.ALIGNED, BidPhase.INNER, BidPhase.JOINED)
         for phase, part in zip(phases, by_class(self.field, windows), strict=True):
             if len(part):
                 yield phase, self._drafted(part, mode)
@@ -120,43 +120,45 @@ class Family:
         yield from (windows for windows in chain(found, whole) if len(windows))
 
 
-def count_of(kept: dict[Phase, list[Draft]]) -> int:
+def count_of(kept: dict[BidPhase, list[ChosenWindows]]) -> int:
     """Return how many windows there are."""
     return sum(len(draft) for drafts in kept.values() for draft in drafts)
 
 
-def by_figure(kept: dict[Phase, list[Draft]], most: int) -> Draft:
+def by_figure(kept: dict[BidPhase, list[ChosenWindows]], most: int) -> ChosenWindows:
     """Return a job's windows in the order of figure 4.5: A, then B, then C, spread bids among them."""
-    phases = (Phase.ALIGNED, Phase.INNER, Phase.JOINED)
-    ordered = Draft.joined([interleaved(kept[phase]) for phase in phases])
+    phases = (BidPhase.ALIGNED, BidPhase.INNER, BidPhase.JOINED)
+    ordered = ChosenWindows.joined([interleaved(kept[phase]) for phase in phases])
     return ordered.take(np.arange(min(most, len(ordered))))
 
 
-def interleaved(drafts: list[Draft]) -> Draft:
+def interleaved(drafts: list[ChosenWindows]) -> ChosenWindows:
     """Return several drafts as one: the best of each, then the second best of each."""
     if len(drafts) == 1:
         return drafts[0]
     ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
-    return Draft.joined(drafts).take(np.argsort(ranks, kind="stable"))
+    return ChosenWindows.joined(drafts).take(np.argsort(ranks, kind="stable"))
 
 
-def in_turn(kinds: dict[Phase, Draft], most: int, taken: int) -> Draft:
+def in_turn(kinds: dict[BidPhase, ChosenWindows], most: int, taken: int) -> ChosenWindows:
     """Return the best ``taken`` windows of all kinds in the order ``spec`` for a cap of ``most``.
 
     A job with more class A windows than half the cap leaves the other half to the other kinds.
     """
     quota = ceil(most / 2)
-    turn = {Phase.INNER: 0, Phase.JOINED: 1, Phase.SPREAD: 2}
+    turn = {BidPhase.INNER: 0, BidPhase.JOINED: 1, BidPhase.SPREAD: 2}
     keys: list[IntArray] = []
     for phase, draft in kinds.items():
         rank = np.arange(len(draft))
-        if phase is Phase.ALIGNED:
+        if phase is BidPhase.ALIGNED:
             key = np.where(rank < quota, rank, rank + 10 * most)
-        elif phase is Phase.EXTRA:
+        elif phase is BidPhase.EXTRA:
             key = quota + 2 + 3 * most + rank
         else:
             key = quota + 2 + 3 * rank + turn[phase]
-            if phase is not Phase.INNER:
-                key[:1] = quota + (phase is Phase.JOINED)
+            if phase is not BidPhase.INNER:
+                key[:1] = quota + (phase is BidPhase.JOINED)
         keys.append(key)
-    return Draft.joined(list(kinds.values())).take(np.argsort(np.concatenate(keys), kind="stable")[:taken])
+    return ChosenWindows.joined(list(kinds.values())).take(
+        np.argsort(np.concatenate(keys), kind="stable")[:taken]
+    )

@@ -13,7 +13,7 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 
-from ...auction.spot import place_alone
+from ...auction.allocation import place_alone
 from ...bidgen.columns import BoolArray, Capacity, columns_of
 from ...bidgen.demand import Demand, DemandReader
 from ...bidgen.fields import GresChoice, gres_choices, usable
@@ -29,7 +29,7 @@ _NOT_NEGOTIATED = ("licenses", "required_nodes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Eligibility:
     """What a job may use.
 
     Attributes:
@@ -76,7 +76,7 @@ class PartitionNodes:
         self._reader = DemandReader(snapshot, self._columns)
         self._could_start: set[object] = set()
 
-    def of(self, job: Job) -> Wishes:
+    def of(self, job: Job) -> Eligibility:
         """Return which nodes a job may use.
 
         Raises:
@@ -90,7 +90,7 @@ class PartitionNodes:
         sets = [np.flatnonzero(mask).tolist() for mask, _ in ways]
         together = sorted({node for nodes in sets for node in nodes})
         is_all = any(len(nodes) == len(self._members) for nodes in sets)
-        return Wishes(
+        return Eligibility(
             members=tuple(self._members[node] for node in together),
             eligible=()
             if is_all

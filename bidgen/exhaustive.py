@@ -15,19 +15,19 @@ import numpy as np
 from .columns import BoolArray, FloatArray, IntArray
 from .demand import Demand, Variant
 from .fields import Field, GresChoice
-from .windows import Rules
+from .windows import WindowRules
 
 #: Random weights tried beside each need alone, and groups of leaf switches tried.
 _WEIGHTS = 48
 _LEAF_GROUPS = 2000
 
 
-def last_resort(
+def exhaustive_bids(
     field: Field,
     demand: Demand,
     variant: Variant,
     choice: GresChoice,
-    rules: Rules,
+    rules: WindowRules,
     is_over: Callable[[], bool],
 ) -> IntArray | None:
     """Return nodes that hold a job that may be scattered, or None when none were found in time."""
@@ -74,7 +74,7 @@ def _counts(demand: Demand, variant: Variant, usable: int) -> range:
     return range(demand.node_counts.minimum, min(demand.node_counts.maximum, most) + 1)
 
 
-def _leaf_groups(field: Field, demand: Demand, rules: Rules, own: BoolArray) -> Iterator[BoolArray]:
+def _leaf_groups(field: Field, demand: Demand, rules: WindowRules, own: BoolArray) -> Iterator[BoolArray]:
     """Yield which nodes may be mixed: all, or those below as few leaf switches as the job allows."""
     if demand.max_switches is None:
         yield np.ones(len(field), np.bool_)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bidgen.columns import BoolArray, Capacity, Columns, IntArray
-from ..bidgen.dealing import deal_evenly
 from ..bidgen.demand import Demand
-from ..bidgen.first_fit import FirstFit, Placement
+from ..bidgen.even_totals import deal_evenly
+from ..bidgen.first_fit import FirstFitPlacer, Placement
 from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.table import BidTable
 from ..cluster.nodes import Resources
@@ -18,10 +18,10 @@ from ..topology.tree import Topology
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Spot:
+class Allocation:
     """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,).
 
-    ``placement`` is the first-fit placement, None when only the auction's bids found the spot.
+    ``placement`` is the first-fit placement, None when only the auction's bids found the allocation.
     """
 
     nodes: IntArray
@@ -31,36 +31,38 @@ class Spot:
 
 def place_alone(
     demand: Demand, columns: Columns, topology: Topology, is_over: Callable[[], bool] | None = None
-) -> Spot | None:
+) -> Allocation | None:
     """Return where a job could start on what is free if nothing else did, None when it fits nowhere.
 
     Once ``is_over`` says that there is no more time, only first-fit looks.
     """
-    placement = FirstFit(columns, topology).place(demand)
+    placement = FirstFitPlacer(columns, topology).place(demand)
     if placement is not None:
-        return spot_of_placement(placement, columns)
+        return allocation_of_placement(placement, columns)
     # The auction also bids on nodes that first-fit does not look at together.
     options = BidOptions(max_bids=1, max_bids_per_job=1)
     table = generate_bids((replace(demand, index=0),), columns, topology, options, is_over=is_over).table
-    return spot_of_bid(table, 0) if len(table) else None
+    return allocation_of_bid(table, 0) if len(table) else None
 
 
-def resources_of(demand: Demand, spot: Spot, names: Sequence[str]) -> dict[str, Resources]:
-    """Return what a job holds at a spot, by node name; memory where the job counts it."""
+def resources_of(demand: Demand, allocation: Allocation, names: Sequence[str]) -> dict[str, Resources]:
+    """Return what a job holds at a allocation, by node name; memory where the job counts it."""
     counts_memory = demand.counts_memory
-    memory = spot.held.memory.tolist()
-    gres = {kind: counts.tolist() for kind, counts in spot.held.gres.items() if counts.any()}
+    memory = allocation.held.memory.tolist()
+    gres = {kind: counts.tolist() for kind, counts in allocation.held.gres.items() if counts.any()}
     return {
         names[node]: Resources(
             cores=cores,
             memory_mib=memory[place] if counts_memory else None,
             gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
         )
-        for place, (node, cores) in enumerate(zip(spot.nodes.tolist(), spot.held.cores.tolist(), strict=True))
+        for place, (node, cores) in enumerate(
+            zip(allocation.nodes.tolist(), allocation.held.cores.tolist(), strict=True)
+        )
     }
 
 
-def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
+def allocation_of_placement(placement: Placement, columns: Columns) -> Allocation:
     """Return what a first-fit placement holds."""
     demand = placement.demand
     order = np.argsort(placement.nodes)
@@ -78,53 +80,53 @@ def spot_of_placement(placement: Placement, columns: Columns) -> Spot:
         gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
     memory = demand.memory_on(cores)
     held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
-    return Spot(nodes=nodes, held=held, placement=placement)
+    return Allocation(nodes=nodes, held=held, placement=placement)
 
 
-def spot_of_bid(table: BidTable, bid: int) -> Spot:
+def allocation_of_bid(table: BidTable, bid: int) -> Allocation:
     """Return what a bid holds, in arrays of its own: a view would keep all bids of its auction in memory."""
     entries = table.entries(bid)
     nodes = table.node[entries].copy()
     memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries].copy()
     gres = {kind: counts[entries].copy() for kind, counts in table.gres.items()}
     held = Capacity(cores=table.cores[entries].copy(), memory=memory, gres=gres)
-    return Spot(nodes=nodes, held=held, placement=None)
+    return Allocation(nodes=nodes, held=held, placement=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Start:
+class StartingJob:
     """A waiting job starts now, on these nodes with these amounts."""
 
     demand: Demand
-    spot: Spot
+    allocation: Allocation
 
 
-def add_spot(capacity: Capacity, spot: Spot, sign: int, limited: BoolArray) -> None:
-    """Add (+1) or take (−1) what a spot holds; ``limited`` marks the nodes whose memory is counted."""
-    nodes, held = spot.nodes, spot.held
+def add_allocation(capacity: Capacity, allocation: Allocation, sign: int, limited: BoolArray) -> None:
+    """Add (+1) or take (−1) what a allocation holds; ``limited`` marks the nodes whose memory is counted."""
+    nodes, held = allocation.nodes, allocation.held
     capacity.cores[nodes] += sign * held.cores
     capacity.memory[nodes] += sign * np.where(limited[nodes], held.memory, 0)
     for kind, counts in held.gres.items():
         capacity.gres[kind][nodes] += sign * counts
 
 
-def add_spots(capacity: Capacity, spots: Sequence[Spot], limited: BoolArray) -> None:
-    """Add what many spots hold, which may share nodes: ``add_spot`` of each, at once."""
-    if not spots:
+def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limited: BoolArray) -> None:
+    """Add what many allocations hold, which may share nodes: ``add_allocation`` of each, at once."""
+    if not allocations:
         return
-    nodes = np.concatenate([spot.nodes for spot in spots])
-    np.add.at(capacity.cores, nodes, np.concatenate([spot.held.cores for spot in spots]))
-    memory = np.concatenate([spot.held.memory for spot in spots])
+    nodes = np.concatenate([allocation.nodes for allocation in allocations])
+    np.add.at(capacity.cores, nodes, np.concatenate([allocation.held.cores for allocation in allocations]))
+    memory = np.concatenate([allocation.held.memory for allocation in allocations])
     np.add.at(capacity.memory, nodes, np.where(limited[nodes], memory, 0))
     for kind, free in capacity.gres.items():
-        holding = [spot for spot in spots if kind in spot.held.gres]
+        holding = [allocation for allocation in allocations if kind in allocation.held.gres]
         if holding:
-            there = np.concatenate([spot.nodes for spot in holding])
-            np.add.at(free, there, np.concatenate([spot.held.gres[kind] for spot in holding]))
+            there = np.concatenate([allocation.nodes for allocation in holding])
+            np.add.at(free, there, np.concatenate([allocation.held.gres[kind] for allocation in holding]))
 
 
-def spot_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Spot:
-    """Return what a job holds by node name as a spot."""
+def allocation_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Allocation:
+    """Return what a job holds by node name as a allocation."""
     places = sorted(((columns.index[name], use) for name, use in nodes.items()), key=lambda one: one[0])
     uses = [use for _, use in places]
     held = Capacity(
@@ -134,4 +136,4 @@ def spot_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Spot:
             kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in columns.total.gres
         },
     )
-    return Spot(nodes=np.array([place for place, _ in places], np.int64), held=held, placement=None)
+    return Allocation(nodes=np.array([place for place, _ in places], np.int64), held=held, placement=None)

@@ -13,16 +13,16 @@ from math import inf
 
 import numpy as np
 
-from ...auction.spot import Start
+from ...auction.allocation import StartingJob
 from ...bidgen.columns import Columns, IntArray
 from ...bidgen.demand import Demand
 from ..promised.building import empty_state
 from ..promised.compiled import loops_for
-from ..promised.state import FREE, PROMISED, RUNNING, WAITING, Rules
+from ..promised.state import FREE, PROMISED, RUNNING, WAITING, PromiseRules
 from .machine import Machine
 
 
-class CountedPlan:
+class CoreLevelPlan:
     """The plan of a machine's waiting jobs by cores.
 
     Args:
@@ -30,7 +30,7 @@ class CountedPlan:
         rules: when a job is due, and what it is left.
     """
 
-    def __init__(self, machine: Machine, rules: Rules) -> None:
+    def __init__(self, machine: Machine, rules: PromiseRules) -> None:
         jobs = len(machine.arrivals)
         nothing = [0] * jobs
         self._loops, _ = loops_for(jobs)
@@ -90,7 +90,7 @@ class CountedPlan:
         count = self._loops.refuse_alone(self._state, float(now), self._refused)
         return frozenset(self._refused[:count].tolist())
 
-    def too_many(self, now: float, starts: Iterable[Start], sure: Collection[int]) -> frozenset[int]:
+    def too_many(self, now: float, starts: Iterable[StartingJob], sure: Collection[int]) -> frozenset[int]:
         """Return which of a pass's starts the others leave no room for, in the order of the starts.
 
         Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from ..cluster.errors import InputError
-from ..cluster.text import counted
+from ..cluster.text import plural
 from .outputs import note
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ topology_option = click.option(
 )
 
 
-def relaid(read: T, source: str | None) -> T:
+def with_topology(read: T, source: str | None) -> T:
     """Return a snapshot or workload with its nodes on a network; as it is where none is named.
 
     Raises:
@@ -53,4 +53,4 @@ def note_unread(workload: ClusterWorkload) -> None:
     """Say which members of its jobs no simulation of nodes looks at."""
     for name in _NEGOTIATED:
         if count := sum(getattr(arriving, name) is not None for arriving in workload.jobs):
-            note(f"{name} of {counted(count, 'job')} is not looked at: aucsched negotiate honours it")
+            note(f"{name} of {plural(count, 'job')} is not looked at: aucsched negotiate honours it")

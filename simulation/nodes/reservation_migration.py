@@ -13,13 +13,13 @@ from math import inf
 
 import numpy as np
 
-from ...auction.reserve import Promise, Reservations
-from ...auction.spot import Spot, add_spot, spot_of_placement
-from ...auction.state import Hold, Holds, State
-from ...bidgen.candidates import View
+from ...auction.allocation import Allocation, add_allocation, allocation_of_placement
+from ...auction.reserve import Promise, StepReservations
+from ...auction.state import Hold, Holds, StepState
+from ...bidgen.candidates import FreeView
 from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
 from ...bidgen.demand import Demand
-from ...bidgen.first_fit import FirstFit
+from ...bidgen.first_fit import FirstFitPlacer
 from ...bidgen.guard import Guard
 from .machine import use_of
 
@@ -28,7 +28,7 @@ TRIES = 3
 
 
 def given_way(
-    state: State, queue: Iterable[Demand], promised: Sequence[Promise]
+    state: StepState, queue: Iterable[Demand], promised: Sequence[Promise]
 ) -> tuple[list[Promise], set[int]]:
     """Return the promises of those that do not start with their places, and the jobs that start by that.
 
@@ -48,7 +48,7 @@ def given_way(
 class _Trial:
     """Starts jobs one after another; promises may move."""
 
-    def __init__(self, state: State, promised: Sequence[Promise]) -> None:
+    def __init__(self, state: StepState, promised: Sequence[Promise]) -> None:
         columns = state.columns
         self._limited = columns.total.memory < UNLIMITED_MIB
         self._state = replace(
@@ -57,7 +57,7 @@ class _Trial:
         self._guards = _guards_of(state, promised)
         self._fit = self._beside_promises()
         #: What is free, promised or not.
-        self._view = View(self._state.columns, self._state.columns.free)
+        self._view = FreeView(self._state.columns, self._state.columns.free)
         self._hopeless: set[int] = set()
         self.promised = list(promised)
         self.helped: set[int] = set()
@@ -70,58 +70,58 @@ class _Trial:
             return
         placement = self._fit.place(demand)
         if placement is not None:
-            self._take(demand, spot_of_placement(placement, columns))
+            self._take(demand, allocation_of_placement(placement, columns))
             return
         self._hopeless.add(demand.kind)
         placer = _PromisedLatest(len(columns.names), self.promised, self._state.now)
-        placement = FirstFit(columns, self._state.topology, placer=placer).place(demand)
+        placement = FirstFitPlacer(columns, self._state.topology, placer=placer).place(demand)
         if placement is None:
             return
-        spot = spot_of_placement(placement, columns)
+        allocation = allocation_of_placement(placement, columns)
         before = self._state
         others = [one for one in self.promised if one.demand.index != demand.index]
-        self._take(demand, spot, is_new=True)
+        self._take(demand, allocation, is_new=True)
         moved = _moved(self._state, others)
         if moved is None:
             self._state = before
-            self._view = View(columns, columns.free)
+            self._view = FreeView(columns, columns.free)
             self.failed += 1
             return
         self.promised, self._guards = moved
         self._fit = self._beside_promises()
         self.helped.add(demand.index)
 
-    def _beside_promises(self) -> FirstFit:
-        return FirstFit(self._state.columns, self._state.topology, self._guards)
+    def _beside_promises(self) -> FirstFitPlacer:
+        return FirstFitPlacer(self._state.columns, self._state.topology, self._guards)
 
-    def _take(self, demand: Demand, spot: Spot, *, is_new: bool = False) -> None:
+    def _take(self, demand: Demand, allocation: Allocation, *, is_new: bool = False) -> None:
         state, columns = self._state, self._state.columns
         if is_new:
             columns = replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
-        add_spot(columns.free, spot, -1, self._limited)
-        columns.pools.take(demand.job, use_of(spot))
-        limit = demand.job.limit_on_s(len(spot.nodes))
-        hold = Hold(end=inf if limit is None else state.now + limit, spot=spot)
+        add_allocation(columns.free, allocation, -1, self._limited)
+        columns.pools.take(demand.job, use_of(allocation))
+        limit = demand.job.limit_on_s(len(allocation.nodes))
+        hold = Hold(end=inf if limit is None else state.now + limit, allocation=allocation)
         self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))
-        self._view = View(columns, columns.free)
+        self._view = FreeView(columns, columns.free)
 
 
-def _guards_of(state: State, promised: Sequence[Promise]) -> tuple[Guard, ...]:
-    reservations = Reservations(state, 0)
+def _guards_of(state: StepState, promised: Sequence[Promise]) -> tuple[Guard, ...]:
+    reservations = StepReservations(state, 0)
     for promise in promised:
         reservations.promise(promise)
     return reservations.guards
 
 
-def _moved(state: State, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:
+def _moved(state: StepState, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:
     """Return the promises with places beside what runs and has started; None: one would be late."""
-    reservations = Reservations(state, 0)
+    reservations = StepReservations(state, 0)
     moved = []
     for promise in promised:
         kept = reservations.promise(promise)
         if kept is None or kept.start > max(promise.start, state.now):
             return None
-        moved.append(promise._replace(spot=kept.spot))
+        moved.append(promise._replace(allocation=kept.allocation))
     return moved, reservations.guards
 
 
@@ -131,8 +131,8 @@ class _PromisedLatest:
     def __init__(self, nodes: int, promised: Sequence[Promise], now: float) -> None:
         self._promised = np.full(nodes, inf)
         for promise in promised:
-            if promise.spot is not None:
-                places = promise.spot.nodes
+            if promise.allocation is not None:
+                places = promise.allocation.nodes
                 self._promised[places] = np.minimum(self._promised[places], max(promise.start, now))
 
     def order(self, demands: Sequence[Demand]) -> Sequence[int]:

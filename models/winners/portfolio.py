@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from ...bidgen.columns import FloatArray, IntArray
 from ..search.anytime import solve_anytime
 from ..search.compiled import compiled_loop
-from ..search.limits import Found, Limits
+from ..search.limits import Found, SearchLimits
 from ..search.packing import Packing
 
 #: Steps of the first search before there are others, and how many there are then.
@@ -28,7 +28,7 @@ def search_side_by_side(
     weights: list[int],
     second: FloatArray,
     start: IntArray,
-    limits: Limits,
+    limits: SearchLimits,
     workers: int,
 ) -> Found:
     """Return the best of several searches; arguments as in ``solve_anytime``, and how many processes."""
@@ -44,7 +44,7 @@ def search_side_by_side(
     return _joined(found, weights, second)
 
 
-def _limits(limits: Limits, workers: int) -> list[Limits]:
+def _limits(limits: SearchLimits, workers: int) -> list[SearchLimits]:
     """Return the limits of each search, the first with the seed that was given."""
     if limits.steps is None or limits.deadline is not None:
         return [replace(limits, seed=limits.seed + number) for number in range(workers)]
@@ -54,7 +54,7 @@ def _limits(limits: Limits, workers: int) -> list[Limits]:
     return [replace(limits, steps=most, seed=limits.seed + number) for number, most in enumerate(steps)]
 
 
-def _searched(run: Callable[[Limits], Found], limits: Limits) -> Found:
+def _searched(run: Callable[[SearchLimits], Found], limits: SearchLimits) -> Found:
     # In a process of its own nothing is compiled or loaded yet.
     compiled_loop()
     return run(limits)

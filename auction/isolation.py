@@ -7,20 +7,20 @@ from dataclasses import replace
 from ..bidgen.demand import Demand
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.schedule import Refusal
+from .allocation import allocation_of_bid, resources_of
 from .attempt import attempt
 from .check import AwardChecker
 from .options import StepOptions
 from .queue import set_aside
-from .spot import resources_of, spot_of_bid
-from .state import State
+from .state import StepState
 from .strategies import Cluster
 
 #: Errors that no single job causes.
 ENDS_THE_STEP = (InputError, OptionError, SolverError)
 
 
-def culprit(
-    state: State,
+def failing_job(
+    state: StepState,
     window: tuple[Demand, ...],
     options: StepOptions,
     error: Exception,
@@ -51,9 +51,9 @@ def culprit(
     return None
 
 
-def _try_alone(state: State, demand: Demand, options: StepOptions, checker: AwardChecker) -> None:
+def _try_alone(state: StepState, demand: Demand, options: StepOptions, checker: AwardChecker) -> None:
     cluster = Cluster(columns=state.columns, topology=state.topology)
     found = attempt((replace(demand, index=0),), cluster, options, size=1, deadline=None)
     for bid in found.chosen.tolist():
-        held = resources_of(demand, spot_of_bid(found.table, bid), state.columns.names)
+        held = resources_of(demand, allocation_of_bid(found.table, bid), state.columns.names)
         checker.check(demand.job, held)

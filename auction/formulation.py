@@ -11,7 +11,7 @@ import numpy as np
 from ..bidgen.columns import FloatArray, IntArray
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable
 from ..models.auction_model import AuctionModel
-from ..models.ipsched import Ipsched, Option
+from ..models.ipsched import Ipsched, VariantChoice
 from ..models.solve.solver import IntegerProgram, LpVariable
 
 Weight = int | Fraction
@@ -27,7 +27,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Stated:
+class Formulation:
     """An integer program with its objectives; arrays of shape (columns,).
 
     Attributes:
@@ -55,7 +55,7 @@ class Stated:
         return tuple(variable.name for variable in self.variables)
 
 
-def state_auction(model: AuctionModel, weights: list[Weight], objective: str) -> Stated:
+def state_auction(model: AuctionModel, weights: list[Weight], objective: str) -> Formulation:
     """Return an auction's program; ``weights`` of its bids, ``objective`` as bid_weights."""
     program = model.program()
     shown = model.shown_preference()
@@ -66,7 +66,7 @@ def state_auction(model: AuctionModel, weights: list[Weight], objective: str) ->
         table, chosen = answer(values)
         return Answer(table=table, chosen=chosen, preference=shown)
 
-    return Stated(
+    return Formulation(
         program=program,
         variables=model.variables,
         group=model.group(),
@@ -78,7 +78,7 @@ def state_auction(model: AuctionModel, weights: list[Weight], objective: str) ->
     )
 
 
-def state_ipsched(model: Ipsched, objective: str) -> Stated:
+def state_ipsched(model: Ipsched, objective: str) -> Formulation:
     """Return IPSCHED's program."""
     weights = [_weight_of_job(option, objective) for option in model.options]
     model.maximise(np.array([float(weight) for weight in weights]))
@@ -88,7 +88,7 @@ def state_ipsched(model: Ipsched, objective: str) -> Stated:
         worth *= np.array([demand.job.request.cores or 1 for demand in model.table.demands])
     packed = model.nodes_packed(worth)
     largest = float(worth.max(initial=1.0)) or 1.0
-    return Stated(
+    return Formulation(
         program=program,
         variables=model.variables,
         group=model.group(),
@@ -101,7 +101,7 @@ def state_ipsched(model: Ipsched, objective: str) -> Stated:
     )
 
 
-def _weight_of_job(option: Option, objective: str) -> Weight:
+def _weight_of_job(option: VariantChoice, objective: str) -> Weight:
     job = option.demand.job
     return job.priority if objective == "priority" else job.priority * (job.request.cores or 1)
 
@@ -148,7 +148,7 @@ def _row_of_bid(table: BidTable, bid: int) -> _Row:
 
 
 def _row_of_placement(
-    model: Ipsched, option: Option, nodes: IntArray, cores: IntArray, gres: dict[str, IntArray]
+    model: Ipsched, option: VariantChoice, nodes: IntArray, cores: IntArray, gres: dict[str, IntArray]
 ) -> _Row:
     demand = option.demand
     contiguous = int(nodes[-1] - nodes[0]) + 1 == len(nodes)

@@ -30,7 +30,7 @@ class Stopping(threading.Event):
 
 
 @dataclass(slots=True, kw_only=True)
-class Pace:
+class Ticker:
     """When passes begin.
 
     Attributes:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ..bidgen.columns import IntArray
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from .allocation import allocation_of_bid
 from .ledger import FreeState
-from .spot import spot_of_bid
 from .strategies import Cluster
 
 
@@ -34,6 +34,6 @@ def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
     """Lessen the room beside reservations by what a bid holds."""
     if not guards:
         return
-    spot, job = spot_of_bid(table, bid), table.demands[int(table.job[bid])].job
+    allocation, job = allocation_of_bid(table, bid), table.demands[int(table.job[bid])].job
     for guard in guards:
-        guard.take(job, spot.nodes, spot.held)
+        guard.take(job, allocation.nodes, allocation.held)

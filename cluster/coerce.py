@@ -45,7 +45,7 @@ def settle_integers(target: object, *names: str) -> None:
             object.__setattr__(target, name, whole(value))
 
 
-def counted(values: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+def as_int(values: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return counts by name with Python's integers.
 
     Raises:

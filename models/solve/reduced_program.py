@@ -1,4 +1,4 @@
-"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (dealing.py)."""
+"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (even_totals.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .dealing import dealing_of
+from .decomposition import dealing_of
 from .presolve import presolved
 from .program import FloatArray, IntArray, IntegerProgram
 from .solver import SolveReport, SolverOptions, solve
@@ -16,7 +16,7 @@ from .strengthening import strengthened
 _MOST_ENTRIES = 500_000
 
 
-class Smaller:
+class ReducedProgram:
     """A smaller program with the same solutions.
 
     Args:
@@ -91,7 +91,7 @@ class Smaller:
         return program
 
 
-def whole_values(smaller: Smaller, values: FloatArray, start: FloatArray) -> FloatArray:
+def whole_values(smaller: ReducedProgram, values: FloatArray, start: FloatArray) -> FloatArray:
     """Return the whole program's values, the start's own where these are the start's."""
     if np.array_equal(values, start[smaller.kept]):
         return start

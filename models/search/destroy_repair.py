@@ -1,4 +1,4 @@
-"""Dives: some winners leave, and the auction over what is free is held again, price by price (dives.py).
+"""Dives: some winners leave, and what is free is auctioned again, price by price (repair_kernel.py).
 
 Where bids are long and hold parts of nodes, one such dive over a third of the machine finds what exchanges of
 a few winners do not. No clock takes part: the same seed makes the same dives, compiled or not.
@@ -13,22 +13,22 @@ import numpy as np
 from ...bidgen.columns import FloatArray, IntArray
 from .columns import bids_of, dive_at
 from .compiled import Dives, as_lists, compiled_dives, is_loaded
-from .dives import BEST, BEST_LIKED, COUNTS, DIVES, RANDOM, Bids, Dive, make_dives
 from .packing import Packing
+from .repair_kernel import BEST, BEST_LIKED, COUNTS, DIVES, RANDOM, Dive, DiveBids, make_dives
 from .worth import Worth
 
 #: How often bids are taken between two looks at the clock, compiled and not.
 _CHUNK, _PLAIN_CHUNK = 16, 1
 
 
-class Diving:
+class DestroyRepair:
     """The award at hand, the best one met, and dives from one to the next, each begun at the same prices.
 
     Columns are made when the first dive is wanted: many searches end before. ``is_plain``: dives are not
     compiled.
     """
 
-    _bids: Bids
+    _bids: DiveBids
     _loop: Dives
 
     def __init__(self, packing: Packing, worth: Worth, price: FloatArray, start: IntArray, seed: int) -> None:
@@ -50,10 +50,10 @@ class Diving:
             self._loop = compiled or make_dives
             self._arrays = bids_of(self._packing, self._worth)
             self._bids = as_lists(self._arrays) if self.is_plain else self._arrays
-            self._made = self._begun()
+            self._made = self._first_state()
         return self._made
 
-    def _begun(self) -> Dive:
+    def _first_state(self) -> Dive:
         """Return the state from which dives start at the best award."""
         counter = self._counter if self._made is None else np.array(self._made.counter)
         state = dive_at(self.award, self._arrays, counter)
@@ -64,10 +64,10 @@ class Diving:
         if value > self.best:
             self.award, self.best = award, value
             if self._made is not None:
-                self._made = self._begun()
+                self._made = self._first_state()
 
     @property
-    def dives(self) -> int:
+    def ended(self) -> int:
         """How many dives have ended."""
         return 0 if self._made is None else int(self._made.counter[DIVES])
 

@@ -42,7 +42,7 @@ _LEAST_S = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Auction:
+class WorkerTask:
     """An auction that somebody is to hold: its jobs, ``index`` their place, beside what is free."""
 
     demands: tuple[Demand, ...]
@@ -66,10 +66,10 @@ class _Share(NamedTuple):
         return max(_LEAST_S, min(self.seconds, self.latest - time.time()))
 
 
-class Crew(Protocol):
+class Workers(Protocol):
     """Who holds auctions."""
 
-    def hold(self, auctions: Sequence[Auction], end: float | None) -> list[AttemptResult]:
+    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
         """Return the result of each auction; by ``end`` (of the options' clock) all are to be done."""
         ...
 
@@ -77,7 +77,7 @@ class Crew(Protocol):
 class Alone:
     """This process, one auction after another: what one leaves of its time, the next ones have."""
 
-    def hold(self, auctions: Sequence[Auction], end: float | None) -> list[AttemptResult]:
+    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
         """Hold the auctions."""
         results = []
         for number, auction in enumerate(auctions):
@@ -95,7 +95,7 @@ class _Processes:
             for _ in range(workers - 1):
                 pool.submit(_load_search)
 
-    def hold(self, auctions: Sequence[Auction], end: float | None) -> list[AttemptResult]:
+    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
         """Hold the auctions, the last of those that wait here."""
         turns = -(-len(auctions) // self._workers)
         shares = [_share(auction, end, turns) for auction in auctions]
@@ -120,7 +120,7 @@ class _OnDask:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def hold(self, auctions: Sequence[Auction], end: float | None) -> list[AttemptResult]:
+    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
         """Hold the auctions; one whose worker dies goes to another, and at last is held here."""
         from distributed import KilledWorker  # noqa: PLC0415 - the extra may be absent
 
@@ -147,7 +147,7 @@ class _OnDask:
 
 
 @contextmanager
-def crew_of(options: StepOptions) -> Iterator[Crew]:
+def crew_of(options: StepOptions) -> Iterator[Workers]:
     """Yield who holds a step's auctions.
 
     Raises:
@@ -165,7 +165,7 @@ def crew_of(options: StepOptions) -> Iterator[Crew]:
             yield Alone()
 
 
-def _share(auction: Auction, end: float | None, turns: int) -> _Share:
+def _share(auction: WorkerTask, end: float | None, turns: int) -> _Share:
     """Return what an auction has where so many are held one after another."""
     if end is None:
         return _Share(None, None)
@@ -174,14 +174,14 @@ def _share(auction: Auction, end: float | None, turns: int) -> _Share:
     return _Share(max(_LEAST_S, left / turns), time.time() + left if clock is time.perf_counter else None)
 
 
-def _held_here(auction: Auction, share: _Share) -> AttemptResult:
+def _held_here(auction: WorkerTask, share: _Share) -> AttemptResult:
     seconds = share.left_s()
     deadline = None if seconds is None else auction.options.clock() + seconds
     demands = auction.demands
     return attempt(demands, auction.cluster, auction.options, size=len(demands), deadline=deadline)
 
 
-def _held_there(auction: Auction, share: _Share) -> AttemptResult:
+def _held_there(auction: WorkerTask, share: _Share) -> AttemptResult:
     """Hold an auction in another process; what comes back leaves out the jobs, which are known here."""
     with _ONE_AT_A_TIME:
         compiled_loop()
@@ -196,13 +196,13 @@ def _load_search() -> bool:
     return compiled_loop() is not None
 
 
-def _restored(auction: Auction, result: AttemptResult) -> AttemptResult:
+def _restored(auction: WorkerTask, result: AttemptResult) -> AttemptResult:
     table = replace(result.table, demands=auction.demands)
     bids = replace(result.bids, table=replace(result.bids.table, demands=auction.demands))
     return replace(result, table=table, bids=bids)
 
 
-def _submitted(pool: ProcessPoolExecutor, auction: Auction, share: _Share) -> Future[AttemptResult] | None:
+def _submitted(pool: ProcessPoolExecutor, auction: WorkerTask, share: _Share) -> Future[AttemptResult] | None:
     """Give an auction to another process; None where they are dead."""
     try:
         return pool.submit(_held_there, auction, share)
@@ -210,7 +210,7 @@ def _submitted(pool: ProcessPoolExecutor, auction: Auction, share: _Share) -> Fu
         return None
 
 
-def _result(auction: Auction, future: Future[AttemptResult] | None, share: _Share) -> AttemptResult:
+def _result(auction: WorkerTask, future: Future[AttemptResult] | None, share: _Share) -> AttemptResult:
     """Wait for an auction; hold it here where its process died."""
     try:
         return _held_here(auction, share) if future is None else _restored(auction, future.result())

@@ -13,9 +13,9 @@ from typing import TypeVar
 import numpy as np
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from .columns import Cycles, Rows, first_counters, rows_of, weights_of
+from .columns import Cycles, JobRows, first_counters, rows_of, weights_of
 from .compiled import Loop, as_lists, compiled_loop, is_loaded
-from .moves import BEST, BEST_LIKED, KEPT, Floats, Shape, State, make_moves
+from .moves import BEST, BEST_LIKED, KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing
 from .worth import Worth
 
@@ -40,13 +40,13 @@ _AT_ONCE = 256
 _LEAST_COST = 0.002
 
 
-_Columns = TypeVar("_Columns", Shape, State)
+_Columns = TypeVar("_Columns", MoveProblem, MoveState)
 
 
 class _Form:
     """A loop with the columns as it wants them: arrays where it is compiled, else lists."""
 
-    def __init__(self, shape: Shape, loop: Loop = make_moves) -> None:
+    def __init__(self, shape: MoveProblem, loop: Loop = make_moves) -> None:
         self.loop = loop
         self.is_plain = loop is make_moves
         self.chunk = _PLAIN_CHUNK if self.is_plain else _CHUNK
@@ -57,14 +57,14 @@ class _Form:
         return as_lists(columns) if self.is_plain else columns
 
 
-class Repacking:
+class ExchangeSearch:
     """The award at hand, the best one met, and the moves from one to the next.
 
     Rows and columns are made when the first move is wanted: many searches end before.
     """
 
-    _rows: Rows
-    _arrays: Shape
+    _rows: JobRows
+    _arrays: MoveProblem
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Repacking:
         self._may_wait = may_wait
         self._largest = float(weights_of(worth).max(initial=0))
         self._form: _Form | None = None
-        self._made: State | None = None
+        self._made: MoveState | None = None
         self.award = start
         self.best = worth.of(start)
         self.guide(price)
@@ -94,7 +94,7 @@ class Repacking:
         return not self._formed.is_plain
 
     @property
-    def sets(self) -> Shape | None:
+    def sets(self) -> MoveProblem | None:
         """The columns as arrays where every row is hard (moves.py); None where some row is not."""
         return self._arrays if self.is_compiled and not len(self._rows.bid) else None
 
@@ -115,7 +115,7 @@ class Repacking:
         return self._form
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> MoveState:
         """The state that moves go on from."""
         formed = self._formed
         if self._made is None:
@@ -199,7 +199,7 @@ class Repacking:
         self._keep(award)
 
 
-def _met(state: State) -> tuple[int, int]:
+def _met(state: MoveState) -> tuple[int, int]:
     """Return what the best award met counts, and how much it is liked."""
     return int(state.counter[BEST]), int(state.counter[BEST_LIKED])
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..bidgen.columns import Columns
 from ..bidgen.demand import Demand
-from .state import State
+from .state import StepState
 
 #: The time limit, in seconds, that a job without one is counted with.
 NO_LIMIT_S = 86_400.0
@@ -23,7 +23,7 @@ _SLACK = 1.05
 _SCARCE = 0.75
 
 
-class Shape(NamedTuple):
+class JobClass(NamedTuple):
     """What jobs ask for on each node.
 
     Attributes:
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 class Ask(NamedTuple):
     """What a job asks for at least: shape, nodes, cores in all and on each node, gres in all, time limit."""
 
-    shape: Shape
+    shape: JobClass
     nodes: int
     cores: int
     each: int
@@ -79,7 +79,7 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
     is_free = demand.node_counts is None and not gres and not total and not demand.exclusive
     limit = demand.job.time_limit_s
     return Ask(
-        shape=Shape(tuple(sorted(gres or total)), 0 if is_free else _rounded(each)),
+        shape=JobClass(tuple(sorted(gres or total)), 0 if is_free else _rounded(each)),
         nodes=nodes,
         cores=cores,
         each=each,
@@ -88,16 +88,18 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
     )
 
 
-def shape_held(cores_each: int, gres: Mapping[str, int]) -> Shape:
+def shape_held(cores_each: int, gres: Mapping[str, int]) -> JobClass:
     """Return the shape of a running job of which only what it holds on a node is known (a snapshot's)."""
-    return Shape(tuple(sorted((name, count) for name, count in gres.items() if count)), _rounded(cores_each))
+    return JobClass(
+        tuple(sorted((name, count) for name, count in gres.items() if count)), _rounded(cores_each)
+    )
 
 
 def _rounded(cores: int) -> int:
     return 1 << (max(cores, 1) - 1).bit_length()
 
 
-class Backlog:
+class ClassDemand:
     """Sums over all jobs that wait, by shape; kept up to date by a simulation, made anew for a snapshot.
 
     Args:
@@ -107,7 +109,7 @@ class Backlog:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._asks: dict[str, Ask] = {}
-        self._node_s: dict[Shape, float] = defaultdict(float)
+        self._node_s: dict[JobClass, float] = defaultdict(float)
         self._core_s = 0.0
         self._gres_s: dict[str, float] = defaultdict(float)
         self._cores = int(columns.total.cores.sum())
@@ -141,7 +143,7 @@ class Backlog:
         """Return whether some gres would be used for nearly as long as the cores by what waits."""
         return self._gres_spans_s() > _SCARCE * self._cores_s()
 
-    def rooms(self, held: Mapping[Shape, int], longest_s: float) -> dict[Shape, float]:
+    def rooms(self, held: Mapping[JobClass, int], longest_s: float) -> dict[JobClass, float]:
         """Return how many nodes more the jobs of each waiting shape may hold; below 0 where it has too many.
 
         A shape's share of the machine is its waiting node-seconds over the time that all of it takes. Beside
@@ -181,7 +183,7 @@ class Backlog:
         return self._gres[name]
 
 
-class Mix(NamedTuple):
+class ClassMix(NamedTuple):
     """What waits and what runs, by shape.
 
     Attributes:
@@ -190,33 +192,33 @@ class Mix(NamedTuple):
         since: when jobs that wait were submitted (seconds), by id, as far as that is known.
     """
 
-    waiting: Backlog
-    held: Mapping[Shape, int]
+    waiting: ClassDemand
+    held: Mapping[JobClass, int]
     since: Mapping[str, float]
 
 
-def mix_of(state: State, waiting: Iterable[Demand]) -> Mix:
+def mix_of(state: StepState, waiting: Iterable[Demand]) -> ClassMix:
     """Return the mix of a queue and of what runs in a state; of that only what it holds is known.
 
     Args:
         state: the cluster.
         waiting: the whole queue.
     """
-    backlog = Backlog(state.columns)
+    backlog = ClassDemand(state.columns)
     since: dict[str, float] = {}
     for demand in waiting:
         backlog.note(demand, 1)
         submitted = demand.job.submit_time
         if state.is_timed and submitted is not None:
             since[demand.job.id] = submitted
-    held: dict[Shape, int] = defaultdict(int)
+    held: dict[JobClass, int] = defaultdict(int)
     for hold in state.holds:
-        spot = hold.spot
-        nodes = len(spot.nodes)
+        allocation = hold.allocation
+        nodes = len(allocation.nodes)
         gres = {
             backlog.name_of(kind): int(counts.max(initial=0))
-            for kind, counts in spot.held.gres.items()
+            for kind, counts in allocation.held.gres.items()
             if counts.any()
         }
-        held[shape_held(-(-int(spot.held.cores.sum()) // nodes), gres)] += nodes
-    return Mix(waiting=backlog, held=held, since=since)
+        held[shape_held(-(-int(allocation.held.cores.sum()) // nodes), gres)] += nodes
+    return ClassMix(waiting=backlog, held=held, since=since)

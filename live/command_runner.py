@@ -20,7 +20,7 @@ class NotDoneError(AucschedError):
     """Slurm did not do what it was told."""
 
 
-class Hand(Protocol):
+class CommandRunner(Protocol):
     """Carries out commands in order."""
 
     def __call__(self, commands: Sequence[Words]) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Shown:
         return ()
 
 
-def must(hand: Hand, words: Words) -> None:
+def must(hand: CommandRunner, words: Words) -> None:
     """Carry out one command that everything else rests on.
 
     Raises:

@@ -6,10 +6,10 @@ job has ended on the real machine; until then it runs up to its estimate. EASY i
 
 from __future__ import annotations
 
-from .state import COPY_FREE, COPY_NOW, COPY_RUNNING, COPY_WAITING, LONGEST, State
+from .state import COPY_FREE, COPY_NOW, COPY_RUNNING, COPY_WAITING, LONGEST, PromisedState
 
 
-def longest_wait(state: State, now: float) -> float:
+def longest_wait(state: PromisedState, now: float) -> float:
     """Return the longest wait on the copy up to now, of jobs that wait on it as well."""
     longest: float = state.copy.clock[LONGEST]
     if state.machine.counts[COPY_WAITING] > 0:
@@ -17,7 +17,7 @@ def longest_wait(state: State, now: float) -> float:
     return longest
 
 
-def follow(state: State, now: float) -> None:
+def follow(state: PromisedState, now: float) -> None:
     """Play the copy up to now."""
     counts, copy = state.machine.counts, state.copy
     while True:
@@ -34,14 +34,14 @@ def follow(state: State, now: float) -> None:
     copy.clock[COPY_NOW] = now
 
 
-def _end(state: State, job: int) -> float:
+def _end(state: PromisedState, job: int) -> float:
     """Return when a job ends on the copy, as far as is known."""
     run = state.jobs.run[job]
     end: float = state.copy.start[job] + (run if run >= 0 else state.jobs.estimate[job])
     return end
 
 
-def _release(state: State, until: float) -> None:
+def _release(state: PromisedState, until: float) -> None:
     counts, copy = state.machine.counts, state.copy
     kept = 0
     for place in range(counts[COPY_RUNNING]):
@@ -55,7 +55,7 @@ def _release(state: State, until: float) -> None:
     counts[COPY_RUNNING] = kept
 
 
-def make_pass(state: State, now: float) -> None:
+def make_pass(state: PromisedState, now: float) -> None:
     """Make EASY's pass on the copy."""
     jobs, counts, copy = state.jobs, state.machine.counts, state.copy
     shadow = extra = 0.0
@@ -85,7 +85,7 @@ def make_pass(state: State, now: float) -> None:
     counts[COPY_WAITING] = kept
 
 
-def _start(state: State, now: float, job: int) -> None:
+def _start(state: PromisedState, now: float, job: int) -> None:
     jobs, counts, copy = state.jobs, state.machine.counts, state.copy
     copy.start[job] = now
     copy.clock[LONGEST] = max(copy.clock[LONGEST], now - jobs.submit[job])

@@ -62,7 +62,7 @@ class BidArrays:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Lot:
+class ProblemInstance:
     """What is auctioned, checked.
 
     Attributes:
@@ -82,7 +82,7 @@ def read_lot(
     bids: Iterable[Bid] | BidArrays,
     capacities: Mapping[Any, Number] | npt.ArrayLike,
     groups: str | Sequence[Hashable] | npt.NDArray[Any],
-) -> Lot:
+) -> ProblemInstance:
     """Return what is given as columns.
 
     Args:
@@ -106,7 +106,7 @@ def read_lot(
     now = np.empty(len(group), np.int64)
     now[order] = np.arange(len(group))
     taken = amount > 0
-    return Lot(
+    return ProblemInstance(
         packing=packing_from(group[order], now[bid[taken]], columns.item[taken], amount[taken], capacity),
         values=[columns.values[place] for place in order.tolist()],
         place=order,

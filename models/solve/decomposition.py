@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Dealing:
+class Decomposition:
     """A program without the amounts that are dealt afterwards.
 
     Attributes:
@@ -222,7 +222,7 @@ class _Flow:
         return given
 
 
-def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray) -> Dealing | None:
+def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray) -> Decomposition | None:
     """Return a program without its amounts; None where it has none, or some that are more than amounts.
 
     Args:
@@ -234,7 +234,7 @@ def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray)
     sound = program.is_integer & (program.lower == 0) & ~counts
     if not is_amount.any() or (is_amount & ~sound).any() or (~is_amount & ~binary).any():
         return None
-    return _Roles(program, is_amount).dealing()
+    return _Roles(program, is_amount).decomposed()
 
 
 class _Roles:
@@ -263,7 +263,7 @@ class _Roles:
             (rows.value[capacity[rows.row]] < 0).any()
         )
 
-    def dealing(self) -> Dealing | None:
+    def decomposed(self) -> Decomposition | None:
         """Return the program without amounts."""
         rows, program = self._rows, self._program
         if not self._are_sound():
@@ -295,7 +295,7 @@ class _Roles:
 
     def _without(
         self, amount: IntArray, owner: IntArray, place: IntArray, most: FloatArray, rest: FloatArray
-    ) -> Dealing:
+    ) -> Decomposition:
         program, rows = self._program, self._rows
         kept = np.flatnonzero(~self._is_amount)
         left = np.cumsum(~self._is_amount) - 1
@@ -323,7 +323,7 @@ class _Roles:
         others = self._is_capacity[rows.row] & ~self._mine
         number = np.cumsum(self._is_capacity) - 1
         fixed[left[rows.column[others]], number[rows.row[others]]] = rows.value[others]
-        return Dealing(
+        return Decomposition(
             program=without_implied(bids, relaxed),
             kept=kept,
             columns=program.columns,

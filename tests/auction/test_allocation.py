@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aucsched.auction.spot import Spot, add_spot, add_spots
+from aucsched.auction.allocation import Allocation, add_allocation, add_allocations
 from aucsched.bidgen.capacity import Capacity
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, Resources
@@ -16,26 +16,26 @@ from aucsched.simulation.nodes.policies import NodeOptions, play
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_many_spots_at_once_are_each_one_after_another(seed: int) -> None:
+def test_many_allocations_at_once_are_each_one_after_another(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size = 6
 
     def amounts(count: int) -> np.ndarray:
         return rng.integers(0, 9, count)
 
-    def spot() -> Spot:
+    def allocation() -> Allocation:
         nodes = np.sort(rng.choice(size, int(rng.integers(1, size)), replace=False))
         gres = {kind: amounts(len(nodes)) for kind in ("gpu", "fpga") if rng.random() < 0.5}
         held = Capacity(cores=amounts(len(nodes)), memory=amounts(len(nodes)), gres=gres)
-        return Spot(nodes=nodes, held=held, placement=None)
+        return Allocation(nodes=nodes, held=held, placement=None)
 
     gres = {"gpu": amounts(size), "fpga": amounts(size)}
     one = Capacity(cores=amounts(size), memory=amounts(size), gres=gres)
     many, limited = one.copy(), rng.random(size) < 0.5
-    spots = [spot() for _ in range(int(rng.integers(0, 7)))]
-    for each in spots:
-        add_spot(one, each, 1, limited)
-    add_spots(many, spots, limited)
+    allocations = [allocation() for _ in range(int(rng.integers(0, 7)))]
+    for each in allocations:
+        add_allocation(one, each, 1, limited)
+    add_allocations(many, allocations, limited)
     assert (many.cores == one.cores).all()
     assert (many.memory == one.memory).all()
     assert all((many.gres[kind] == one.gres[kind]).all() for kind in one.gres)
@@ -62,6 +62,6 @@ def test_who_has_started_keeps_no_auction_in_memory(options: dict[str, Any]) -> 
     result = play(workload, NodeOptions(policy="aucsched3", **options))
     assert len(result.record.played) == len(jobs)
     for played in result.record.played.values():
-        held = played.spot.held
-        for array in (played.spot.nodes, held.cores, held.memory, *held.gres.values()):
+        held = played.allocation.held
+        for array in (played.allocation.nodes, held.cores, held.memory, *held.gres.values()):
             assert array.base is None or array.base.size == array.size

@@ -16,7 +16,7 @@ from .fields import GresChoice, units_of, usable
 _FIRST_LOOK = 64
 
 
-class Foremost:
+class CandidateCache:
     """Nodes in snapshot order, by what jobs ask of each.
 
     Args:

@@ -33,7 +33,7 @@ RANDOM, HAND, HAND_LIKED, BEST, BEST_LIKED, LIVE, DIVES = range(7)
 COUNTS = 7
 
 
-class Bids(NamedTuple):
+class DiveBids(NamedTuple):
     """What does not change.
 
     Attributes:
@@ -95,7 +95,7 @@ class Dive(NamedTuple):
     counter: Integers
 
 
-def take(bid: int, bids: Bids, dive: Dive) -> None:
+def take(bid: int, bids: DiveBids, dive: Dive) -> None:
     """Let a bid win that fits."""
     dive.won[bid] = 1
     dive.held[bids.job[bid]] = 1
@@ -106,7 +106,7 @@ def take(bid: int, bids: Bids, dive: Dive) -> None:
             left[row] -= amount
 
 
-def fits(bid: int, bids: Bids, dive: Dive) -> bool:
+def fits(bid: int, bids: DiveBids, dive: Dive) -> bool:
     """Return whether a bid finds enough."""
     left = dive.left
     for run in range(bids.ends[bid], bids.ends[bid + 1]):
@@ -117,7 +117,7 @@ def fits(bid: int, bids: Bids, dive: Dive) -> bool:
     return True
 
 
-def leave(random: int, bids: Bids, dive: Dive) -> int:  # noqa: C901 - one loop after another
+def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one loop after another
     """Let the winners at hand win but for some, around a place or any; return the next random number."""
     winners, key, count = dive.chosen, dive.key, 0
     for bid in range(len(bids.weight)):
@@ -152,7 +152,7 @@ def leave(random: int, bids: Bids, dive: Dive) -> int:  # noqa: C901 - one loop 
     return random
 
 
-def begin(random: int, price: Floats, bids: Bids, dive: Dive) -> int:
+def begin(random: int, price: Floats, bids: DiveBids, dive: Dive) -> int:
     """Begin a dive: some winners leave, and who fits now lives; return the next random number."""
     random = leave(random, bids, dive)
     live = 0
@@ -167,7 +167,7 @@ def begin(random: int, price: Floats, bids: Bids, dive: Dive) -> int:
     return random
 
 
-def number_rows(bids: Bids, dive: Dive) -> int:
+def number_rows(bids: DiveBids, dive: Dive) -> int:
     """Number the rows that live bids want, in their order, and return how many they are."""
     used, rows, live = dive.used, len(bids.capacity), dive.live
     for row in range(rows + 1):
@@ -187,7 +187,7 @@ def number_rows(bids: Bids, dive: Dive) -> int:
     return count
 
 
-def choose(bids: Bids, dive: Dive) -> int:
+def choose(bids: DiveBids, dive: Dive) -> int:
     """Write what each live bid gains; return how many win at the prices: of each job who gains most."""
     live, chosen, upto, count = dive.live, dive.chosen, dive.upto, 0
     job, best, most = -1, -1, 0.0
@@ -213,7 +213,7 @@ def choose(bids: Bids, dive: Dive) -> int:
     return count
 
 
-def price_round(rows: int, bids: Bids, dive: Dive) -> bool:
+def price_round(rows: int, bids: DiveBids, dive: Dive) -> bool:
     """Hold one round of prices over the wanted rows; return whether any price moved."""
     price, wanted, free, upto = dive.price, dive.wanted, dive.free, dive.upto
     used, move, chosen = dive.used, dive.move, dive.chosen
@@ -247,7 +247,7 @@ def price_round(rows: int, bids: Bids, dive: Dive) -> bool:
     return True
 
 
-def take_some(random: int, bids: Bids, dive: Dive) -> int:
+def take_some(random: int, bids: DiveBids, dive: Dive) -> int:
     """Take the live bids that were chosen most often, as they fit; return the next random number."""
     live, key, job, jobs = dive.live, dive.key, -1, 0
     for at in range(dive.counter[LIVE]):
@@ -273,7 +273,7 @@ def take_some(random: int, bids: Bids, dive: Dive) -> int:
     return random
 
 
-def still_fit(bids: Bids, dive: Dive) -> None:
+def still_fit(bids: DiveBids, dive: Dive) -> None:
     """Let those live on that fit into what is left."""
     live, count = dive.live, 0
     for at in range(dive.counter[LIVE]):
@@ -284,7 +284,7 @@ def still_fit(bids: Bids, dive: Dive) -> None:
     dive.counter[LIVE] = count
 
 
-def end(random: int, bids: Bids, dive: Dive) -> int:
+def end(random: int, bids: DiveBids, dive: Dive) -> int:
     """End a dive: its award is remembered where it is the best, and followed where it is not much worse."""
     counter, total, liked = dive.counter, 0, 0
     for bid in range(len(bids.weight)):
@@ -307,7 +307,7 @@ def end(random: int, bids: Bids, dive: Dive) -> int:
     return random
 
 
-def make_dives(bids: Bids, dive: Dive, price: Floats, takings: int) -> None:
+def make_dives(bids: DiveBids, dive: Dive, price: Floats, takings: int) -> None:
     """Dive, until bids were taken so many times; a dive that is under way goes on with the next call.
 
     Args:
