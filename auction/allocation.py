@@ -46,7 +46,7 @@ def place_alone(
 
 
 def resources_of(demand: Demand, allocation: Allocation, names: Sequence[str]) -> dict[str, Resources]:
-    """Return what a job holds at a allocation, by node name; memory where the job counts it."""
+    """Return what a job holds at an allocation, by node name; memory where the job counts it."""
     counts_memory = demand.counts_memory
     memory = allocation.held.memory.tolist()
     gres = {kind: counts.tolist() for kind, counts in allocation.held.gres.items() if counts.any()}
@@ -102,7 +102,7 @@ class StartingJob:
 
 
 def add_allocation(capacity: Capacity, allocation: Allocation, sign: int, limited: BoolArray) -> None:
-    """Add (+1) or take (−1) what a allocation holds; ``limited`` marks the nodes whose memory is counted."""
+    """Add (+1) or take (−1) what an allocation holds; ``limited`` marks the nodes whose memory is counted."""
     nodes, held = allocation.nodes, allocation.held
     capacity.cores[nodes] += sign * held.cores
     capacity.memory[nodes] += sign * np.where(limited[nodes], held.memory, 0)
@@ -126,7 +126,7 @@ def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limit
 
 
 def allocation_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Allocation:
-    """Return what a job holds by node name as a allocation."""
+    """Return what a job holds by node name as an allocation."""
     places = sorted(((columns.index[name], use) for name, use in nodes.items()), key=lambda one: one[0])
     uses = [use for _, use in places]
     held = Capacity(

@@ -213,7 +213,7 @@ class Forecast:
         return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
 
     def first_where(self, fits: Callable[[Columns], Allocation | None]) -> tuple[float, Allocation] | None:
-        """Return the first time at which ``fits`` finds a allocation, and the allocation; None: never."""
+        """Return the first time at which ``fits`` finds an allocation, and the allocation; None: never."""
         found = self._bisected(lambda step: fits(self.at(step)))
         return None if found is None else (self.times[found[0]], found[1])
 
@@ -277,7 +277,7 @@ def guard_for(
 
 
 def _held_on(allocation: Allocation, nodes: IntArray, kinds: Iterable[str]) -> Capacity:
-    """Return what a allocation holds on some nodes; arrays of shape (nodes,)."""
+    """Return what an allocation holds on some nodes; arrays of shape (nodes,)."""
     place = np.minimum(np.searchsorted(allocation.nodes, nodes), len(allocation.nodes) - 1)
     there, none = allocation.nodes[place] == nodes, np.zeros(len(nodes), np.int64)
     gres = allocation.held.gres

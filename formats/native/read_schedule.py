@@ -90,7 +90,7 @@ def _award(entry: wire.StartedWire) -> Award:
     return Award(job=entry.job, nodes={name: _use(one) for name, one in entry.nodes.items()}, bid=bid)
 
 
-def _use(entry: wire.AwardUseWire) -> Resources:
+def _use(entry: wire.UseWire) -> Resources:
     gres = entry.gres if isinstance(entry.gres, dict) else {}
     memory = entry.memory_mib if isinstance(entry.memory_mib, int) else None
     return Resources(cores=entry.cores, memory_mib=memory, gres=gres)

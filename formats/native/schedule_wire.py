@@ -15,7 +15,7 @@ class _Wire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What every object of the file has in common: all members stand, no other does."""
 
 
-class AwardUseWire(_Wire):
+class UseWire(_Wire):
     """What a job holds on a node; gres and memory stand where the job counts them."""
 
     cores: _Count
@@ -35,7 +35,7 @@ class StartedWire(_Wire):
     """A job that starts, with what it holds on each node."""
 
     job: _Name
-    nodes: Annotated[dict[_Name, AwardUseWire], msgspec.Meta(min_length=1)]
+    nodes: Annotated[dict[_Name, UseWire], msgspec.Meta(min_length=1)]
     bid: BidWire
 
 
@@ -126,7 +126,7 @@ class PlannedWire(_Wire):
     job: _Name
     start: _Seconds
     end: _Seconds | None
-    nodes: Annotated[dict[_Name, AwardUseWire], msgspec.Meta(min_length=1)]
+    nodes: Annotated[dict[_Name, UseWire], msgspec.Meta(min_length=1)]
 
 
 class PlanWire(_Wire):

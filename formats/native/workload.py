@@ -102,7 +102,7 @@ def _licenses(entries: Mapping[str, wire.LicenseWire]) -> dict[str, License]:
     return {name: build_license(entry, f"licenses.{name}") for name, entry in entries.items()}
 
 
-def _job(entry: workload_wire.ArrivingJobWire) -> ArrivingJob:
+def _job(entry: workload_wire.JobWire) -> ArrivingJob:
     return ArrivingJob(
         job=build_job(entry),
         arrival_s=entry.arrival_s,
@@ -147,8 +147,8 @@ def workload_to_json(workload: ClusterWorkload) -> str:
     return document_text(document, always=("jobs",))
 
 
-def _written(arriving: ArrivingJob) -> workload_wire.ArrivingJobWire:
-    return workload_wire.ArrivingJobWire(
+def _written(arriving: ArrivingJob) -> workload_wire.JobWire:
+    return workload_wire.JobWire(
         **job_members(arriving.job),
         arrival_s=_short(arriving.arrival_s),
         run_time_s=_short(arriving.run_time_s),

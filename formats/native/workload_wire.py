@@ -9,7 +9,7 @@ from . import wire
 FORMAT = "aucsched-workload/1"
 
 
-class ArrivingJobWire(wire.JobWire, kw_only=True):
+class JobWire(wire.JobWire, kw_only=True):
     """A job that arrives: seconds from the workload's beginning, and its run time that no scheduler sees."""
 
     arrival_s: float
@@ -29,7 +29,7 @@ class WorkloadWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     format: str
     name: str = ""
     nodes: list[wire.NodeWire]
-    jobs: list[ArrivingJobWire] = []
+    jobs: list[JobWire] = []
     topology: wire.TopologyWire | None = None
     licenses: dict[str, wire.LicenseWire] = {}
     partitions: list[wire.PartitionWire] = []

@@ -208,8 +208,8 @@ def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: M
     """Return how many of the first candidates together are worth most and more than ``least``.
 
     They stand in ``MoveState.found``; −1 where none are worth so much, as far as _BRANCHES branches tell.
-    What rows that candidates could still take are worth at their prices bounds what a branch can add: no bid is
-    worth more than what it pays.
+    What rows that candidates could still take are worth at their prices bounds what a branch can add: no
+    bid is worth more than what it pays.
     """
     indptr, row, amount, left = shape.indptr, shape.row, shape.amount, state.left
     branch, ends, begins, worth, pick = state.branch, state.ends, state.begins, state.worth, state.pick

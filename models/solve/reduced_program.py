@@ -1,4 +1,4 @@
-"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (even_totals.py)."""
+"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (decomposition.py)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Where a bid takes all of a node that others take a part of, the node's row 12·b + Σ c·b_i ≤ 12 lets a relaxed
 solution have much of all of them. Where the others fit there together whoever of them wins, the row says only
 that the bid excludes each of them: one row for each job, b + Σ b_i ≤ 1 over its bids, says the same, and more
-of relaxed solutions. Bids whose cores cannot both be dealt (even_totals.py) exclude each other too. A set of
-which any two exclude each other is extended by all others that each of it excludes, whatever the row that
+of relaxed solutions. Bids whose cores cannot both be dealt (decomposition.py) exclude each other too. A set
+of which any two exclude each other is extended by all others that each of it excludes, whatever the row that
 says so (Atamtürk, Nemhauser, Savelsbergh 2000).
 """
 

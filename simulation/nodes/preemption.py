@@ -203,7 +203,7 @@ class Preemptor:
         return kept
 
     def _holds(self, allocation: Allocation, gone: Sequence[tuple[int, Holding]]) -> bool:
-        """Whether a allocation fits without some running jobs."""
+        """Whether an allocation fits without some running jobs."""
         free = self._without(gone).free
         add_allocation(free, allocation, -1, self._machine.limited)
         return all(

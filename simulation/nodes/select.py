@@ -27,7 +27,7 @@ Select = Callable[[Demand, Candidates], IntArray | None]
 
 
 class Selector:
-    """Finds a allocation for a job in a view."""
+    """Finds an allocation for a job in a view."""
 
     def __init__(self, columns: Columns, topology: Topology) -> None:
         self._columns = columns

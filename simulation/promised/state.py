@@ -1,7 +1,8 @@
 """What a pass of the auction works on, as columns.
 
-This file, heaps.py, plan.py, due.py, refusing.py, easy_reference.py, awards.py and stepping.py are plain Python
-over columns, lists or arrays, that numba compiles as it stands (compiled.py): both give the same to the bit.
+This file, heaps.py, plan.py, due.py, refusing.py, easy_reference.py, awards.py and stepping.py are plain
+Python over columns, lists or arrays, that numba compiles as it stands (compiled.py): both give the same to
+the bit.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ _PLACES = {
     "formats.native.write": ('save_snapshot',),
     "formats.swf": ('SwfLog', 'parse_swf',),
     "models.winners.determine": ("Winners", "winners"),
-    "models.winners.given": ("BidArrays",),
+    "models.winners.instance": ("BidArrays",),
     "negotiation.client": ("EvolvingClient",),
     "negotiation.messages": ("DynState",),
     "simulation.own": ('ActiveJob', 'MachineView', 'Policy', 'QueuedJob',),

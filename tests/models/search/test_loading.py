@@ -40,7 +40,7 @@ def test_nothing_is_compiled_within_a_limit(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compiled.load_within(60.0)
     assert not loads
-    for name in ("moves.make_moves", "dives.make_dives", "swaps.make_swaps", "proofs.prove"):
+    for name in ("moves.make_moves", "repair_kernel.make_dives", "swaps.make_swaps", "proofs.prove"):
         (tmp_path / f"{name}-1.py311.nbi").write_bytes(b"")
     compiled.load_within(60.0)
     assert loads
@@ -50,7 +50,7 @@ def test_what_is_older_than_its_source_is_not_kept(
     loads: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    for name in ("moves.make_moves", "dives.make_dives", "swaps.make_swaps", "proofs.prove"):
+    for name in ("moves.make_moves", "repair_kernel.make_dives", "swaps.make_swaps", "proofs.prove"):
         kept = tmp_path / f"{name}-1.py311.nbi"
         kept.write_bytes(b"")
         os.utime(kept, (1.0, 1.0))

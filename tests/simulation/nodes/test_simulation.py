@@ -275,8 +275,11 @@ def test_fragmentation_of_figure_7_1() -> None:
         Allocation(nodes=np.array(nodes), held=one.allocation.held, placement=None)
         for nodes in ([2, 4, 6, 8], [12, 13, 20, 21])
     ]
-    object.__setattr__(result, "played", tuple(type(one)(
-        demand=one.demand, allocation=allocation, start_s=0, run_s=100, killed=False) for allocation in allocations))  # fmt: skip
+    both = (
+        type(one)(demand=one.demand, allocation=held, start_s=0, run_s=100, killed=False)
+        for held in allocations
+    )
+    object.__setattr__(result, "played", tuple(both))
     assert result.blocks.tolist() == [4, 2]
     assert result.span.tolist() == [7, 10]
 
