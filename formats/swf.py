@@ -69,7 +69,7 @@ class SwfLog:
 
     Examples:
         >>> log = parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
-        >>> log.header_count("MaxProcs"), log.column(Field.RUN).tolist()
+        >>> log.header_count("MaxProcs"), log.column(SwfField.RUN).tolist()
         (4, [10.0])
     """
 
