@@ -8,8 +8,8 @@ from typing import Unpack, overload
 from ..auction.baseline import first_fit_by_priority
 from ..auction.explain.comparison import Comparison
 from ..auction.explain.comparison import compare as compared
-from ..auction.explain.explain import Explanation
-from ..auction.explain.explain import explain as explained
+from ..auction.explain.explanation import Explanation
+from ..auction.explain.explanation import explain as explained
 from ..auction.explain.overview import Overview, overview
 from ..auction.step import options_of, run_step
 from ..auction.step_keywords import StepKeywords

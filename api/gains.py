@@ -16,9 +16,9 @@ from ..cluster.errors import InputError
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
-from ..formats.native.workload import load_workload
-from ..simulation.nodes.policies import NodeOptions, play
-from ..simulation.nodes.result import NodeResult
+from ..formats.native.workload_file import load_workload
+from ..simulation.nodes.node_policies import NodeOptions, play
+from ..simulation.nodes.node_result import NodeResult
 from ..simulation.waits import (
     DAY_S,
     STATISTICS,

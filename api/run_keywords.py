@@ -14,7 +14,7 @@ from ..simulation.logs.advance import Advance
 from ..simulation.logs.orderings import FlexiblePriorities, MultifactorWeights
 from ..simulation.logs.queues import QueueLimits
 from ..simulation.logs.start_rules import StartRule
-from ..simulation.own import Factory
+from ..simulation.own_policy import Factory
 
 #: Our policies by name.
 PolicyName: TypeAlias = Literal[

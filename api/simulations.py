@@ -14,23 +14,23 @@ from ..cluster.keywords import of_type, shown, with_keywords
 from ..cluster.tabular import Tabular
 from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
-from ..formats.native.workload import parse_workload
+from ..formats.native.workload_file import parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
 from ..simulation.charts.curves import draw_utilization
 from ..simulation.charts.gantt import draw_gantt
+from ..simulation.log_columns import workload_from_swf
+from ..simulation.logs.log_reading import READ_BY, is_read
 from ..simulation.logs.play import play_log
 from ..simulation.logs.policies import PolicyOptions, weights_by_queue
-from ..simulation.logs.reading import READ_BY, is_read
 from ..simulation.metrics import metrics
-from ..simulation.nodes.metrics import node_metrics
-from ..simulation.nodes.policies import NodeOptions, play
-from ..simulation.nodes.report import node_job_columns, to_node_document
-from ..simulation.nodes.result import NodeResult
-from ..simulation.own import Factory, name_of
+from ..simulation.nodes.node_metrics import node_metrics
+from ..simulation.nodes.node_policies import NodeOptions, play
+from ..simulation.nodes.node_report import node_job_columns, to_node_document
+from ..simulation.nodes.node_result import NodeResult
+from ..simulation.own_policy import Factory, name_of
 from ..simulation.placement import place_on_nodes
 from ..simulation.report import job_columns, to_document, to_json
-from ..simulation.requests import workload_from_swf
 from ..simulation.result import Result
 from .run_keywords import OrderName, PolicyName, SimulateKeywords
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..cluster.snapshot import Snapshot
 from ..slurm.answers.live import SlurmFiles, collect
-from ..slurm.answers.snapshot import import_slurm
+from ..slurm.answers.snapshot_of_answers import import_slurm
 
 
 def snapshot_from_slurm(

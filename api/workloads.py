@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..cluster.workload import ClusterWorkload
 from ..formats.swf import SwfLog, read_swf
-from ..simulation.workloads.clusters import EvenCluster
 from ..simulation.workloads.from_swf import workload_of_log
+from ..simulation.workloads.named_clusters import EvenCluster
 
 
 def workload_from_swf(

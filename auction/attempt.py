@@ -17,7 +17,7 @@ from ..cluster.schedule import Sizes
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .first_fit import first_bids, first_fit_table
+from .first_fit_award import first_bids, first_fit_table
 from .formulation import Answer, Weight, bid_weights, priority_weights, sum_of
 from .ledger import greedy
 from .options import StepOptions

@@ -25,9 +25,9 @@ from ..bidgen.table import BidTable, joined_tables
 from ..cluster.schedule import Sizes
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from ..topology.parts import parts_of_nodes
+from ..topology.graph_parts import parts_of_nodes
 from .attempt import AttemptResult
-from .first_fit import first_fit_table, without_bids
+from .first_fit_award import first_fit_table, without_bids
 from .formulation import bid_weights, priority_weights
 from .options import StepOptions
 from .strategies import Cluster, bid_options, preferences

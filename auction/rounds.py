@@ -22,12 +22,12 @@ from ..bidgen.columns import BoolArray, FloatArray, IntArray
 from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..models.search.limits import SearchLimits
 from ..models.search.packing import packing_of
+from ..models.search.search_limits import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
-from .first_fit import first_fit_table
+from .first_fit_award import first_fit_table
 from .formulation import Answer, bid_weights, sum_of
 from .options import StepOptions
 from .packings import SPARED, Packer, in_order

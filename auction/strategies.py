@@ -14,18 +14,18 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.schedule import Sizes
-from ..models.search.limits import SearchLimits
 from ..models.search.packing import Packing, packing_of
+from ..models.search.search_limits import SearchLimits
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
 from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..models.winners.determine import determine
 from ..topology.tree import Topology
-from .export import export
 from .formulation import Answer, Formulation, Weight
 from .ledger import FreeState, greedy
 from .model import Program
 from .options import StepOptions
+from .program_export import export
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
 _STATED_S = 4e-6

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..bidgen.demand import Demand
 from ..cluster.errors import AucschedError
-from ..models.search.compiled import compiled_loop
+from ..models.search.compiled_search import compiled_loop
 from .attempt import AttemptResult, attempt
 from .dask_client import check_dask, connected
 from .options import StepOptions

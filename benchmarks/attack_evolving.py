@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from aucsched.runtime.evolving.fairness import Accounts
-from aucsched.runtime.evolving.fairness_file import save_accounts
+from aucsched.negotiation.evolving.fairness import Accounts
+from aucsched.negotiation.evolving.fairness_file import save_accounts
 
 _HOUR = 3600
 _SNAPSHOT: dict[str, Any] = {

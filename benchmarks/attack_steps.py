@@ -25,7 +25,7 @@ from aucsched import InputError, OptionError, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.options import MODELS, PRESETS
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.models.search.compiled import compiled_loop
+from aucsched.models.search.compiled_search import compiled_loop
 
 #: What a step may take beyond its time limit: a share of it, and seconds.
 LATE_SHARE, LATE_S = 0.1, 0.2

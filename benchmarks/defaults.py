@@ -22,12 +22,12 @@ from aucsched.cluster.workload import ClusterWorkload
 from aucsched.commands.auction_options import step_options
 from aucsched.formats.hostlist import join
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.workload import parse_workload
+from aucsched.formats.native.workload_file import parse_workload
 from aucsched.formats.notes import Notes
-from aucsched.live.passes import Look, take_pass
-from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.startable import why_never
-from aucsched.sweeps.kinds import SNAPSHOT
+from aucsched.slurm.live.passes import Look, take_pass
+from aucsched.sweeps.run_kinds import SNAPSHOT
 
 #: Nodes and jobs of a case at most: few nodes, so that jobs wait.
 NODES, JOBS = 8, 24

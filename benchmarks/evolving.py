@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from aucsched.runtime.evolving.fairness import Fairness, same_for_every_user
-from aucsched.simulation.evolving.loop import Setting
-from aucsched.simulation.evolving.report import dynamic_figures, evolving_metrics
-from aucsched.simulation.evolving.run import EvolvingOptions, simulate_evolving
+from aucsched.negotiation.evolving.fairness import Fairness, same_for_every_user
+from aucsched.simulation.evolving.evolving_loop import Setting
+from aucsched.simulation.evolving.evolving_report import dynamic_figures, evolving_metrics
+from aucsched.simulation.evolving.evolving_run import EvolvingOptions, simulate_evolving
 from aucsched.simulation.workloads.evolving import dynamic_esp, quadflow
 
 

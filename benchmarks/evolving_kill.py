@@ -26,14 +26,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aucsched.formats.native.read import load_snapshot
-from aucsched.negotiation.events import Send
+from aucsched.negotiation.evolving.fairness import Fairness, at_start
+from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynResponse, DynState
-from aucsched.negotiation.parties import dynsched
-from aucsched.negotiation.parties.dynsched import DynamicState
-from aucsched.negotiation.remote.journal import Happening, PartyJournal
+from aucsched.negotiation.offer_events import Send
+from aucsched.negotiation.parties import dynamic_scheduler
+from aucsched.negotiation.parties.dynamic_scheduler import DynamicState
 from aucsched.negotiation.remote.party import Party
-from aucsched.runtime.evolving.fairness import Fairness, at_start
-from aucsched.runtime.evolving.iteration import Depths
+from aucsched.negotiation.remote.party_journal import Happening, PartyJournal
 
 _APPLICATIONS = ("A", "B")
 _EXAMPLE = Path(__file__).parent.parent / "examples" / "growing_jacobi.py"
@@ -192,7 +192,7 @@ def check(folder: Path) -> Checked:
     checked = Checked()
     journal = PartyJournal(path, json.loads(head)["identity"])
     try:
-        party = Party(state, dynsched.step, journal, checked.watch)
+        party = Party(state, dynamic_scheduler.step, journal, checked.watch)
     finally:
         journal.close()
     after = party.state

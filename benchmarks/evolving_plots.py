@@ -23,18 +23,18 @@ from aucsched import DynState, EvolvingClient
 from aucsched.cluster.jobs import Job, Request, RunningJob, Span
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.negotiation.parties import dynsched
-from aucsched.negotiation.parties.dynsched import DynamicState
+from aucsched.negotiation.evolving.fairness import at_start, same_for_every_user
+from aucsched.negotiation.evolving.iteration import Depths
+from aucsched.negotiation.parties import dynamic_scheduler
+from aucsched.negotiation.parties.dynamic_scheduler import DynamicState
 from aucsched.negotiation.remote.handshake import Identity
-from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.link import LinkLimits, Listener, address_of
 from aucsched.negotiation.remote.party import Party
+from aucsched.negotiation.remote.party_journal import PartyJournal
 from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
-from aucsched.runtime.evolving.fairness import at_start, same_for_every_user
-from aucsched.runtime.evolving.iteration import Depths
-from aucsched.simulation.charts.chart import new_figure, styled
+from aucsched.simulation.charts.canvas import new_figure, styled
 from aucsched.simulation.charts.curves import waits_in_order
-from aucsched.simulation.evolving.run import simulate_evolving
+from aucsched.simulation.evolving.evolving_run import simulate_evolving
 from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _server(folder: Path, *, loaded: bool) -> Iterator[str]:
     secret = b"of both"
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret)
     journal = PartyJournal(folder / "server.journal", {"party": "dynsched"})
-    party = Party(state, dynsched.step, journal)
+    party = Party(state, dynamic_scheduler.step, journal)
     link = Listener(address_of(f"unix:{folder}/socket"), identity, LinkLimits(), lambda _: None)
     is_over = [False]
     arguments = (party, link, lambda: 0.0, lambda _: None, lambda: is_over[0])

@@ -19,10 +19,10 @@ from ischeduler_points import COLUMNS, Point, policy_of, sweep_points, system_po
 from ischeduler_tables import report
 from marked_part import can_draw
 
-from aucsched.runtime.ischeduler.policies import BASELINES
-from aucsched.simulation.malleable.compiled import compiled_loops
-from aucsched.simulation.malleable.run import Outcome, Trace, simulate_malleable, trace_of
-from aucsched.simulation.requests import workload_from_swf
+from aucsched.negotiation.malleable.malleable_policies import BASELINES
+from aucsched.simulation.log_columns import workload_from_swf
+from aucsched.simulation.malleable.compiled_malleable import compiled_loops
+from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable, trace_of
 from aucsched.simulation.workloads.systemcentric import SDSC_SP2, system_trace
 from aucsched.simulation.workloads.usercentric import user_trace
 

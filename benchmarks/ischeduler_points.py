@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from aucsched.runtime.ischeduler.policies import BASELINES, IschedulerPolicy
+from aucsched.negotiation.malleable.malleable_policies import BASELINES, IschedulerPolicy
 
 #: What is kept of a point: means over its traces, times in seconds.
 COLUMNS = ("wait", "execution", "total", "success", "events", "no_worse", "per_hour", "longest_wait")

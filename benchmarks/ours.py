@@ -26,20 +26,20 @@ from peers import Answer, write_answer, write_start
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.bidders import bidders
-from aucsched.auction.export import export
 from aucsched.auction.formulation import Formulation, bid_weights
 from aucsched.auction.options import StepOptions
+from aucsched.auction.program_export import export
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import Cluster, preferences, state
 from aucsched.bidgen.columns import FloatArray, IntArray
 from aucsched.bidgen.table import BidTable
-from aucsched.formats.auctions.read import load_auction
-from aucsched.models.search.compiled import compiled_loop
-from aucsched.models.search.limits import SearchLimits
+from aucsched.formats.auctions.read_auction import load_auction
+from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
+from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.winners.auction_export import export_lot
 from aucsched.models.winners.determine import determine
-from aucsched.models.winners.export import export_lot
 from aucsched.models.winners.instance import ProblemInstance, read_lot
 
 

@@ -62,7 +62,7 @@ def log(seed: int) -> aucsched.SwfLog:
 
 def _schedule() -> str:
     from aucsched.auction.baseline import first_fit_by_priority
-    from aucsched.pages.auctions import schedule_page
+    from aucsched.reports.auction_pages import schedule_page
 
     snapshot = cluster(1)
     found = aucsched.schedule(snapshot, strategy="greedy")
@@ -70,7 +70,7 @@ def _schedule() -> str:
 
 
 def _simulation() -> str:
-    from aucsched.pages.runs import simulation_page
+    from aucsched.reports.run_pages import simulation_page
 
     return simulation_page([aucsched.simulate(log(1), "easy")], "a made-up log")
 

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import POLICIES, make_policy
 from aucsched.simulation.metrics import metrics
-from aucsched.simulation.requests import Workload, workload_from_swf
 from aucsched.simulation.result import Result
 from aucsched.simulation.stepping import StoppedRun, stopped_by
 

@@ -23,9 +23,9 @@ from torus import on_torus
 from ub_week import FOLDER, week
 
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.nodes.result import NodeResult
-from aucsched.simulation.workloads.clusters import HYPOTHETICAL
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.workloads.named_clusters import HYPOTHETICAL
 from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
 
 RATE, SHARE, USERS = 4.0, 0.1, 40

@@ -11,16 +11,16 @@ from typing import Any
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.easy import Easy
 from aucsched.simulation.logs.play import play_log
 from aucsched.simulation.logs.policies import PolicyOptions
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.requests import Workload, workload_from_swf
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.result import Result
-from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.from_swf import workload_of_log
-from aucsched.slurm.site.events import import_events
+from aucsched.simulation.workloads.named_clusters import EvenCluster
+from aucsched.slurm.site.scheduler_log import import_events
 
 #: Name -> file under swf, and processors where the header is not to be believed.
 LOGS: Mapping[str, tuple[str, int | None]] = {

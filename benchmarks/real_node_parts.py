@@ -18,9 +18,9 @@ import real_logs
 from real import figures
 
 from aucsched.formats.swf import read_swf
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.from_swf import workload_of_log
+from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"

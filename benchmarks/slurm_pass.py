@@ -29,7 +29,7 @@ from pathlib import Path
 from against_slurm import asked, host_of, made
 from slurm_host import missing, running_host
 
-from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from against_slurm import host_of, made, submit
 from slurm_host import fast_clock, missing, missing_clock, running_host
 
 from aucsched import ArrivingJob, ClusterWorkload
-from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 #: Slurm's commands that a user could run; each is listened to.
 COMMANDS = (

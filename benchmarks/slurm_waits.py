@@ -20,8 +20,8 @@ from slurm_run import record
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.cluster.workload import basic_priority
-from aucsched.simulation.workloads.clusters import EvenCluster
 from aucsched.simulation.workloads.drafts import stream, uniform_arrivals
+from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 _CLUSTER = EvenCluster(nodes=16, cores=4)
 _JOBS = 100

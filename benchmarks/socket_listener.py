@@ -22,8 +22,8 @@ from aucsched.negotiation.parties.batch_state import BatchSettings
 from aucsched.negotiation.remote.handshake import Identity, PartyName
 from aucsched.negotiation.remote.link import Connector, LinkLimits, PartyAddress, address_of
 from aucsched.negotiation.remote.socket import SocketTransport
-from aucsched.simulation.negotiated.party import batch_notes, terms_of
 from aucsched.simulation.negotiated.plays import Play
+from aucsched.simulation.negotiated.simulated_party import batch_notes, terms_of
 
 _LIMITS = LinkLimits(timeout_s=30.0, wait_s=30.0)
 _SECRET = "attack sockets"  # noqa: S105 - of this benchmark's own listeners

@@ -139,8 +139,8 @@ def _check(table: str, rows: list[Row], seed: int, nodes: int | None) -> None:
 
 def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, Any]:
     """Play one workload under one policy and return the metrics, with the fluid bound beside them."""
-    from aucsched.simulation.nodes.metrics import node_metrics
-    from aucsched.simulation.nodes.policies import NodeOptions, play
+    from aucsched.simulation.nodes.node_metrics import node_metrics
+    from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
     workload = make(table, row, seed, nodes)
     options = NodeOptions(policy=row.policy, **row.options)
@@ -174,10 +174,10 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
 
 def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWorkload:
     """Return a row's workload; ``nodes`` is for tables that name no cluster."""
-    from aucsched.simulation.workloads.clusters import TSUBAME
     from aucsched.simulation.workloads.esp import esp_workload
+    from aucsched.simulation.workloads.named_clusters import TSUBAME
     from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
-    from aucsched.simulation.workloads.tables import TableOptions, table_workload
+    from aucsched.simulation.workloads.thesis_tables import TableOptions, table_workload
 
     cluster = TSUBAME if nodes is None else replace(TSUBAME, nodes=nodes)
     if table == "A.1":

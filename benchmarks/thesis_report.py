@@ -12,7 +12,7 @@ from thesis_orderings import held
 from thesis_plots import draw_figures
 from thesis_tables import IN_TABLE_8_3, MACHINES, MODELS, ORDERINGS, TABLES
 
-from aucsched.simulation.nodes.policies import NodeOptions, step_options
+from aucsched.simulation.nodes.node_policies import NodeOptions, step_options
 
 #: Table → columns: heading, metric, what it is multiplied by, digits.
 _LEVELS = (

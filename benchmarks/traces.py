@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from aucsched.formats.swf import SwfLog, read_swf
+from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.checked import CheckedPolicy, simulate_checked
 from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
-from aucsched.simulation.logs.loops.compiled import LOOPS, compiled_loops, play_compiled
+from aucsched.simulation.logs.loops.compiled_loops import LOOPS, compiled_loops, play_compiled
 from aucsched.simulation.logs.policies import POLICIES, make_policy
-from aucsched.simulation.requests import Requests, Workload, workload_from_swf
 from aucsched.simulation.stepping import CountPolicy, loop_of
 
 T = TypeVar("T")

@@ -84,7 +84,7 @@ def main(folder: Path, workers: int, results: Path, report: Path | None) -> None
 
 def week(folder: Path) -> tuple[ClusterWorkload, tuple[str, ...]]:
     """Return the week as a workload, and what its import left out or altered."""
-    from aucsched.slurm.site.events import import_events
+    from aucsched.slurm.site.scheduler_log import import_events
 
     workload, notes = import_events(folder / EVENTS, folder)
     return workload, notes.texts()
@@ -99,8 +99,8 @@ def _is_done(path: Path, policy: str, jobs: int) -> bool:
 
 def run(folder: Path, policy: str) -> _Run:
     """Play the week under one policy; every job is among those that ran or those that never can."""
-    from aucsched.simulation.nodes.metrics import node_metrics
-    from aucsched.simulation.nodes.policies import NodeOptions, play
+    from aucsched.simulation.nodes.node_metrics import node_metrics
+    from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
     workload, _ = week(folder)
     result = play(workload, NodeOptions(policy=policy, **RUNS[policy]))

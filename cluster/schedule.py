@@ -298,7 +298,7 @@ class Schedule(Tabular):
         Raises:
             OptionError: matplotlib is missing, or the file's name has another end.
         """
-        draw = chart("plot", path, "auction.render.picture", "draw_machine")
+        draw = chart("plot", path, "reports.machine_picture", "draw_machine")
         return draw(snapshot, self, None if path is None else Path(path))
 
     def to_json(self) -> str:

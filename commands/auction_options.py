@@ -70,8 +70,8 @@ def step_options(given: Mapping[str, Any]) -> StepOptions:
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:
     """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
-    from ..auction.render.tables import PLAIN_WIDTH, LiteralConsole
     from ..formats.native.write import write_text
+    from ..reports.console_tables import PLAIN_WIDTH, LiteralConsole
 
     if output == "-" and sys.stdout.isatty():
         render(LiteralConsole())

@@ -15,7 +15,7 @@ from .auction_options import output_options, snapshot_argument
 )
 def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
     """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
-    from ..auction.explain.report import render_report, report_document, report_on
+    from ..auction.explain.snapshot_report import render_report, report_document, report_on
     from ..cluster.errors import InputError
     from ..cluster.text import plural
     from ..formats.native.read import load_snapshot

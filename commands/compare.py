@@ -41,11 +41,11 @@ def compare(
     """
     from ..auction.baseline import first_fit_by_priority
     from ..auction.explain.comparison import compare as compared
-    from ..auction.render.comparison import render_comparison
     from ..auction.step import run_step
     from ..cluster.errors import InputError
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
+    from ..reports.comparison_text import render_comparison
     from .auction_options import step_options, write_rich
 
     checked = step_options(options)
@@ -58,7 +58,7 @@ def compare(
         loaded, result, first_fit_by_priority(loaded, checked.window, checked.reservations), within_s
     )
     if html is not None:
-        from ..pages.auctions import comparison_page
+        from ..reports.auction_pages import comparison_page
 
         write_text(html, comparison_page(loaded, found, file_name(snapshot)))
     if form == "json":

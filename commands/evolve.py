@@ -12,7 +12,7 @@ from .evolving_options import FAIRNESS_HELP, note_if_any, read_fairness
 from .outputs import OUTPUT
 
 if TYPE_CHECKING:
-    from ..runtime.evolving.evolve import Evolution
+    from ..negotiation.evolving.serving import Evolution
 
 
 @click.command()
@@ -60,11 +60,11 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     from ..cluster.promises import PLAN
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import save_snapshot, write_text
-    from ..runtime.evolving.evolve import evolve as evolved
-    from ..runtime.evolving.fairness import at_start
-    from ..runtime.evolving.fairness_file import load_accounts, save_accounts
-    from ..runtime.evolving.iteration import Depths, default_depths
-    from ..runtime.evolving.requests import RequestBatch, load_requests
+    from ..negotiation.evolving.fairness import at_start
+    from ..negotiation.evolving.fairness_file import load_accounts, save_accounts
+    from ..negotiation.evolving.iteration import Depths, default_depths
+    from ..negotiation.evolving.requests import RequestBatch, load_requests
+    from ..negotiation.evolving.serving import evolve as evolved
     from .auction_options import write_json
 
     if options["accounts"] is not None and str(options["accounts"]) == "-":

@@ -13,8 +13,8 @@ from ..cluster.errors import OptionError
 from .outputs import note
 
 if TYPE_CHECKING:
-    from ..runtime.evolving.fairness import Fairness
-    from ..simulation.evolving.run import EvolvingOptions
+    from ..negotiation.evolving.fairness import Fairness
+    from ..simulation.evolving.evolving_run import EvolvingOptions
     from ..simulation.workloads.evolving import EvolvingWorkload
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -142,8 +142,8 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]
         InputError: the file cannot be read.
         OptionError: the text is none of the forms.
     """
-    from ..runtime.evolving.fairness import Fairness, same_for_every_user
-    from ..runtime.evolving.fairness_file import load_fairness, seconds_of
+    from ..negotiation.evolving.fairness import Fairness, same_for_every_user
+    from ..negotiation.evolving.fairness_file import load_fairness, seconds_of
 
     is_target = text is not None and text.startswith(_TARGET)
     if decay is not None and not is_target:
@@ -179,8 +179,8 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     """
     from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
-    from ..simulation.evolving.report import evolving_document, evolving_jobs_csv, evolving_text
-    from ..simulation.evolving.run import WORKLOADS, simulate_evolving
+    from ..simulation.evolving.evolving_report import evolving_document, evolving_jobs_csv, evolving_text
+    from ..simulation.evolving.evolving_run import WORKLOADS, simulate_evolving
     from ..simulation.report import to_json
 
     _check(workload, options, foreign)
@@ -228,9 +228,9 @@ def _types(workload: EvolvingWorkload, name: str, options: dict[str, Any]) -> fr
 
 
 def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairness) -> EvolvingOptions:
-    from ..runtime.evolving.iteration import Depths, default_depths
-    from ..simulation.evolving.loop import Setting
-    from ..simulation.evolving.run import EvolvingOptions
+    from ..negotiation.evolving.iteration import Depths, default_depths
+    from ..simulation.evolving.evolving_loop import Setting
+    from ..simulation.evolving.evolving_run import EvolvingOptions
 
     serve_by = options["serve_by"] or "iteration"
     default = default_depths(serve_by)

@@ -14,7 +14,7 @@ from .outputs import file_name, html_option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..auction.explain.explain import Explanation
+    from ..auction.explain.explanation import Explanation
     from ..auction.explain.overview import Overview
     from ..auction.options import StepOptions
     from ..cluster.schedule import Schedule
@@ -76,15 +76,15 @@ def explain(
 
 
 def _page(found: Explanation | Overview, name: str) -> str:
-    from ..auction.explain.explain import Explanation
-    from ..pages.auctions import explanation_page, prices_page
+    from ..auction.explain.explanation import Explanation
+    from ..reports.auction_pages import explanation_page, prices_page
 
     return explanation_page(found, name) if isinstance(found, Explanation) else prices_page(found, name)
 
 
 def _job(snapshot: Snapshot, job: str, options: StepOptions, made: Schedule | None) -> _Answer:
-    from ..auction.explain.explain import explain as explained
-    from ..auction.render.explain import render_explanation
+    from ..auction.explain.explanation import explain as explained
+    from ..reports.explanation_text import render_explanation
 
     found = explained(snapshot, job, options, made)
     return found, lambda console: render_explanation(found, snapshot.time, console)
@@ -92,7 +92,7 @@ def _job(snapshot: Snapshot, job: str, options: StepOptions, made: Schedule | No
 
 def _prices(snapshot: Snapshot, options: StepOptions) -> _Answer:
     from ..auction.explain.overview import overview
-    from ..auction.render.overview import render_overview
+    from ..reports.overview_text import render_overview
 
     found = overview(snapshot, options)
     return found, lambda console: render_overview(found, console)

@@ -63,7 +63,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     except InputError as error:
         raise error.in_file(shown(options["sacct"] or history or _SLURM)) from error
     if html is not None:
-        from ..pages.runs import gain_page
+        from ..reports.run_pages import gain_page
 
         write_text(html, gain_page(made))
     if form == "json":
@@ -79,7 +79,7 @@ def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorklo
     machine = {name: options[name] for name in ("nodes", "cores", "gpus", "switch")}
     since, until = (_moment(name, options[name]) for name in ("since", "until"))
     if history is not None and history != _SLURM:
-        from ..formats.native.workload import load_workload
+        from ..formats.native.workload_file import load_workload
 
         for name in (*machine, "since", "until"):
             if options[name]:
@@ -131,7 +131,7 @@ def _live_nodes() -> ClusterWorkload:
     from ..cluster.workload import ClusterWorkload
     from ..formats.notes import Notes
     from ..slurm.answers.live import EACH_NODE, first_answer
-    from ..slurm.answers.nodes import empty_nodes
+    from ..slurm.answers.node_records import empty_nodes
 
     notes = Notes()
     answer = first_answer(EACH_NODE)
@@ -145,7 +145,7 @@ def _live_nodes() -> ClusterWorkload:
 def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, float | None]:
     """Return how many jobs backfilling looks at, and how often in seconds; None: not known."""
     from ..formats.reading import read_document, text_of
-    from ..slurm.answers.config import backfill_settings
+    from ..slurm.answers.cluster_config import backfill_settings
     from ..slurm.answers.live import ask_slurm
 
     if conf is not None:

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
-from ..simulation.logs.reading import READ_BY, is_read
+from ..simulation.logs.log_reading import READ_BY, is_read
 from .evolving_options import EVOLVING
 from .malleable_options import MALLEABLE_POLICIES
 from .node_options import NODE_ONLY_POLICIES
@@ -245,7 +245,7 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
 
 
 def _is_own(name: str) -> bool:
-    from ..simulation.own import is_own
+    from ..simulation.own_policy import is_own
 
     return is_own(name)
 

@@ -11,7 +11,7 @@ from ..cluster.errors import OptionError
 from .outputs import read_jobs, read_log, shown
 
 if TYPE_CHECKING:
-    from ..runtime.ischeduler.policies import IschedulerPolicy
+    from ..negotiation.malleable.malleable_policies import IschedulerPolicy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -140,7 +140,7 @@ def _flag(name: str) -> str:
 
 def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
     """Return the policy that the options combine, or a baseline."""
-    from ..runtime.ischeduler.policies import BASELINES, Control, IschedulerPolicy
+    from ..negotiation.malleable.malleable_policies import BASELINES, Control, IschedulerPolicy
 
     if options["policy"] != ISCHEDULER:
         return BASELINES[options["policy"]]
@@ -160,8 +160,8 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
     from ..formats.native.write import write_text
-    from ..simulation.malleable.report import malleable_document, malleable_jobs_csv, malleable_text
-    from ..simulation.malleable.run import simulate_malleable, trace_of
+    from ..simulation.malleable.malleable_report import malleable_document, malleable_jobs_csv, malleable_text
+    from ..simulation.malleable.malleable_run import simulate_malleable, trace_of
     from ..simulation.report import to_json
 
     policy, settings = policy_of(options), _settings(options)

@@ -25,7 +25,7 @@ from .negotiate_options import (
 from .outputs import progress_over
 
 if TYPE_CHECKING:
-    from ..simulation.negotiated.run import Negotiated
+    from ..simulation.negotiated.negotiated_run import Negotiated
 
 
 @click.command(short_help="Let the batch scheduler and the runtime scheduler negotiate.")
@@ -81,7 +81,7 @@ def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:
     from dataclasses import replace
 
-    from ..simulation.negotiated.run import negotiate as run
+    from ..simulation.negotiated.negotiated_run import negotiate as run
 
     play = replace(play_from(workload, options), runtimes=options["runtimes"])
     batch = batch_settings(play, options)

@@ -18,11 +18,11 @@ from .outputs import OUTPUT, format_option, output_option, shown
 if TYPE_CHECKING:
     from ..negotiation.mappers.mapping import Engine
     from ..negotiation.parties.batch_state import BatchSettings
-    from ..runtime.records import JobReport
-    from ..runtime.settings import RuntimeSettings
-    from ..simulation.negotiated.esp import Changeability
+    from ..negotiation.runtime.records import JobReport
+    from ..negotiation.runtime.settings import RuntimeSettings
+    from ..simulation.negotiated.malleable_esp import Changeability
+    from ..simulation.negotiated.negotiated_run import Negotiated
     from ..simulation.negotiated.plays import Play
-    from ..simulation.negotiated.run import Negotiated
 
 #: The machine of the thesis's experiment.
 _ESP_NODES = 16
@@ -60,7 +60,7 @@ class SpeedupModelText(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text, once it is known to name a model."""
-        from ..runtime.speedup import curve
+        from ..negotiation.runtime.speedup import curve
 
         try:
             curve(str(value))
@@ -296,7 +296,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
         raise OptionError("--arrivals is of esp: a workload file says when its jobs come")
     if options["order"] is not None and mix is None:
         raise OptionError("--order needs --malleable with a workload file")
-    from ..formats.native.workload import load_workload
+    from ..formats.native.workload_file import load_workload
 
     try:
         play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
@@ -309,15 +309,15 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
 
 
 def _no_mix() -> Changeability:
-    from ..simulation.negotiated.esp import Changeability
+    from ..simulation.negotiated.malleable_esp import Changeability
 
     return Changeability()
 
 
 def _mix(options: dict[str, Any]) -> Changeability | None:
     from ..cluster.jobs import JobKind
-    from ..runtime.speedup import LINEAR
-    from ..simulation.negotiated.esp import Changeability
+    from ..negotiation.runtime.speedup import LINEAR
+    from ..simulation.negotiated.malleable_esp import Changeability
 
     if options["malleable"] is None:
         for name in ("moldable", "speedup"):
@@ -373,7 +373,7 @@ def _engine(options: dict[str, Any]) -> Engine:
 
 def runtime_settings(options: dict[str, Any]) -> RuntimeSettings:
     """Return the runtime scheduler's choices; attempts and interval are the batch scheduler's to propose."""
-    from ..runtime.settings import RuntimeSettings
+    from ..negotiation.runtime.settings import RuntimeSettings
 
     return RuntimeSettings(
         dependencies=options["dependencies"],
@@ -401,8 +401,8 @@ def check_result_options(options: dict[str, Any]) -> None:
 def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
     from ..formats.native.write import write_text
-    from ..simulation.negotiated.chart import draw_malleable
-    from ..simulation.negotiated.report import jobs_csv, negotiated_text, to_document, to_json
+    from ..simulation.negotiated.negotiated_report import jobs_csv, negotiated_text, to_document, to_json
+    from ..simulation.negotiated.negotiation_chart import draw_malleable
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 
     if options["trace"] is not None:
@@ -421,15 +421,15 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
 
 def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:
     """Return what the history file knows, nothing without one."""
-    from ..formats.history import load_history
+    from ..formats.run_history import load_history
 
     return {} if options["history"] is None else load_history(options["history"])
 
 
 def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]) -> None:
     """Add a run's jobs to the history file; say where none of them has a name."""
-    from ..formats.history import add_to_history
-    from ..simulation.negotiated.run import runs_of
+    from ..formats.run_history import add_to_history
+    from ..simulation.negotiated.negotiated_run import runs_of
     from .outputs import note
 
     if options["history"] is None:

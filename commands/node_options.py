@@ -18,8 +18,8 @@ from .topology_override import note_unread, topology_option, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
-    from ..simulation.nodes.policies import NodeOptions
-    from ..simulation.nodes.result import NodeResult
+    from ..simulation.nodes.node_policies import NodeOptions
+    from ..simulation.nodes.node_result import NodeResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -168,10 +168,10 @@ def _flag(name: str) -> str:
 def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     """Play a native workload, write the files that the options name, and print the metrics."""
     from ..formats.drawing import check_drawing
-    from ..formats.native.workload import load_workload
+    from ..formats.native.workload_file import load_workload
     from ..formats.native.write import write_text
-    from ..simulation.nodes.policies import play
-    from ..simulation.nodes.report import to_node_document, to_node_text
+    from ..simulation.nodes.node_policies import play
+    from ..simulation.nodes.node_report import to_node_document, to_node_text
     from ..simulation.report import to_json
 
     chosen = chosen_options(options)
@@ -187,7 +187,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     _write(result, options, workload.name or file_name(path))
     if options["html"] is not None:
         from ..api.simulations import Simulation
-        from ..pages.runs import simulation_page
+        from ..reports.run_pages import simulation_page
 
         run = Simulation(result=result, settings=chosen.settings(), name=workload.name)
         write_text(options["html"], simulation_page([run], workload.name or file_name(path)))
@@ -201,7 +201,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
 
 def chosen_options(options: dict[str, Any]) -> NodeOptions:
     """Return the options of a machine of nodes; one that would be ignored is refused."""
-    from ..simulation.nodes.policies import NodeOptions
+    from ..simulation.nodes.node_policies import NodeOptions
     from .log_options import check_policy_options
 
     check_policy_options(options)
@@ -221,7 +221,7 @@ def chosen_options(options: dict[str, Any]) -> NodeOptions:
 
 def read_by_nodes() -> dict[str, tuple[str, ...]]:
     """Return which policies read an option, where not all do."""
-    from ..simulation.nodes.policies import READ_BY
+    from ..simulation.nodes.node_policies import READ_BY
 
     return dict(READ_BY)
 
@@ -231,7 +231,7 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
     if path is None:
         return chosen
     from ..cluster.failures import outages_by_node
-    from ..formats.native.failures import load_failures
+    from ..formats.native.failures_file import load_failures
 
     outages = load_failures(path)
     try:
@@ -246,7 +246,7 @@ def _write(result: NodeResult, options: dict[str, Any], name: str) -> None:
     from ..formats.native.write import write_text
     from ..simulation.charts.curves import draw_utilization
     from ..simulation.charts.gantt import draw_gantt
-    from ..simulation.nodes.report import node_jobs_csv
+    from ..simulation.nodes.node_report import node_jobs_csv
     from ..simulation.placement import place_on_nodes
 
     if options["jobs_out"] is not None:

@@ -15,7 +15,7 @@ from ..cluster.text import one_line
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
-    from ..simulation.requests import Workload
+    from ..simulation.log_columns import Workload
 
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
@@ -50,8 +50,8 @@ def read_log(path: str) -> SwfLog:
 
 def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | None) -> Workload:
     """Return the log's jobs; say on stderr how many rows were dropped, and why."""
+    from ..simulation.log_columns import describe_dropped, workload_from_swf
     from ..simulation.logs.policies import weights_by_queue
-    from ..simulation.requests import describe_dropped, workload_from_swf
 
     weights = weights_by_queue(queue_weights) if queue_weights is not None else None
     try:

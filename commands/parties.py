@@ -33,11 +33,11 @@ from .outputs import OUTPUT, progress_over, say
 if TYPE_CHECKING:
     from ..negotiation.parties.irtsched import RuntimeState
     from ..negotiation.remote.handshake import Hello, Identity, PartyName
-    from ..negotiation.remote.journal import PartyJournal
     from ..negotiation.remote.link import Link
     from ..negotiation.remote.party import Party
-    from ..simulation.negotiated.party import RunLog
+    from ..negotiation.remote.party_journal import PartyJournal
     from ..simulation.negotiated.plays import Play
+    from ..simulation.negotiated.simulated_party import RunLog
 
 _MIB = 2**20
 #: The longest secret, in bytes: more is another file, or a device without end.
@@ -112,9 +112,9 @@ def ibsched(workload: str, **options: Any) -> None:
     from ..negotiation.parties import ibsched as machine
     from ..negotiation.remote.party import Party
     from ..negotiation.remote.serve import serve_batch
-    from ..simulation.negotiated.party import batch_notes, settings_text
-    from ..simulation.negotiated.report import jobs_csv
-    from ..simulation.negotiated.run import batch_of
+    from ..simulation.negotiated.negotiated_report import jobs_csv
+    from ..simulation.negotiated.negotiated_run import batch_of
+    from ..simulation.negotiated.simulated_party import batch_notes, settings_text
 
     play = play_from(workload, options)
     settings = batch_settings(play, options)
@@ -200,7 +200,7 @@ class RuntimeSide:
 
     def write(self) -> None:
         """Write the result where the options say."""
-        from ..simulation.negotiated.party import batch_settings_in
+        from ..simulation.negotiated.simulated_party import batch_settings_in
 
         result = self.log.result(self.play, batch_settings_in(self.notes), self.party.state)
         write_result(result, dict(self.options))
@@ -221,7 +221,7 @@ def runtime_side(
     from ..negotiation.parties import irtsched as machine
     from ..negotiation.parties.irtsched import RuntimeState
     from ..negotiation.remote.party import Party
-    from ..simulation.negotiated.party import RunLog, batch_settings_in, settings_text
+    from ..simulation.negotiated.simulated_party import RunLog, batch_settings_in, settings_text
 
     check_result_options(options)
     play = play_from(workload, options)
@@ -260,7 +260,7 @@ def _identity(
     check_notes: Callable[[Mapping[str, str]], object] | None = None,
 ) -> Identity:
     from ..negotiation.remote.handshake import Identity
-    from ..simulation.negotiated.party import terms_of
+    from ..simulation.negotiated.simulated_party import terms_of
 
     # Before the secret draws a remark: a refusal is one line.
     if (options["listen"] is None) == (options["connect"] is None):
@@ -297,7 +297,7 @@ def secret_in(path: Path | None) -> bytes | None:
 @contextmanager
 def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[PartyJournal | None]:
     """Give the party's journal, None where none is asked for."""
-    from ..negotiation.remote.journal import PartyJournal
+    from ..negotiation.remote.party_journal import PartyJournal
 
     folder: Path | None = options["journal"]
     if folder is None:

@@ -32,11 +32,11 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
     """
     from ..auction.planning.plan import make_plan
-    from ..auction.render.plan import render_plan
     from ..cluster.errors import InputError
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
+    from ..reports.plan_text import render_plan
     from ..simulation.charts.gantt import draw_plan
     from .auction_options import write_rich
 

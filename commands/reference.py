@@ -58,7 +58,7 @@ def reasons_page() -> str:
 
 def files_page() -> str:
     """Return the page of the files' members."""
-    from ..formats.native.schema import SCHEMAS
+    from ..formats.native.json_schema import SCHEMAS
 
     about = "`aucsched schema NAME` prints the whole JSON Schema."
     parts = [f"# Files\n\nMade from formats/native/ {_BY}. {about}\n"]

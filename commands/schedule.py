@@ -80,13 +80,13 @@ def schedule(
 ) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     entered = perf_counter()
-    from ..auction.render.picture import draw_machine
     from ..auction.step import run_step
     from ..cluster.errors import InputError
     from ..cluster.schedule import Reason
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
+    from ..reports.machine_picture import draw_machine
     from .auction_options import step_options, write_rich
     from .outputs import file_name, note
 
@@ -112,7 +112,7 @@ def schedule(
         draw_machine(loaded, result, plot)
     if html is not None:
         from ..auction.baseline import first_fit_by_priority
-        from ..pages.auctions import schedule_page
+        from ..reports.auction_pages import schedule_page
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
         write_text(html, schedule_page(loaded, result, baseline, file_name(snapshot)))
@@ -122,7 +122,7 @@ def schedule(
         _write_placement(loaded, result, output)
     else:
         from ..auction.baseline import first_fit_by_priority
-        from ..auction.render.text import render
+        from ..reports.award_text import render
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
         write_rich(output, lambda console: render(loaded, result, baseline, console, top=top))

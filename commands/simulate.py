@@ -38,8 +38,8 @@ from .outputs import (
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
+    from ..simulation.log_columns import Workload
     from ..simulation.logs.policies import PolicyOptions
-    from ..simulation.requests import Workload
     from ..simulation.result import Result
 
 #: What options are where nothing is said, if not None.
@@ -104,7 +104,7 @@ def simulate(workload: str, **options: Any) -> None:
     name = shown(workload)
     if options["html"] is not None:
         from ..api.simulations import Simulation
-        from ..pages.runs import simulation_page
+        from ..reports.run_pages import simulation_page
 
         run = Simulation(result=result, settings=settings, name=name)
         write_text(options["html"], simulation_page([run], file_name(workload)))
@@ -121,7 +121,7 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
     if options["html"] is not None:
-        from ..pages.runs import simulation_page
+        from ..reports.run_pages import simulation_page
 
         write_text(options["html"], simulation_page(runs, file_name(workload)))
     text = to_json(document_of(runs)) if options["form"] == "json" else text_of(runs)

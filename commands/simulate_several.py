@@ -46,8 +46,8 @@ def _on_log(
     workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
 ) -> list[Simulation]:
     from ..api.simulations import Simulation
+    from ..simulation.logs.log_reading import READ_BY, is_read
     from ..simulation.logs.play import play_log
-    from ..simulation.logs.reading import READ_BY, is_read
     from .log_options import check_policy_options, read_policy_options
 
     candidates = tuple((options["candidates"] or "").split(","))
@@ -79,8 +79,8 @@ def _on_log(
 
 def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
     from ..api.simulations import Simulation
-    from ..formats.native.workload import load_workload
-    from ..simulation.nodes.policies import play
+    from ..formats.native.workload_file import load_workload
+    from ..simulation.nodes.node_policies import play
 
     readers = read_by_nodes()
     readers["reservations"] = ("reservations",)

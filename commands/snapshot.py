@@ -100,7 +100,7 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     # Imported here so that --help stays fast.
     from ..formats.native.write import save_snapshot
     from ..slurm.answers.live import SlurmFiles, collect
-    from ..slurm.answers.snapshot import import_slurm
+    from ..slurm.answers.snapshot_of_answers import import_slurm
 
     moment = None if time is None else parse_time(time)
     sources, notes = collect(SlurmFiles(**files))

@@ -24,7 +24,7 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
     member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8, dragonfly:9x4x2x2 (groups,
     routers of each, nodes and global links of a router), fat-tree:3x16 (levels, radix).
     """
-    from ..auction.explain.networks import network_document, network_report, render_network
+    from ..auction.explain.network_levels import network_document, network_report, render_network
     from ..cluster.errors import InputError
     from ..formats.drawing import check_drawing
     from ..formats.notes import Notes
@@ -42,7 +42,7 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
         raise error.in_file(shown_name(topology)) from error
     tell(notes.summary())
     if plot is not None:
-        from ..auction.render.networks import draw_network
+        from ..reports.network_text import draw_network
 
         draw_network(report, plot)
     if form == "json":

@@ -46,9 +46,9 @@ def winners(
     """
     entered = perf_counter()
     from ..cluster.errors import InputError, OptionError
-    from ..formats.auctions.read import load_auction
+    from ..formats.auctions.read_auction import load_auction
+    from ..models.winners.auction_export import EXPORTS, export_lot
     from ..models.winners.determine import check_options, winners_of
-    from ..models.winners.export import EXPORTS, export_lot
     from ..models.winners.instance import read_lot
     from .auction_options import write_json, write_rich
 
@@ -85,7 +85,7 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
 
 
 def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
-    from ..formats.auctions.write import winners_document
+    from ..formats.auctions.write_auction import winners_document
 
     return winners_document(
         status=found.status.value,
@@ -101,7 +101,7 @@ def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
     from rich.table import Table
 
-    from ..formats.auctions.write import decimal_text
+    from ..formats.auctions.write_auction import decimal_text
 
     rows = [(str(auction.numbers[place]), *auction.bids[place]) for place in found.chosen]
     table = Table(title=f"{len(rows)} bids win", title_justify="left", box=None, pad_edge=False)
@@ -129,7 +129,7 @@ def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
 
 
 def _items(items: Any) -> str:
-    from ..formats.auctions.write import decimal_text
+    from ..formats.auctions.write_auction import decimal_text
 
     return " ".join(
         name if amount == 1 else f"{decimal_text(amount)} {name}" for name, amount in items.items()

@@ -63,7 +63,7 @@ def _described_workload(
     name: str, content: bytes, processors: int | None, plot: Path | None
 ) -> tuple[dict[str, Any], str]:
     """Return a workload's figures, and as text."""
-    from ..formats.native.workload import parse_workload
+    from ..formats.native.workload_file import parse_workload
     from ..simulation.workloads.describe import cluster_text, describe_cluster
 
     for option, value in (("--processors", processors), ("--plot", plot)):

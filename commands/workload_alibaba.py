@@ -45,7 +45,7 @@ def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     """
     from ..cluster.errors import OptionError
     from ..formats.alibaba import AlibabaOptions, import_alibaba
-    from ..formats.native.workload import save_workload
+    from ..formats.native.workload_file import save_workload
     from .snapshot import tell
 
     if nodes == pods == "-":

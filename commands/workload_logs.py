@@ -121,8 +121,8 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
     from ..cluster.workload import ClusterWorkload
     from ..formats.notes import Notes
     from ..formats.reading import read_document
-    from ..simulation.workloads.clusters import EvenCluster
-    from ..slurm.answers.nodes import empty_nodes
+    from ..simulation.workloads.named_clusters import EvenCluster
+    from ..slurm.answers.node_records import empty_nodes
     from .snapshot import tell
 
     if nodes is None:
@@ -169,7 +169,7 @@ def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkloa
     """Write the workload and say what it does not hold; errors name the file."""
     from ..cluster.errors import InputError
     from ..cluster.text import one_line
-    from ..formats.native.workload import save_workload
+    from ..formats.native.workload_file import save_workload
     from .snapshot import tell
 
     try:

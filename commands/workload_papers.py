@@ -14,7 +14,7 @@ from .topology_override import with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
-    from ..simulation.workloads.clusters import EvenCluster
+    from ..simulation.workloads.named_clusters import EvenCluster
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -202,7 +202,7 @@ GENERATORS = (esp, esp_gpu, soner, table_8_4, table_8_5, table_8_6)
 
 
 def _write_table(table: str, output: Path, options: dict[str, Any]) -> None:
-    from ..simulation.workloads.tables import TableOptions, table_workload
+    from ..simulation.workloads.thesis_tables import TableOptions, table_workload
 
     chosen = TableOptions(
         drop_contiguity=options.get("contiguity") == "drop",
@@ -224,7 +224,7 @@ def _divisors(text: str | None) -> tuple[int, ...] | None:
 
 
 def _taken_cluster(options: dict[str, Any]) -> EvenCluster:
-    from ..simulation.workloads.clusters import EvenCluster
+    from ..simulation.workloads.named_clusters import EvenCluster
 
     return EvenCluster(
         nodes=options["nodes"],
@@ -241,6 +241,6 @@ def _on_network(made: ClusterWorkload, options: dict[str, Any]) -> ClusterWorklo
 
 
 def _write(output: Path, made: ClusterWorkload) -> None:
-    from ..formats.native.workload import save_workload
+    from ..formats.native.workload_file import save_workload
 
     save_workload(made, output)

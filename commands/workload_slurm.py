@@ -23,8 +23,8 @@ def slurm_events(events: str, conf: Path, output: Path) -> None:
 
     What the workload does not hold is listed in its notes and on stderr.
     """
-    from ..formats.native.workload import save_workload
-    from ..slurm.site.events import import_events
+    from ..formats.native.workload_file import save_workload
+    from ..slurm.site.scheduler_log import import_events
     from .snapshot import tell
 
     workload, notes = import_events(events, conf)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from aucsched import Node, NodeState, Resources, Snapshot, save_snapshot
 from aucsched.cluster.snapshot import held_resources
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "source"

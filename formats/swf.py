@@ -2,7 +2,7 @@
 
 A log is text: comment lines begin with ``;`` and may hold ``Label: value`` headers, every other line is
 one job of 18 numbers, −1 where a number is not known. Source: Feitelson's Parallel Workloads Archive,
-version 2.2 of the format. What a simulation makes of a row is simulation/requests.py's business.
+version 2.2 of the format. What a simulation makes of a row is simulation/log_columns.py's business.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..cluster.errors import InputError
 from ..cluster.text import escaped
 from .binary import write_bytes
-from .kinds import LOG, instead
+from .file_kinds import LOG, instead
 from .reading import numbered_lines_of_bytes, read_document, unpacked
 
 #: Fields of a row.

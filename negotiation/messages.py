@@ -22,7 +22,7 @@ from enum import StrEnum
 
 import msgspec
 
-from ..runtime.records import Hint, JobReport, JobState, MapEntry, NodeCount, OfferReservation
+from .runtime.records import Hint, JobReport, JobState, MapEntry, NodeCount, OfferReservation
 
 __all__ = [
     "PROTOCOL_VERSION",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from .stepping import NEVER
 
 if TYPE_CHECKING:
-    from .nodes.result import NodeResult
-    from .requests import Workload
+    from .log_columns import Workload
+    from .nodes.node_result import NodeResult
 
 #: Runs of processors: first number and how many.
 Runs = tuple[tuple[int, int], ...]

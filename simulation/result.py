@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .requests import Workload
+from .log_columns import Workload
 from .stepping import NEVER, StoppedRun
 
 Column = NDArray[np.float64]

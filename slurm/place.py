@@ -20,7 +20,7 @@ from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import one_line
 from ..formats.hostlist import join
-from .answers.nodes import THREADS_NOTE
+from .answers.node_records import THREADS_NOTE
 
 _SLURM_ID = re.compile(r"[1-9]\d{0,9}(?:_\d{1,9})?", re.ASCII)
 #: What scontrol reads as one name: no comma, which begins the next, no sign in front, which adds or removes.

@@ -15,15 +15,15 @@ from ..cluster.tabular import Tabular, rows_of
 from ..cluster.text import did_you_mean
 from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
-from ..formats.native.workload import workload_to_json
+from ..formats.native.workload_file import workload_to_json
 from ..formats.native.write import snapshot_to_json
 from ..formats.swf import SwfLog, swf_text
-from ..simulation.own import Factory, name_of
+from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
-from .plan import FAILED, KINDS, RunPlan, Subject, make_plan, plan_over, run_row
 from .plot import check_panels, draw_sweep
-from .table import columns_of, write_table
+from .result_table import columns_of, write_table
+from .run_plan import FAILED, KINDS, RunPlan, Subject, make_plan, plan_over, run_row
 from .workers import run_locally
 
 if TYPE_CHECKING:

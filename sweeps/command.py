@@ -70,9 +70,9 @@ def sweep(
     from ..formats.native.write import write_text
     from .call import Sweep
     from .drive import sweep as sweep_plan
-    from .plan import make_plan
     from .plot import check_panels, draw_sweep
-    from .table import check_tables, summary
+    from .result_table import check_tables, summary
+    from .run_plan import make_plan
 
     check_tables(outputs)
     check_drawing("--plot", plot)
@@ -94,7 +94,7 @@ def sweep(
         # Beside a table that goes to standard output nothing else does.
         write_text("-", summary(found.columns, axes))
     if html is not None:
-        from ..pages.runs import sweep_page
+        from ..reports.run_pages import sweep_page
 
         write_text(html, sweep_page(found.columns, axes, plan.subject.name))
     if plot is not None:
@@ -118,7 +118,7 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
 
 def _note_start(start: SweepStart) -> None:
     """Say what is done already, and by which other versions."""
-    from .plan import versions
+    from .run_plan import versions
 
     if start.done:
         note(f"{start.done} of {start.runs} runs are done already")
@@ -130,7 +130,7 @@ def _note_start(start: SweepStart) -> None:
 
 
 def _note_failed(rows: list[Row]) -> None:
-    from .plan import FAILED
+    from .run_plan import FAILED
 
     failed = [row for row in rows if row["status"] == FAILED]
     if failed:

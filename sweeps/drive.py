@@ -13,8 +13,8 @@ from ..cluster.errors import InputError
 from ..formats.binary import is_stream, remove_leftovers
 from .axes import Row
 from .journal import Journal, grow
-from .plan import FAILED, Run, RunPlan, Subject, versions
-from .table import write_table
+from .result_table import write_table
+from .run_plan import FAILED, Run, RunPlan, Subject, versions
 
 #: Runs an input's runs and yields their rows in any order.
 Executor = Callable[[Subject, Sequence[Run]], Generator[Row, None, None]]

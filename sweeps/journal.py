@@ -18,7 +18,7 @@ from ..cluster.errors import InputError
 from ..cluster.text import hidden_in
 from ..formats.checked_lines import CheckedLines
 from .axes import Row
-from .plan import FAILED, versions
+from .run_plan import FAILED, versions
 
 FORMAT = "aucsched-sweep/1"
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from ..cluster.errors import OptionError
 from ..formats.drawing import save_figure
-from ..simulation.charts.chart import new_figure, styled
+from ..simulation.charts.canvas import new_figure, styled
 from .axes import Row, Value
-from .plan import FAILED, RunPlan
+from .run_plan import FAILED, RunPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

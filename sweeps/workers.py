@@ -26,7 +26,7 @@ from uuid import uuid4
 from ..auction.dask_client import connected
 from ..cluster.errors import AucschedError
 from .axes import Row
-from .plan import KINDS, Run, Subject, lost_row, run_row
+from .run_plan import KINDS, Run, Subject, lost_row, run_row
 
 #: How often a run is tried when its process dies, and how often a process may fail to start.
 TRIES = 3

@@ -15,7 +15,7 @@ from adaptive.prophet import Callbacks, Platform, Prophet, Sample, fitted
 from adaptive.protocol import Adaptive, Method
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.runtime.ischeduler.policies import IschedulerPolicy
+from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
 
 CALLBACKS = Callbacks(
     comm_topology="1-D",

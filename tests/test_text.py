@@ -17,7 +17,7 @@ from aucsched.cli import run
 from aucsched.cluster.text import escape, escaped, hidden_in, one_line
 from aucsched.commands.snapshot import parse_time
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.slurm.answers.text import Paragraph
+from aucsched.slurm.answers.answer_text import Paragraph
 
 MATHTEXT = "$\\frac{$"
 HIDDEN = "\x1b[31m\x00\x9b1m\u202e\u2066"

@@ -17,8 +17,8 @@ from ...cluster.snapshot import Snapshot
 from ..ledger import FreeState, Short
 from ..model import MODELS_BY_NAME
 from ..step import Step
-from .changes import FreeRoom
-from .prices import Market
+from .job_changes import FreeRoom
+from .unit_prices import Market
 
 _CLASSES = tuple(BidClass)
 

@@ -8,12 +8,12 @@ from ...bidgen.families.registry import POOLED
 from ...formats.hostlist import join
 from ..forecast import ShadowStart
 from .bids import BidView
-from .changes import Change
-from .prices import Quote
+from .job_changes import Change
+from .unit_prices import Quote
 from .words import asked
 
 if TYPE_CHECKING:
-    from .explain import Explanation
+    from .explanation import Explanation
     from .overview import JobPrice, Overview, PriceGroup
 
 EXPLANATION = "aucsched-explanation/1"

@@ -19,7 +19,7 @@ from ...cluster.text import plural
 from ..options import StepOptions
 from ..step import Step, take_step
 from .documents import overview_document
-from .prices import MIB_IN_GIB, Amounts, Market, Quote, market_of
+from .unit_prices import MIB_IN_GIB, Amounts, Market, Quote, market_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from .options import licence_option, no_rest_options
+from .live_options import licence_option, no_rest_options
 
 
 @click.command()
@@ -20,9 +20,9 @@ def doctor(*, licence: str) -> int:
     import getpass
 
     from ...cluster.text import one_line
-    from ...live.doctor import Severity, examine
-    from ...live.gate import check_licence
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.findings import Severity, examine
+    from ...slurm.live.license_gate import check_licence
 
     failed = False
     for finding in examine(ask_slurm, check_licence(licence), getpass.getuser(), time.time):

@@ -8,7 +8,7 @@ import click
 
 from ...cluster.text import one_line
 from ..groups import HelpGroup
-from .options import licence_option
+from .live_options import licence_option
 
 
 @click.group(cls=HelpGroup)
@@ -32,9 +32,16 @@ def up(*, licence: str, seconds: int) -> None:
     import getpass
     import socket
 
-    from ...live.command_runner import must, one_scontrol
-    from ...live.gate import check_licence, create_words, extend_words, gate_name, gates, licence_count
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.command_runner import must, one_scontrol
+    from ...slurm.live.license_gate import (
+        check_licence,
+        create_words,
+        extend_words,
+        gate_name,
+        gates,
+        licence_count,
+    )
 
     total = licence_count(ask_slurm, check_licence(licence))
     found = gates(ask_slurm, licence)
@@ -51,9 +58,9 @@ def up(*, licence: str, seconds: int) -> None:
 @licence_option
 def down(*, licence: str) -> None:
     """Put the gate down: Slurm starts the jobs behind it from now on."""
-    from ...live.command_runner import must, one_scontrol
-    from ...live.gate import check_licence, drop_words, gates
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.command_runner import must, one_scontrol
+    from ...slurm.live.license_gate import check_licence, drop_words, gates
 
     found = gates(ask_slurm, check_licence(licence))
     for one in found:
@@ -67,8 +74,8 @@ def down(*, licence: str) -> None:
 @licence_option
 def status(*, licence: str) -> int:
     """Say whether the gate is up, for how long, and how many licences it holds; exit 1 where it is down."""
-    from ...live.gate import check_licence, gates, licence_count
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.license_gate import check_licence, gates, licence_count
 
     total = licence_count(ask_slurm, check_licence(licence))
     now = time.time()
@@ -92,10 +99,10 @@ def status(*, licence: str) -> int:
 @click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
-    from ...live.command_runner import Shown, one_scontrol
-    from ...live.gate import check_licence
-    from ...live.gated_jobs import added, read_waiting
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.command_runner import Shown, one_scontrol
+    from ...slurm.live.gated_jobs import added, read_waiting
+    from ...slurm.live.license_gate import check_licence
     from ..outputs import note
 
     waiting = read_waiting(ask_slurm)
@@ -118,11 +125,11 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The command
     may be repeated; exit 1 where something is left on a job.
     """
-    from ...live.command_runner import Shown, one_scontrol
-    from ...live.gate import RESERVATIONS, check_licence
-    from ...live.gated_jobs import cleared, not_cleared, read_all
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.answers.reservations import read_reservations
+    from ...slurm.answers.reservation_records import read_reservations
+    from ...slurm.live.command_runner import Shown, one_scontrol
+    from ...slurm.live.gated_jobs import cleared, not_cleared, read_all
+    from ...slurm.live.license_gate import RESERVATIONS, check_licence
     from ..outputs import note
 
     check_licence(licence)
@@ -149,6 +156,6 @@ def take_off(*, licence: str, dry_run: bool) -> int:
 @gate.command("lua")
 def lua() -> None:
     """Print the job_submit.lua that puts each new job behind the gate."""
-    from ...live.plugin import job_submit_lua
+    from ...slurm.live.plugin import job_submit_lua
 
     click.echo(job_submit_lua(), nl=False)

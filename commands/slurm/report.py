@@ -13,7 +13,7 @@ from ..outputs import OUTPUT, html_option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...live.report import ShadowReport
+    from ...slurm.live.shadow_report import ShadowReport
 
 _HOUR_S = 3600
 
@@ -50,8 +50,8 @@ def report(
     LOG... are the shadow's logs, those put aside included, in any order.
     """
     from ...formats.native.write import write_text
-    from ...live.report import report_on
-    from ...live.shadow_log import read_logs
+    from ...slurm.live.shadow_log import read_logs
+    from ...slurm.live.shadow_report import report_on
     from ..auction_options import write_json, write_rich
     from ..outputs import file_name, note
 
@@ -60,15 +60,15 @@ def report(
     if torn:
         note(f"lines cut short and left out: {torn}")
     if workload is not None:
-        from ...formats.native.workload import save_workload
-        from ...live.replay import workload_of
+        from ...formats.native.workload_file import save_workload
+        from ...slurm.live.replay import workload_of
 
         played, notes = workload_of(entries)
         save_workload(played, workload)
         for text in notes.texts():
             note(text)
     if html is not None:
-        from ...pages.runs import shadow_page
+        from ...reports.run_pages import shadow_page
 
         write_text(html, shadow_page(made, file_name(logs[0])))
     if form == "json":
@@ -80,7 +80,7 @@ def report(
 def _render(made: ShadowReport, console: Console, top: int | None) -> None:
     from datetime import UTC, datetime
 
-    from ...live.report import CAVEATS
+    from ...slurm.live.shadow_report import CAVEATS
     from ..auction_options import print_table
 
     document = made.to_dict()

@@ -12,7 +12,7 @@ from ...cluster.errors import OptionError
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
 from ..auction_options import auction_options
 from ..outputs import OUTPUT
-from .options import (
+from .live_options import (
     gate_for_option,
     licence_option,
     log_options,
@@ -23,7 +23,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ...live.loop import PassReport, Settings
+    from ...slurm.live.loop import PassReport, Settings
 
 _MIB = 2**20
 #: What slurm run promises under objective response where nothing is named (decision 0111).
@@ -67,7 +67,7 @@ def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     """
     from dataclasses import replace
 
-    from ...live.gate import check_licence
+    from ...slurm.live.license_gate import check_licence
     from ..auction_options import step_options
 
     check_licence(licence)
@@ -113,10 +113,10 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
     import getpass
     import socket
 
-    from ...live.loop import Settings
-    from ...live.marks import Carrier
-    from ...live.plan import PutBackRules
     from ...slurm.answers.live import AT_ONCE
+    from ...slurm.live.loop import Settings
+    from ...slurm.live.marks import Carrier
+    from ...slurm.live.pass_plan import PutBackRules
 
     return Settings(
         rules=PutBackRules(
@@ -135,10 +135,10 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
 
 def _shown(settings: Settings, checked: Any) -> int:
     """Print what a pass would do."""
-    from ...live.command_runner import Shown
-    from ...live.journal import NoJournal
-    from ...live.loop import Loop
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.action_journal import NoJournal
+    from ...slurm.live.command_runner import Shown
+    from ...slurm.live.loop import Loop
 
     hand = Shown(click.echo)
     report = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=NoJournal()).one_pass()
@@ -148,15 +148,15 @@ def _shown(settings: Settings, checked: Any) -> int:
 
 def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
-    from ...live.command_runner import one_scontrol
-    from ...live.journal import FileJournal
-    from ...live.lock import default_lock, only_one
-    from ...live.loop import Loop, tell
-    from ...live.metrics import Metrics, served
-    from ...live.passes import warm_up
-    from ...live.shadow_log import RotatedLog
-    from ...live.ticker import Ticker
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.action_journal import FileJournal
+    from ...slurm.live.command_runner import one_scontrol
+    from ...slurm.live.lock import default_lock, only_one
+    from ...slurm.live.loop import Loop, tell
+    from ...slurm.live.loop_metrics import Metrics, served
+    from ...slurm.live.passes import warm_up
+    from ...slurm.live.shadow_log import RotatedLog
+    from ...slurm.live.ticker import Ticker
     from ..outputs import note
 
     figures = Metrics(loop="run")

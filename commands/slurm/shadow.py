@@ -11,7 +11,7 @@ import click
 
 from ..auction_options import auction_options
 from ..snapshot import answer_options
-from .options import (
+from .live_options import (
     interval_option,
     log_options,
     metrics_option,
@@ -21,8 +21,8 @@ from .options import (
 
 if TYPE_CHECKING:
     from ...cluster.errors import InputError
-    from ...live.passes import LivePass
-    from ...live.shadow_log import ShadowPass
+    from ...slurm.live.passes import LivePass
+    from ...slurm.live.shadow_log import ShadowPass
 
 _MIB = 2**20
 
@@ -58,10 +58,10 @@ def shadow(
     It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as files
     are read anew each pass.
     """
-    from ...live.metrics import Metrics, served
-    from ...live.shadow import watch
-    from ...live.ticker import Ticker
     from ...slurm.answers.live import SlurmFiles
+    from ...slurm.live.loop_metrics import Metrics, served
+    from ...slurm.live.shadow_pass import watch
+    from ...slurm.live.ticker import Ticker
 
     names = set(SlurmFiles.__dataclass_fields__)
     files = SlurmFiles(**{name: options.pop(name) for name in names & options.keys()})
@@ -96,9 +96,9 @@ def telling(error: InputError) -> None:
 
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
-    from ...live.passes import take_look, take_pass
     from ...slurm.answers.known import Known
     from ...slurm.answers.live import AT_ONCE
+    from ...slurm.live.passes import take_look, take_pass
     from ..auction_options import step_options
 
     checked, known = step_options(options), Known()
@@ -114,7 +114,7 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
 
 
 def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[ShadowPass], None]:
-    from ...live.shadow_log import RotatedLog, encode
+    from ...slurm.live.shadow_log import RotatedLog, encode
 
     if log == "-":
         return lambda entry: click.echo(encode(entry), nl=False)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cluster.text import one_line
-from .options import licence_option
+from .live_options import licence_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...live.status import ClusterStatus, Samples
+    from ...slurm.live.cluster_status import ClusterStatus, Samples
 
 #: Reasons for waiting that are listed; the others are counted.
 _REASONS = 6
@@ -41,10 +41,10 @@ _REASONS = 6
 @click.option("--once", is_flag=True, help="Print the state once (default without a terminal).")
 def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> None:
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
-    from ...live.gate import check_licence
-    from ...live.metrics import loopback
-    from ...live.status import cluster_status
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.cluster_status import cluster_status
+    from ...slurm.live.license_gate import check_licence
+    from ...slurm.live.loop_metrics import loopback
     from ..auction_options import write_rich
 
     check_licence(licence)
@@ -60,7 +60,7 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
         return
     from rich.live import Live
 
-    from ...auction.render.tables import LiteralConsole
+    from ...reports.console_tables import LiteralConsole
 
     with Live(look(), console=LiteralConsole(), auto_refresh=False, screen=False) as shown:
         while True:

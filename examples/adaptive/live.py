@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from queue import Empty, Queue
 from threading import Thread
 
-from aucsched.runtime.ischeduler.policies import IschedulerPolicy
+from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
 
 from .protocol import Adaptive
 from .scheduler import Application, Decision, Event, decide

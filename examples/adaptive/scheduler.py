@@ -13,10 +13,16 @@ from math import isfinite
 import numpy as np
 
 from aucsched.cluster.errors import InputError
-from aucsched.runtime.ischeduler.columns import TALLIED, Active, Context, JobColumns, empty_active
-from aucsched.runtime.ischeduler.deciding import admit, on_arrival, on_end, on_request, remember
-from aucsched.runtime.ischeduler.execution import speed
-from aucsched.runtime.ischeduler.policies import IschedulerPolicy
+from aucsched.negotiation.malleable.application_columns import (
+    TALLIED,
+    Active,
+    Context,
+    JobColumns,
+    empty_active,
+)
+from aucsched.negotiation.malleable.deciding import admit, on_arrival, on_end, on_request, remember
+from aucsched.negotiation.malleable.execution import speed
+from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
 
 
 class Event(StrEnum):

@@ -10,9 +10,9 @@ from ...cluster.keywords import shown
 from ...cluster.limits import JOB_MEMBERS
 from ...cluster.nodes import Reservation, Resources
 from ...cluster.snapshot import Snapshot, held_resources
+from ..file_kinds import SNAPSHOT, instead
 from ..hostlist import charge, expand, one_file
 from ..jsontext import decode
-from ..kinds import SNAPSHOT, instead
 from ..reading import read_document
 from . import wire
 from .from_wire import (
@@ -26,7 +26,7 @@ from .from_wire import (
     needed_seconds,
     seconds,
 )
-from .topology import build_topology
+from .topology_wire import build_topology
 
 
 def load_snapshot(path: str | Path) -> Snapshot:

@@ -21,8 +21,8 @@ from ...cluster.schedule import (
     Sizes,
     Status,
 )
+from ..file_kinds import SCHEDULE, instead
 from ..jsontext import decode
-from ..kinds import SCHEDULE, instead
 from ..reading import read_document
 from . import schedule_wire as wire
 

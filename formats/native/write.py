@@ -26,7 +26,7 @@ from .to_wire import (
     written_partition,
     written_time,
 )
-from .topology import written_topology
+from .topology_wire import written_topology
 
 
 def write_text(path: str | Path, text: str) -> None:

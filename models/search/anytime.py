@@ -15,18 +15,18 @@ import numpy as np
 from ...bidgen.columns import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import SolverStatus
+from .bid_worth import SCALE, Worth
 from .bounding import Bounding
-from .compiled import compiled_swaps
+from .compiled_search import compiled_swaps
 from .destroy_repair import DestroyRepair
 from .exchange_search import ExchangeSearch, greedy_by
-from .limits import Found, SearchLimits, Stating
 from .neighbourhoods import Search
 from .packing import Packing
 from .prices import SearchPrices
 from .proving import best_among
 from .relaxation import Relaxed
+from .search_limits import Found, SearchLimits, Stating
 from .swapping import Swapping
-from .worth import SCALE, Worth
 
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9

@@ -12,11 +12,11 @@ from time import perf_counter
 import numpy as np
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from .limits import SearchLimits
+from .bid_worth import SCALE, Worth
 from .packing import Packing
 from .prices import SearchPrices, find_prices
 from .relaxation import Relaxation, Relaxed, relaxed_entries
-from .worth import SCALE, Worth
+from .search_limits import SearchLimits
 
 #: Rounds of prices before the first step, where steps are counted and where a clock is, and once more later;
 #: the share of the time that each may take.

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
-from .columns import bids_of, dive_at
-from .compiled import Dives, as_lists, compiled_dives, is_loaded
+from .bid_worth import Worth
+from .compiled_search import Dives, as_lists, compiled_dives, is_loaded
 from .packing import Packing
 from .repair_kernel import BEST, BEST_LIKED, COUNTS, DIVES, RANDOM, Dive, DiveBids, make_dives
-from .worth import Worth
+from .search_columns import bids_of, dive_at
 
 #: How often bids are taken between two looks at the clock, compiled and not.
 _CHUNK, _PLAIN_CHUNK = 16, 1

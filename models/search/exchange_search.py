@@ -13,11 +13,11 @@ from typing import TypeVar
 import numpy as np
 
 from ...bidgen.columns import BoolArray, FloatArray, IntArray
-from .columns import Cycles, JobRows, first_counters, rows_of, weights_of
-from .compiled import Loop, as_lists, compiled_loop, is_loaded
+from .bid_worth import Worth
+from .compiled_search import Loop, as_lists, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing
-from .worth import Worth
+from .search_columns import Cycles, JobRows, first_counters, rows_of, weights_of
 
 #: Moves of the first cycle.
 _FIRST_CYCLE = 1000

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
 from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
+from .bid_worth import Worth
 from .packing import Packing
-from .worth import Worth
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
 _MOST_BIDS = 400

@@ -12,10 +12,10 @@ from ...bidgen.columns import FloatArray, IntArray
 from ...cluster.errors import SolverError
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import RelaxedSolver
-from .compiled import as_lists, compiled_proofs, is_loaded
+from .bid_worth import SCALE, Worth
+from .compiled_search import as_lists, compiled_proofs, is_loaded
 from .packing import Packing
 from .proofs import Branch, ProofBids, prove
-from .worth import SCALE, Worth
 
 #: Looks at bids that a proof takes: about a quarter of a second in plain Python.
 _LOOKS = 500_000

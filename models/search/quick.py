@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
+from .bid_worth import Worth
 from .packing import Packing
-from .worth import Worth
 
 #: Random orders multiply worth by a factor from 1 − this to 1 + this.
 _NOISE = 0.7

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ...bidgen.columns import FloatArray, IntArray
-from .columns import swaps_at
-from .compiled import Swap
+from .bid_worth import Worth
+from .compiled_search import Swap
 from .moves import MoveProblem
+from .search_columns import swaps_at
 from .swaps import BEST, COUNTS, FAR, KEPT, RANDOM
-from .worth import Worth
 
 #: Swaps between two looks at the clock.
 _CHUNK = 500

@@ -21,12 +21,12 @@ from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.schedule import Status
 from ..search.anytime import solve_anytime
-from ..search.compiled import load_within
+from ..search.compiled_search import load_within
 from ..search.exchange_search import FEW_BIDS
-from ..search.limits import Found, SearchLimits, Stating
 from ..search.packing import Packing
 from ..search.quick import solve_quick
 from ..search.reductions import reduced
+from ..search.search_limits import Found, SearchLimits, Stating
 from ..solve.exact import integer_weights, largest_sum
 from ..solve.lexicographic import SolveSettings, solve_lexicographic
 from ..solve.solver import SolverStatus

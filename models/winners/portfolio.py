@@ -15,9 +15,9 @@ from multiprocessing import get_context
 
 from ...bidgen.columns import FloatArray, IntArray
 from ..search.anytime import solve_anytime
-from ..search.compiled import compiled_loop
-from ..search.limits import Found, SearchLimits
+from ..search.compiled_search import compiled_loop
 from ..search.packing import Packing
+from ..search.search_limits import Found, SearchLimits
 
 #: Steps of the first search before there are others, and how many there are then.
 ALONE, _SEARCHES = 400, 4

@@ -18,9 +18,9 @@ from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...cluster.errors import OptionError
 from ...cluster.jobs import JobKind
-from ...runtime.backfill import run_time_s
-from ...runtime.machine import lowest
-from ...runtime.records import MapEntry, NodeCount
+from ..runtime.backfill_plan import run_time_s
+from ..runtime.records import MapEntry, NodeCount
+from ..runtime.runtime_machine import lowest
 from .mapping import WORK_LIMIT, Engine, MapRequest, Offered, Slot
 from .offer_state import ground_of
 

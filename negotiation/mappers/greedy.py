@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ...runtime.shrink import step_size
+from ..runtime.shrink import step_size
 from .mapping import MapRequest, Slot, take
 
 #: The step by which a mapped job shrinks, from the nodes that it has above its least.

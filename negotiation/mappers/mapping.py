@@ -9,9 +9,9 @@ from typing import Protocol
 import msgspec
 
 from ...cluster.nodes import Switch
-from ...runtime.machine import lowest
-from ...runtime.records import JobReport, MapEntry, NodeCount
-from ...runtime.shrink import Steps
+from ..runtime.records import JobReport, MapEntry, NodeCount
+from ..runtime.runtime_machine import lowest
+from ..runtime.shrink import Steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

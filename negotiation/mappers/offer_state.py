@@ -23,10 +23,10 @@ from ...cluster.jobs import Job, Span
 from ...cluster.jobs import Request as Asked
 from ...cluster.nodes import Node, Resources, Switch, part_of_tree
 from ...cluster.snapshot import Snapshot
-from ...runtime.backfill import run_time_s
-from ...runtime.machine import places
-from ...runtime.records import MapEntry, NodeCount
 from ...topology.tree import topology_of
+from ..runtime.backfill_plan import run_time_s
+from ..runtime.records import MapEntry, NodeCount
+from ..runtime.runtime_machine import places
 from .mapping import Dispatched, Place
 
 #: Most counts that a job bids on: spread evenly over its range, both ends among them.

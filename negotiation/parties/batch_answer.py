@@ -7,16 +7,16 @@ from typing import TypedDict
 import msgspec
 
 from ...cluster.jobs import JobKind
-from ...runtime.deadlines import is_pressing, needed_count
-from ...runtime.records import MapEntry, NodeCount
-from ...runtime.shrink import step_size
-from ..events import Send
 from ..mappers.auction_map import auction_map
 from ..mappers.decision import DECISIONS
 from ..mappers.greedy import greedy_map
 from ..mappers.mapping import Mapper, MapRequest, Offered
 from ..messages import Code, ResourceOffer, ResponseResourceOffer
+from ..offer_events import Send
 from ..protocol import SessionPhase
+from ..runtime.deadlines import is_pressing, needed_count
+from ..runtime.records import MapEntry, NodeCount
+from ..runtime.shrink import step_size
 from .batch_changes import with_session
 from .batch_state import BatchSettings, BatchState, MapperName, Session
 

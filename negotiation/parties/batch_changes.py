@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ...runtime.performance import Measured, informed, learned
-from ...runtime.records import JobReport, JobState, MapEntry
 from ..mappers.decision import LastAttempt
 from ..mappers.mapping import Dispatched
 from ..protocol import ProtocolError, SessionPhase
+from ..runtime.performance import Measured, informed, learned
+from ..runtime.records import JobReport, JobState, MapEntry
 from .batch_state import BatchState, Session
 
 _replace = msgspec.structs.replace

@@ -10,14 +10,14 @@ import msgspec
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ...cluster.nodes import Switch
-from ...runtime.performance import Known
-from ...runtime.records import JobReport, JobState, MapEntry
-from ...runtime.settings import MAX_ATTEMPTS, check_interval
-from ...runtime.shrink import Steps
 from ..mappers.auction_map import step_options
 from ..mappers.decision import DecisionName, LastAttempt, ThirdOf
 from ..mappers.mapping import Dispatched, Engine, Place
 from ..protocol import SessionPhase
+from ..runtime.performance import Known
+from ..runtime.records import JobReport, JobState, MapEntry
+from ..runtime.settings import MAX_ATTEMPTS, check_interval
+from ..runtime.shrink import Steps
 
 #: Names of MAPPERS.
 MapperName = Literal["greedy", "auction"]
@@ -34,7 +34,7 @@ class BatchSettings:
             Map would say that nothing waits.
         third_of: of what a third must be mapped (decision "paper").
         max_attempts, interval_s: proposed to the runtime scheduler.
-        steps: how a job's range is divided by the attempts (runtime/shrink.py).
+        steps: how a job's range is divided by the attempts (negotiation/runtime/shrink.py).
         atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
         patience_s: mapper "auction": how long a job waits before nodes are kept for it.
@@ -112,7 +112,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         arrivals: jobs to come, by time; ``arrived`` of them have come.
         now_s: the latest time that a runtime scheduler has sent.
         lost_node_s: work that kills have lost.
-        known: what runs of each name took, by node count (runtime/performance.py).
+        known: what runs of each name took, by node count (negotiation/runtime/performance.py).
     """
 
     settings: BatchSettings

@@ -9,8 +9,6 @@ from __future__ import annotations
 import msgspec
 
 from ...cluster.errors import InputError
-from ...runtime.records import JobReport, JobState, MapEntry
-from ..events import Connect, Disconnect, Event, Leave, Send, Submit
 from ..mappers.mapping import Dispatched, Place
 from ..messages import (
     PROTOCOL_VERSION,
@@ -28,7 +26,9 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
+from ..offer_events import Connect, Disconnect, Event, Leave, Send, Submit
 from ..protocol import ProtocolError, SessionPhase
+from ..runtime.records import JobReport, JobState, MapEntry
 from .batch_answer import answered, candidates, first_entries, has_room, outlook, queued_for
 from .batch_changes import (
     arrived,

@@ -11,14 +11,6 @@ from dataclasses import replace
 import msgspec
 
 from ...cluster.errors import OptionError
-from ...runtime.machine import MachineState, advanced, reports
-from ...runtime.parts import whole_nodes
-from ...runtime.records import JobReport
-from ...runtime.settings import RuntimeSettings
-from ...runtime.share import full_transformation, partial_transformation, settled
-from ...runtime.transform import Transformation, transform
-from ...runtime.urgent import resumed, start_urgent
-from ..events import Disconnect, Event, Leave, Send, Wake
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
@@ -36,7 +28,15 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
+from ..offer_events import Disconnect, Event, Leave, Send, Wake
 from ..protocol import ProtocolError, SessionPhase
+from ..runtime.node_parts import whole_nodes
+from ..runtime.records import JobReport
+from ..runtime.runtime_machine import MachineState, advanced, reports
+from ..runtime.settings import RuntimeSettings
+from ..runtime.share import full_transformation, partial_transformation, settled
+from ..runtime.transform import Transformation, transform
+from ..runtime.urgent import resumed, start_urgent
 
 _replace = msgspec.structs.replace
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...cluster.errors import AucschedError
-from ...runtime.machine import MachineState
-from ..events import Connect, Event, Send, Wake
 from ..messages import Message
+from ..offer_events import Connect, Event, Send, Wake
+from ..runtime.runtime_machine import MachineState
 from . import ibsched, irtsched
 from .batch_state import BatchState
 from .irtsched import RuntimeState

@@ -10,8 +10,6 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
-from ...runtime.settings import LEAST_INTERVAL_S
-from ...runtime.speedup import curve
 from ..messages import (
     DynRelease,
     DynRequest,
@@ -30,6 +28,8 @@ from ..messages import (
     UrgentJob,
     UrgentJobResponse,
 )
+from ..runtime.settings import LEAST_INTERVAL_S
+from ..runtime.speedup import curve
 from .framing import decoded, one_line
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")

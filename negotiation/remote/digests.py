@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ..events import Send
+from ..offer_events import Send
 from .codec import encode_message
 
 #: Begins the digests of values; those of earlier journals are of JSON, and begin with a hexadecimal digit.

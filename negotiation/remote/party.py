@@ -11,12 +11,12 @@ import msgspec
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.version import __version__
 from ...formats.jsontext import decode
-from ..events import Event, Send
 from ..messages import Message, NegotiationEnd, NegotiationEndResponse
+from ..offer_events import Event, Send
 from ..protocol import ProtocolError
 from .digests import has_digest
 from .framing import one_line
-from .journal import Checkpoint, Happening, PartyJournal
+from .party_journal import Checkpoint, Happening, PartyJournal
 from .readback import CheckpointReader
 
 State = TypeVar("State")

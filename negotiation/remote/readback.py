@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 
 from ...cluster.errors import AucschedError
 from .framing import one_line
-from .journal import checkpoint_in
+from .party_journal import checkpoint_in
 
 #: The longest time that a checkpoint may take to be read back, in seconds.
 _LIMIT_S = 60.0

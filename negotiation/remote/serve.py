@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ...cluster.errors import AucschedError, InputError
-from ..events import Connect, Disconnect, Leave, Wake
 from ..messages import Message
+from ..offer_events import Connect, Disconnect, Leave, Wake
 from ..parties.batch_state import BatchState, Session
 from ..parties.irtsched import RuntimeState
 from ..parties.pair import PATIENCE, StuckError

@@ -15,10 +15,10 @@ from ...cluster.errors import InputError
 from ...formats.jsontext import decode
 from ...formats.native.read import parse_snapshot
 from ...formats.native.write import snapshot_to_json
-from ...runtime.evolving.fairness import Accounts
-from ..events import Wake
+from ..evolving.fairness import Accounts
 from ..messages import DynRequest, DynResponse
-from ..parties.dynsched import DynamicState, Pending
+from ..offer_events import Wake
+from ..parties.dynamic_scheduler import DynamicState, Pending
 from ..protocol import ProtocolError
 from .framing import PeerLostError
 from .link import Link, NobodyError

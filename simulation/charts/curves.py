@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ...formats.drawing import literal, save_figure
 from ...formats.swf import SwfLog
-from ..evolving.loop import EvolvingRun
-from ..evolving.report import waits_by_type
-from ..requests import Workload
+from ..evolving.evolving_loop import EvolvingRun
+from ..evolving.evolving_report import waits_by_type
+from ..log_columns import Workload
 from ..result import Result
-from .chart import BLUE, GREY, ORANGE, count_axis, legend_above, new_figure, styled, time_unit, write_title
+from .canvas import BLUE, GREY, ORANGE, count_axis, legend_above, new_figure, styled, time_unit, write_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

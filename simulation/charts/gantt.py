@@ -20,7 +20,7 @@ from ...cluster.text import plural
 from ...formats.drawing import literal, save_figure
 from ..placement import Runs, Stay, lowest_first, place_lowest_first
 from ..result import Result
-from .chart import GREY, count_axis, name_nodes, new_figure, points_per_unit, styled, time_unit, write_title
+from .canvas import GREY, count_axis, name_nodes, new_figure, points_per_unit, styled, time_unit, write_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

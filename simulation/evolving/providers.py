@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ...runtime.evolving.counts import CountBoard, CountJob, CountRequest, CountRunning
-from ...runtime.evolving.fairness import Accounts, Delay, Fairness
-from ...runtime.evolving.iteration import Depths, serve, started
+from ...negotiation.evolving.count_board import CountBoard, CountJob, CountRequest, CountRunning
+from ...negotiation.evolving.fairness import Accounts, Delay, Fairness
+from ...negotiation.evolving.iteration import Depths, serve, started
 from ..workloads.evolving import EvolvingJob
-from .cores import Held
+from .core_counts import Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

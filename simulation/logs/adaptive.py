@@ -18,8 +18,8 @@ from dataclasses import replace
 from math import fsum
 
 from ...cluster.errors import OptionError
+from ..log_columns import SHORTEST_S, Requests, Workload
 from ..metrics import BOUND_S
-from ..requests import SHORTEST_S, Requests, Workload
 from ..stepping import CountPolicy
 from .counts import simulate_counts
 from .orderings import Resort

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...cluster.errors import InputError, OptionError
 from ...formats.reading import numbered_lines, read_document, text_of
-from ..requests import LARGEST_TIME_S
+from ..log_columns import LARGEST_TIME_S
 
 _FORM = "START,DURATION,PROCESSORS[,SUBMIT][,unused]"
 

@@ -30,12 +30,12 @@ from math import inf
 import numpy as np
 
 from ...cluster.errors import OptionError
+from ..log_columns import Requests
 from ..promised.building import empty_state
-from ..promised.compiled import loops_for
+from ..promised.compiled_promises import loops_for
 from ..promised.easy_reference import longest_wait
-from ..promised.rules import rules_of
-from ..promised.state import COPY_NOW, WAITING, Column
-from ..requests import Requests
+from ..promised.promise_rules import rules_of
+from ..promised.promise_state import COPY_NOW, WAITING, Column
 from .orderings import Resort
 
 OBJECTIVES = ("priority", "response")

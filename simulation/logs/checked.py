@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from ...cluster.errors import AwardError
-from ..requests import Requests, Workload
+from ..log_columns import Requests, Workload
 from ..stepping import NEVER, CountPolicy, StoppedRun, alarm_of, stopped_by
 from .general import simulate_general
 

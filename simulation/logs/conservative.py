@@ -16,8 +16,8 @@ from bisect import insort
 from collections.abc import Sequence
 from math import inf
 
-from ...runtime.profile import Profile
-from ..requests import Requests
+from ...negotiation.runtime.node_profile import Profile
+from ..log_columns import Requests
 from .orderings import Resort
 from .start_rules import StartRules
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
-from ..requests import Workload
+from ..log_columns import Workload
 from ..stepping import NEVER, REPORT_EVERY, CountPolicy, StoppedRun, alarm_of, stopped_by
 from .general import simulate_general
-from .loops.compiled import play_compiled
+from .loops.compiled_loops import play_compiled
 
 
 def simulate_counts(

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from math import ulp
 
-from ..requests import Requests
+from ..log_columns import Requests
 from .backlog import BLOCK, Backlog
 from .orderings import Resort
 from .running import WaitingSizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from ..requests import Requests
+from ..log_columns import Requests
 from .orderings import Resort
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 
-from ..requests import Requests
+from ..log_columns import Requests
 from .orderings import Resort
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 
-from ..requests import Requests
+from ..log_columns import Requests
 from .orderings import Resort
 from .running import Running
 

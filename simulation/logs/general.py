@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 
 from ..events import Event, EventKind, EventQueue, run_events
-from ..requests import Workload
+from ..log_columns import Workload
 from ..stepping import NEVER, REPORT_EVERY, CountPolicy, StoppedRun, alarm_of, stopped_by
 
 

@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from ...cluster.errors import OptionError
-from ..requests import Requests
+from ..log_columns import Requests
 
 #: Sorts a queue of job numbers in place as of a time.
 Resort = Callable[[float, list[int]], None]

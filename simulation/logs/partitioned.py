@@ -19,8 +19,8 @@ from bisect import bisect_left
 from itertools import pairwise
 
 from ...cluster.errors import OptionError
-from ...runtime.profile import Profile
-from ..requests import Requests
+from ...negotiation.runtime.node_profile import Profile
+from ..log_columns import Requests
 from .front import FrontFirst
 from .orderings import Resort
 

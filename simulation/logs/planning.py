@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from math import inf
 
 from ...cluster.errors import OptionError
-from ..requests import Requests
+from ..log_columns import Requests
 from .advance import Advance, check_advance
 from .conservative import Conservative
 from .orderings import Resort

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ..own import is_own
-from ..requests import Workload
+from ..log_columns import Workload
+from ..own_policy import is_own
 from ..result import Result
 from ..stepping import StoppedRun, refused_by, stopped_by
 from .checked import simulate_checked

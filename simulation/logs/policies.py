@@ -14,8 +14,8 @@ from math import inf
 
 from ...cluster.errors import OptionError
 from ...cluster.text import did_you_mean
-from ..own import is_own, own_policy
-from ..requests import Requests
+from ..log_columns import Requests
+from ..own_policy import is_own, own_policy
 from ..stepping import CountPolicy, alarm_of, refused_by, stopped_by
 from .adaptive import Adaptive, Factory
 from .advance import Advance
@@ -36,7 +36,7 @@ from .orderings import (
     Resort,
     slowdown_order,
 )
-from .own import OwnOnLog
+from .own_on_counts import OwnOnLog
 from .partitioned import CLASS_LIMITS_S, Partitioned
 from .planning import Planning
 from .queues import QueueLimits, Queues

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import inf
 
 from ...cluster.errors import OptionError
-from ..requests import Requests
+from ..log_columns import Requests
 from .hours import WEEK, Hours
 from .orderings import Resort
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ..requests import Requests
+from ..log_columns import Requests
 from ..stepping import CountPolicy, alarm_of, loop_of, refused_by, stopped_by
 
 T = TypeVar("T")

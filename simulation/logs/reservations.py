@@ -16,8 +16,8 @@ from bisect import insort
 from collections.abc import Sequence
 
 from ...cluster.errors import OptionError
-from ...runtime.profile import Profile
-from ..requests import Requests
+from ...negotiation.runtime.node_profile import Profile
+from ..log_columns import Requests
 from .front import FrontFirst
 from .orderings import Resort
 from .running import WaitingSizes

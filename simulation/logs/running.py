@@ -6,8 +6,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from ...runtime.profile import Profile
-from ..requests import Requests
+from ...negotiation.runtime.node_profile import Profile
+from ..log_columns import Requests
 
 
 class Running:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import isfinite
 
 from ...cluster.errors import OptionError
-from ..requests import Requests
+from ..log_columns import Requests
 from .front import FrontFirst
 from .orderings import Resort
 

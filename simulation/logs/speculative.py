@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from math import inf
 
 from ...cluster.errors import OptionError
-from ..requests import Requests
+from ..log_columns import Requests
 from .orderings import Resort
 from .running import Running
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from math import inf
 
 from ...cluster.errors import OptionError
-from ...runtime.profile import Profile
-from ..requests import Requests
+from ...negotiation.runtime.node_profile import Profile
+from ..log_columns import Requests
 from .hours import Hours
 
 #: Whose jobs count processors together.

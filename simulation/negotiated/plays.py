@@ -21,12 +21,12 @@ from ...cluster.jobs import Job, JobKind
 from ...cluster.nodes import Node, Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...negotiation.parties.batch_state import Arrival
-from ...runtime.backfill import run_time_s
-from ...runtime.machine import MachineState, empty_machine
-from ...runtime.records import MapEntry, NodeCount
-from ...runtime.speedup import model_text
+from ...negotiation.runtime.backfill_plan import run_time_s
+from ...negotiation.runtime.records import MapEntry, NodeCount
+from ...negotiation.runtime.runtime_machine import MachineState, empty_machine
+from ...negotiation.runtime.speedup import model_text
 from .eligibility import PartitionNodes
-from .esp import Arrivals, Changeability, entry_of, esp_arrivals, node_names
+from .malleable_esp import Arrivals, Changeability, entry_of, esp_arrivals, node_names
 
 _HOUR_S = 3600
 #: A budget that is met to the last digit is met.

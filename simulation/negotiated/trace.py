@@ -36,9 +36,9 @@ from ...negotiation.parties.batch_state import Arrival, BatchSettings
 from ...negotiation.parties.pair import Sent, StuckError
 from ...negotiation.protocol import ProtocolError
 from ...negotiation.remote.codec import check_entry, encode_message
-from ...runtime.settings import RuntimeSettings
+from ...negotiation.runtime.settings import RuntimeSettings
+from .negotiated_run import Negotiated, negotiate
 from .plays import Play
-from .run import Negotiated, negotiate
 
 FORMAT = "aucsched-negotiation-trace/1"
 #: What Mermaid takes for a comment or for HTML.

@@ -14,9 +14,9 @@ from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise
 from ...bidgen.demand import Demand
-from .machine import Machine
-from .promises import Promises
-from .queue import NodeQueue, turn_of_job
+from .node_machine import Machine
+from .node_promises import Promises
+from .node_queue import NodeQueue, turn_of_job
 from .reservation_migration import given_way
 
 

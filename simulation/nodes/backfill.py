@@ -16,8 +16,8 @@ from ...bidgen.columns import Columns
 from ...bidgen.demand import Demand
 from ...bidgen.guard import Guard
 from ..ticks import turn_of
-from .machine import Machine, use_of
-from .queue import NodeQueue
+from .node_machine import Machine, use_of
+from .node_queue import NodeQueue
 from .select import Selector
 
 

@@ -17,9 +17,9 @@ from ...auction.allocation import StartingJob
 from ...bidgen.columns import Columns, IntArray
 from ...bidgen.demand import Demand
 from ..promised.building import empty_state
-from ..promised.compiled import loops_for
-from ..promised.state import FREE, PROMISED, RUNNING, WAITING, PromiseRules
-from .machine import Machine
+from ..promised.compiled_promises import loops_for
+from ..promised.promise_state import FREE, PROMISED, RUNNING, WAITING, PromiseRules
+from .node_machine import Machine
 
 
 class CoreLevelPlan:

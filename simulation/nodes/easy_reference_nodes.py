@@ -14,8 +14,8 @@ from math import inf
 
 from ...bidgen.demand import Demand
 from .backfill import Backfill
-from .machine import Machine
-from .queue import NodeQueue
+from .node_machine import Machine
+from .node_queue import NodeQueue
 from .select import SELECTIONS
 
 

@@ -23,11 +23,11 @@ from ...cluster.jobs import Job
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events
 from ..ticks import turn_of
-from .failures import Failures
-from .machine import Machine
+from .node_failures import Failures
+from .node_machine import Machine
+from .node_queue import NodeQueue
+from .played import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
 from .preemption import Preemption, Preemptor
-from .queue import NodeQueue
-from .record import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
 from .startable import Remaining, why_never
 
 #: Ends between two reports of progress.

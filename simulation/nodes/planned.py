@@ -20,8 +20,8 @@ from ...bidgen.columns import BoolArray, IntArray
 from ...bidgen.demand import Demand
 from ..ticks import turn_of
 from .backfill import Backfill
-from .machine import Machine, use_of
-from .queue import NodeQueue
+from .node_machine import Machine, use_of
+from .node_queue import NodeQueue
 from .select import Selector
 
 #: The most moments that are looked at together.

@@ -22,8 +22,8 @@ from ...bidgen.columns import Columns, FloatArray, IntArray, nothing_held
 from ...bidgen.demand import Demand
 from ...bidgen.families.registry import amounts_of, resources_of_nodes
 from ...cluster.workload import ClusterWorkload
-from .machine import Holding, Machine, use_of
-from .queue import NodeQueue
+from .node_machine import Holding, Machine, use_of
+from .node_queue import NodeQueue
 
 #: Stops of one job, after which it runs to its end.
 MOST_STOPS = 3

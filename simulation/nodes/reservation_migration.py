@@ -21,7 +21,7 @@ from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
 from ...bidgen.demand import Demand
 from ...bidgen.first_fit import FirstFitPlacer
 from ...bidgen.guard import Guard
-from .machine import use_of
+from .node_machine import use_of
 
 #: Jobs for which places are looked for in vain in one pass.
 TRIES = 3

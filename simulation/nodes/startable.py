@@ -14,7 +14,7 @@ from ...cluster.holds import hold_words, is_held, may_start
 from ...cluster.jobs import Job
 from ...cluster.workload import ClusterWorkload
 from ...formats.hostlist import join
-from .machine import Machine
+from .node_machine import Machine
 
 #: Characters of a hostlist in a reason.
 _LONGEST = 60

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from .heaps import pop, push
+from .promise_state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, PromisedState, PromiseRules
 from .refusing import ALLOWED, REFUSED, verdict
-from .state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, PromisedState, PromiseRules
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0

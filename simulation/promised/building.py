@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from .state import (
+from .promise_state import (
     CLOCKS,
     COPY_FREE,
     COUNTED,

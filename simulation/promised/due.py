@@ -8,8 +8,8 @@ before, and nobody comes between them later, so that the plan goes on keeping th
 from __future__ import annotations
 
 from .heaps import pop, push
-from .plan import NOBODY, plan
-from .state import PROMISED, WAITING, PromisedState, PromiseRules
+from .promise_plan import NOBODY, plan
+from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
 
 def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:

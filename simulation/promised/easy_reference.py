@@ -6,7 +6,7 @@ job has ended on the real machine; until then it runs up to its estimate. EASY i
 
 from __future__ import annotations
 
-from .state import COPY_FREE, COPY_NOW, COPY_RUNNING, COPY_WAITING, LONGEST, PromisedState
+from .promise_state import COPY_FREE, COPY_NOW, COPY_RUNNING, COPY_WAITING, LONGEST, PromisedState
 
 
 def longest_wait(state: PromisedState, now: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .state import Column
+from .promise_state import Column
 
 
 def push(keys: Column, others: Column, count: int, key: float, other: int) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .plan import NOBODY, plan
-from .state import FREE, WAITING, Column, PromisedState
+from .promise_plan import NOBODY, plan
+from .promise_state import FREE, WAITING, Column, PromisedState
 
 #: The job may start; it may not; nor may it, as is known of one no wider and no longer.
 ALLOWED, REFUSED, KNOWN = 0, 1, 2

@@ -14,8 +14,8 @@ from ...cluster.jobs import JobType, Request
 from ...cluster.text import one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...formats.swf import SwfLog
+from ..log_columns import Workload
 from ..metrics import mean_and_std
-from ..requests import Workload
 
 FORMAT = "aucsched-description/1"
 

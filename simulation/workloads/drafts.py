@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...cluster.jobs import Job, Request
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
-from .clusters import EvenCluster
+from .named_clusters import EvenCluster
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from ...cluster.errors import InputError
 from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
-from ...slurm.answers.text import memory_mib
+from ...slurm.answers.answer_text import memory_mib
 from .from_table import TableReader, columns_of, moment, note_unread
 from .imported import LoggedJob, imported_workload
 

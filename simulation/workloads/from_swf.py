@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...cluster.workload import ClusterWorkload
 from ...formats.notes import Notes
 from ...formats.swf import SwfLog
-from ..requests import describe_dropped, workload_from_swf
+from ..log_columns import describe_dropped, workload_from_swf
 from .imported import LoggedJob, imported_workload
 
 

@@ -12,8 +12,8 @@ from ...cluster.errors import InputError, OptionError
 from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
-from ...slurm.answers.gres import parse_request
-from ...slurm.answers.text import duration_s
+from ...slurm.answers.answer_text import duration_s
+from ...slurm.answers.gres_text import parse_request
 from .imported import LoggedJob, imported_workload
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from math import ceil
 from random import Random
 
 from ...cluster.jobs import Request, Span
-from .clusters import EvenCluster
 from .drafts import RUN_TIMES_S, UndatedJob, in_shares, stream
+from .named_clusters import EvenCluster
 
 #: A job asks for the cores of 1 to 43 whole nodes.
 MOST_WHOLE_NODES = 43

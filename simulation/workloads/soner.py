@@ -11,7 +11,6 @@ from random import Random
 from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
 from ...cluster.workload import ClusterWorkload
-from .clusters import EvenCluster
 from .drafts import (
     ARRIVAL_SHARE,
     RUN_TIMES_S,
@@ -23,6 +22,7 @@ from .drafts import (
     uniform_arrivals,
 )
 from .kinds import MOST_WHOLE_NODES
+from .named_clusters import EvenCluster
 
 
 class SizeKind(StrEnum):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from ...cluster.errors import InputError
 from ...cluster.limits import JobSet, Limit
 from ...formats.notes import Notes
+from .answer_text import duration_s
 from .policy import OneJob
-from .text import duration_s
 
 #: ``512``, ``512(128)`` with what is in use, ``N(0)`` without a limit.
 _COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,13})(?:\.\d+)?\))?")

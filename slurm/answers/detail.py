@@ -13,7 +13,7 @@ from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
-from .gres import parse_gres
+from .gres_text import parse_gres
 from .known import Known
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)

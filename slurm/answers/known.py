@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .record import Record, check_errors, read_document
+from .answer_record import Record, check_errors, read_document
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
 from ...formats.reading import read_document, shown_name
-from .snapshot import SlurmSources, SlurmText
+from .snapshot_of_answers import SlurmSources, SlurmText
 from .topology_any import is_sizes
 from .versions import SlurmRelease, json_option, parse_release
 

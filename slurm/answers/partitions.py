@@ -10,8 +10,9 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Partition, PartitionState
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .record import INFINITE, Record, is_json, read_document
-from .rules import (
+from .answer_record import INFINITE, Record, is_json, read_document
+from .answer_text import Paragraph, paragraphs
+from .partition_rules import (
     PartitionRules,
     ignored_rules_of_flat,
     ignored_rules_of_groups,
@@ -20,7 +21,6 @@ from .rules import (
     rules_of_groups,
     rules_of_text,
 )
-from .text import Paragraph, paragraphs
 
 _MINUTE_S = 60
 #: What 22.05's slurmrestd writes for a limit that is not there.

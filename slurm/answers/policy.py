@@ -14,8 +14,8 @@ from fractions import Fraction
 from ...cluster.jobs import Job, Request, RunningJob, Span
 from ...cluster.limits import JobSet, of_gres
 from ...formats.notes import Notes
+from .partition_rules import DefaultMemory, above
 from .partitions import PartitionFigures
-from .rules import DefaultMemory, above
 
 #: Why a job waits in Slurm's words where a partition does not take it.
 PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed"}

@@ -11,7 +11,7 @@ from fractions import Fraction
 from ...cluster.errors import InputError
 from ...cluster.jobs import exact_priority
 from ...formats.notes import Notes
-from .record import Record, is_json, read_document
+from .answer_record import Record, is_json, read_document
 
 #: Columns that hold the job and its priority, by their headings in sprio and squeue.
 _JOB, _PRIORITY = {"JOBID"}, {"PRIORITY", "PRIORITYLONG"}

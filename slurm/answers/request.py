@@ -16,13 +16,13 @@ from ...cluster.nodes import License
 from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
+from .answer_record import Record
+from .association_limits import unsupported_parts
 from .detail import JobDetail
-from .gres import parse_request
-from .licenses import plain_licenses, without_gate
-from .limits import unsupported_parts
-from .nodes import NodeFigures
-from .record import Record
-from .rules import DefaultMemory
+from .gres_text import parse_request
+from .license_lists import plain_licenses, without_gate
+from .node_records import NodeFigures
+from .partition_rules import DefaultMemory
 from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
 
 #: Members without which a request could be read as a weaker one.

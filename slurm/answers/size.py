@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...cluster.jobs import Span
+from .answer_record import Record
 from .detail import JobDetail
-from .gres import parse_request
-from .record import Record
+from .gres_text import parse_request
 
 _NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
 _CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}

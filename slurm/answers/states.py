@@ -6,7 +6,7 @@ import re
 from enum import Enum, auto
 
 from ...cluster.text import one_line
-from .record import Record
+from .answer_record import Record
 
 
 class JobPhase(Enum):

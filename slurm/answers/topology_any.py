@@ -12,13 +12,13 @@ from ...cluster.errors import InputError
 from ...cluster.network import SIZES, NetworkKind
 from ...cluster.snapshot import MAX_NODES, Snapshot
 from ...cluster.workload import ClusterWorkload
-from ...formats.graphs import graph_network, graph_of_json, parse_graphml
+from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
+from ...formats.graph_files import graph_network, graph_of_json, parse_graphml
 from ...formats.jsontext import decode
-from ...formats.kinds import SNAPSHOT, WORKLOAD, kind_of
 from ...formats.native.read import parse_snapshot
-from ...formats.native.topology import Laid, build_topology
+from ...formats.native.topology_wire import Laid, build_topology
 from ...formats.native.wire import TopologyWire
-from ...formats.native.workload import parse_workload
+from ...formats.native.workload_file import parse_workload
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.fattree import fat_tree_size

@@ -13,7 +13,7 @@ from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Switch
 from ...formats.notes import Notes
-from .text import joined_lines
+from .answer_text import joined_lines
 from .topology_yaml import SwitchLine, is_yaml, names, yaml_lines
 
 #: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.

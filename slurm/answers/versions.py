@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .record import Record
+from .answer_record import Record
 
 _TEXT = re.compile(r"\b(\d{2})\.(\d{2})(?:\.(\d{1,3}))?(?!\d)", re.ASCII)
 _PARSER = re.compile(r"\bv0\.0\.(\d{1,4})\b", re.ASCII)

@@ -12,11 +12,11 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
 from ...formats.notes import Notes
-from ..answers.gres import parse_gres
-from ..answers.licenses import counted_license, license_items
-from ..answers.nodes import THREADS_NOTE
+from ..answers.answer_text import Paragraph, joined_lines
+from ..answers.gres_text import parse_gres
+from ..answers.license_lists import counted_license, license_items
+from ..answers.node_records import THREADS_NOTE
 from ..answers.partitions import PartitionFigures, partition_of, settle_partitions
-from ..answers.text import Paragraph, joined_lines
 
 _PAIR = re.compile(r'(?<![\w/])([A-Za-z][\w/]*+)\s*+=\s*+("[^"]*"|[^\s"]*+)')
 #: No line of a site has more settings; each is copied to every line that a DEFAULT line is for.

@@ -13,10 +13,10 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.text import one_line
 from ...formats.hostlist import expand
-from ..answers.gres import parse_gres
-from ..answers.licenses import plain_licenses
+from ..answers.answer_text import duration_s, memory_mib
+from ..answers.gres_text import parse_gres
+from ..answers.license_lists import plain_licenses
 from ..answers.request import plain_features
-from ..answers.text import duration_s, memory_mib
 from .conf import Defaults, SlurmConf
 from .sbatch import HARMLESS, PREFERENCES, READ
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .api.slurm import snapshot_from_slurm
     from .api.workloads import workload_from_swf
     from .auction.explain.comparison import Comparison
-    from .auction.explain.explain import Explanation
+    from .auction.explain.explanation import Explanation
     from .auction.explain.overview import Overview
     from .auction.planning.plan import Plan
     from .auction.step import schedule
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from .cluster.workload import ArrivingJob, ClusterWorkload
     from .formats.native.read import load_snapshot, parse_snapshot
     from .formats.native.read_schedule import load_schedule
-    from .formats.native.workload import load_workload, parse_workload, save_workload
+    from .formats.native.workload_file import load_workload, parse_workload, save_workload
     from .formats.native.write import save_snapshot
     from .formats.swf import SwfLog, parse_swf
-    from .simulation.own import ActiveJob, MachineView, Policy, QueuedJob
+    from .simulation.own_policy import ActiveJob, MachineView, Policy, QueuedJob
     from .sweeps.call import Sweep, sweep
     from .formats.swf import read_swf as load_swf
     from .auction.planning.plan import make_plan as plan
@@ -50,7 +50,7 @@ _PLACES = {
     "api.workloads": ("workload_from_swf",),
     "api.slurm": ('snapshot_from_slurm',),
     "auction.explain.comparison": ('Comparison',),
-    "auction.explain.explain": ('Explanation',),
+    "auction.explain.explanation": ('Explanation',),
     "auction.explain.overview": ('Overview',),
     "auction.planning.plan": ('Plan',),
     "auction.step": ('schedule',),
@@ -63,14 +63,14 @@ _PLACES = {
     "cluster.workload": ('ArrivingJob', 'ClusterWorkload',),
     "formats.native.read": ('load_snapshot', 'parse_snapshot',),
     "formats.native.read_schedule": ("load_schedule",),
-    "formats.native.workload": ('load_workload', 'parse_workload', 'save_workload',),
+    "formats.native.workload_file": ('load_workload', 'parse_workload', 'save_workload',),
     "formats.native.write": ('save_snapshot',),
     "formats.swf": ('SwfLog', 'parse_swf',),
     "models.winners.determine": ("Winners", "winners"),
     "models.winners.instance": ("BidArrays",),
     "negotiation.client": ("EvolvingClient",),
     "negotiation.messages": ("DynState",),
-    "simulation.own": ('ActiveJob', 'MachineView', 'Policy', 'QueuedJob',),
+    "simulation.own_policy": ('ActiveJob', 'MachineView', 'Policy', 'QueuedJob',),
     "sweeps.call": ('Sweep', 'sweep',),
 }
 #: Names that a room calls otherwise.

@@ -19,7 +19,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.step_keywords import StepKeywords
 from aucsched.cluster.option_table import OPTIONS_BY_NAME, SIMULATE, STEP, SWEEP, read_by
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, PolicyOptions
-from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions
 from aucsched.sweeps.axes import AXES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -12,7 +12,7 @@ from aucsched.bidgen.capacity import Capacity
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 
 @pytest.mark.parametrize("seed", range(20))

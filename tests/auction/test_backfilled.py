@@ -23,7 +23,7 @@ from aucsched.auction.step import run_step
 from aucsched.cluster.schedule import Reason
 from aucsched.formats.native.write import snapshot_to_json
 from aucsched.simulation.nodes import auction
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "overtaken.json"
 NODES = [{"name": "n", "cores": 8, "free_cores": 5}]

@@ -12,7 +12,7 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import run_step
 from aucsched.cluster.schedule import Reason
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 
 @pytest.mark.parametrize("part", range(5))

@@ -19,7 +19,7 @@ from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 NODES = [{"name": "n", "cores": 4, "free_cores": 2}]
 RUNNING = [{"id": "R", "nodes": {"n": {"cores": 2}}, "end_time": "2026-11-20T09:31:40Z"}]

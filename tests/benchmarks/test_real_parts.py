@@ -8,7 +8,7 @@ import pytest
 from real_parts import part_of, ratios
 
 from aucsched.formats.swf import read_swf
-from aucsched.simulation.requests import Workload, workload_from_swf
+from aucsched.simulation.log_columns import Workload, workload_from_swf
 
 #: Job, submission, run time, processors and time limit of a machine of four; each row of a log of 18 columns.
 _ROWS = ((1, 0, 9, 4, 10), (2, 50, 20, 4, 20), (3, 60, 30, 2, 20), (4, 61, 5, 2, 5), (5, 99, 1, 1, 1))

@@ -15,7 +15,7 @@ from thesis_plots import draw_figures
 from thesis_report import write_results
 from thesis_tables import IN_TABLE_8_3, MODELS, ORDERINGS, TABLES, Row, name_of
 
-from aucsched.simulation.nodes.policies import NodeOptions, step_options
+from aucsched.simulation.nodes.node_policies import NodeOptions, step_options
 
 
 def bare(row: Row) -> str:

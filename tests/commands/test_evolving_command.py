@@ -11,7 +11,7 @@ import pytest
 
 from aucsched.cli import run
 from aucsched.commands import evolving_options
-from aucsched.simulation.evolving.run import PROVIDERS, WORKLOADS
+from aucsched.simulation.evolving.evolving_run import PROVIDERS, WORKLOADS
 
 PLAY = ["simulate", "dynamic-esp", "--policy", "evolving"]
 

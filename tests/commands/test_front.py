@@ -14,9 +14,9 @@ from support.build import snapshot
 
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
-from aucsched.auction.render.tables import Column, LiteralConsole, Wrapped, table_of
-from aucsched.auction.render.text import render
 from aucsched.cli import COMMANDS, run
+from aucsched.reports.award_text import render
+from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FULL = str(EXAMPLES / "emulated-1408-full.json")
@@ -84,7 +84,7 @@ def test_every_command_has_one_line_of_help() -> None:
 def test_60_columns_are_enough_and_no_node_name_is_broken(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("aucsched.auction.render.tables.PLAIN_WIDTH", 60)
+    monkeypatch.setattr("aucsched.reports.console_tables.PLAIN_WIDTH", 60)
     monkeypatch.chdir(EXAMPLES)
     assert run(arguments) == 0
     text = capsys.readouterr().out

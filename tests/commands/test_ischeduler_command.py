@@ -10,7 +10,7 @@ import pytest
 
 from aucsched.cli import run
 from aucsched.commands import malleable_options
-from aucsched.runtime.ischeduler.policies import BASELINES, DISTRIBUTIONS, HARVESTS
+from aucsched.negotiation.malleable.malleable_policies import BASELINES, DISTRIBUTIONS, HARVESTS
 
 
 @pytest.fixture(scope="module")

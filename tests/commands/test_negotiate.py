@@ -18,11 +18,11 @@ from aucsched.cli import run as run_command
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.mappers import auction_map
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, MapperName
-from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.esp import Changeability, esp_arrivals, node_names
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiated.malleable_esp import Changeability, esp_arrivals, node_names
+from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
+from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
 from aucsched.simulation.negotiated.plays import Play, esp_play
-from aucsched.simulation.negotiated.report import negotiated_metrics
-from aucsched.simulation.negotiated.run import Negotiated, negotiate
 
 
 @dataclass

@@ -19,9 +19,9 @@ from aucsched.bidgen.demand import Demand
 from aucsched.cli import run
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.policies import NodeOptions
-from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_policies import NodeOptions
+from aucsched.simulation.nodes.node_queue import NodeQueue
 
 MADE = ("soner", "--id", "iii", "--nodes", "32", "--hours", "0.2", "--max-cores", "48", "--seed", "1")
 

@@ -26,8 +26,8 @@ from aucsched.cluster.option_table import (
 )
 from aucsched.commands.option_page import page
 from aucsched.models.preference import PREFERENCE_TABLES
-from aucsched.simulation.nodes.policies import NodeOptions
-from aucsched.simulation.nodes.policies import step_options as node_step_options
+from aucsched.simulation.nodes.node_policies import NodeOptions
+from aucsched.simulation.nodes.node_policies import step_options as node_step_options
 from aucsched.sweeps.axes import AXES
 
 #: The engine resolves these from others when they are asked for.

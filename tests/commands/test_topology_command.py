@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from support.run import aucsched, refused
 
 from aucsched.cli import run
-from aucsched.formats.native.schema import snapshot_schema
+from aucsched.formats.native.json_schema import snapshot_schema
 
 SMALL = ("soner", "--id", "ii", "--nodes", "64", "--hours", "0.1", "--max-cores", "96", "--seed", "1")
 

@@ -10,7 +10,7 @@ import pytest
 
 import aucsched
 from aucsched.cli import run
-from aucsched.formats.kinds import kind_of
+from aucsched.formats.file_kinds import kind_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SQUEUE = "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n  7 p a b R 1 1 n1\n"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
 from aucsched.formats.swf import SwfField, SwfLog, parse_swf, read_swf, swf_text, write_swf
-from aucsched.simulation.requests import (
+from aucsched.simulation.log_columns import (
     Dropped,
     Requests,
     Workload,

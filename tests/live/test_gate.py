@@ -10,12 +10,12 @@ import pytest
 from support.gated_slurm import FakeSlurm, loop_on
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.live.doctor import Severity, examine
-from aucsched.live.gate import check_licence, create_words, gate_name, gates, licence_count
-from aucsched.live.gated_jobs import added, read_waiting
-from aucsched.live.lock import only_one
-from aucsched.live.plugin import job_submit_lua
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.findings import Severity, examine
+from aucsched.slurm.live.gated_jobs import added, read_waiting
+from aucsched.slurm.live.license_gate import check_licence, create_words, gate_name, gates, licence_count
+from aucsched.slurm.live.lock import only_one
+from aucsched.slurm.live.plugin import job_submit_lua
 
 #: As 22.05.8 wrote it, times in seconds of the epoch.
 PRINTED = (

@@ -6,10 +6,10 @@ import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.formats.hostlist import expand
-from aucsched.live.command_runner import Shown
-from aucsched.live.loop import Loop
-from aucsched.live.marks import Carrier
-from aucsched.live.plan import PutBackRules
+from aucsched.slurm.live.command_runner import Shown
+from aucsched.slurm.live.loop import Loop
+from aucsched.slurm.live.marks import Carrier
+from aucsched.slurm.live.pass_plan import PutBackRules
 
 
 def cluster(nodes: int = 4) -> FakeSlurm:

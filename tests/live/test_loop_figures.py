@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from support.gated_slurm import FakeSlurm, loop_on
 
-from aucsched.live.loop import Loop, tell
-from aucsched.live.metrics import Metrics
-from aucsched.live.status import figures_of
+from aucsched.slurm.live.cluster_status import figures_of
+from aucsched.slurm.live.loop import Loop, tell
+from aucsched.slurm.live.loop_metrics import Metrics
 
 
 def figures(metrics: Metrics, loop: Loop | None = None) -> dict[str, float]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.live.actions import line
-from aucsched.live.marks import Mark, read_mark, write_mark
+from aucsched.slurm.live.actions import line
+from aucsched.slurm.live.marks import Mark, read_mark, write_mark
 from aucsched.slurm.place import CannotPlaceError
 
 COUNTS = st.integers(0, 10**6)

@@ -9,10 +9,10 @@ from http.client import HTTPConnection
 import pytest
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.live.dashboard import dashboard
-from aucsched.live.metrics import FIGURES, Metrics, loopback, served
-from aucsched.live.status import cluster_status, figures_of
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.cluster_status import cluster_status, figures_of
+from aucsched.slurm.live.dashboard import dashboard
+from aucsched.slurm.live.loop_metrics import FIGURES, Metrics, loopback, served
 
 
 def filled() -> Metrics:

@@ -11,9 +11,9 @@ from pathlib import Path
 from aucsched import load_snapshot, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.cluster.errors import InputError
-from aucsched.live.claims import with_claims
-from aucsched.live.passes import take_look, take_pass
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.passes import take_look, take_pass
+from aucsched.slurm.live.pin_claims import with_claims
 
 SOURCE = Path(__file__).parents[2] / "examples" / "source"
 LICENSES = b"LicenseName=auction Total=1000000 Used=0 Free=1000000 Reserved=1000000 Remote=no\n"
@@ -61,7 +61,7 @@ def test_jobs_that_slurm_starts_are_not_eligible_unless_they_are_held() -> None:
 def test_a_process_that_is_warm_compiles_nothing_in_its_first_pass() -> None:
     """Numba takes seconds where its cache is empty: a gate that is up may end meanwhile."""
     code = (
-        "from aucsched.auction.options import StepOptions;from aucsched.live.passes import warm_up;"
+        "from aucsched.auction.options import StepOptions;from aucsched.slurm.live.passes import warm_up;"
         "from aucsched.models.search import compiled;assert not compiled.is_loaded();"
         "warm_up(StepOptions(reserve=1));import sys;assert 'highspy' in sys.modules;"
         "assert compiled.is_loaded() or 'numba' not in sys.modules"

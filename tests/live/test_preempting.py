@@ -8,8 +8,8 @@ from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Resources
-from aucsched.live.preempting import SlurmPreemption, read_preemption
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.preempting import SlurmPreemption, read_preemption
 
 CONFIG = (
     "Configuration data as of now\nPreemptMode             = REQUEUE\nPreemptType             = preempt/{}\n"

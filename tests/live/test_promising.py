@@ -11,9 +11,9 @@ from aucsched.cli import cli
 from aucsched.cluster.errors import OptionError
 from aucsched.commands.auction_options import step_options
 from aucsched.commands.slurm.run import promised_options
-from aucsched.live.loop import Loop, Settings
-from aucsched.live.marks import Carrier, Mark, read_mark
-from aucsched.live.plan import PutBackRules
+from aucsched.slurm.live.loop import Loop, Settings
+from aucsched.slurm.live.marks import Carrier, Mark, read_mark
+from aucsched.slurm.live.pass_plan import PutBackRules
 
 
 def greedy(fake: FakeSlurm, promise: str = "60", carrier: Carrier = Carrier.ADMIN_COMMENT) -> Loop:

@@ -12,9 +12,9 @@ from statistics import mean
 import pytest
 from support.chromium import CHROMIUM, opened
 
-from aucsched.live.report import ShadowReport, report_on
-from aucsched.live.shadow_log import End, Offer, ShadowPass, SlurmStart, Waiting, encode
-from aucsched.pages.runs import shadow_page
+from aucsched.reports.run_pages import shadow_page
+from aucsched.slurm.live.shadow_log import End, Offer, ShadowPass, SlurmStart, Waiting, encode
+from aucsched.slurm.live.shadow_report import ShadowReport, report_on
 
 
 def entry(time: float, **members: object) -> ShadowPass:

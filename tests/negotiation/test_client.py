@@ -15,17 +15,17 @@ from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.negotiation.evolving.fairness import Fairness, at_start
+from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
-from aucsched.negotiation.parties import dynsched
-from aucsched.negotiation.parties.dynsched import DynamicState
+from aucsched.negotiation.parties import dynamic_scheduler
+from aucsched.negotiation.parties.dynamic_scheduler import DynamicState
 from aucsched.negotiation.remote.framing import PeerLostError
 from aucsched.negotiation.remote.handshake import Identity, RefusedError
-from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.link import Connector, LinkLimits, Listener, NobodyError, address_of
 from aucsched.negotiation.remote.party import Party
+from aucsched.negotiation.remote.party_journal import PartyJournal
 from aucsched.negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
-from aucsched.runtime.evolving.fairness import Fairness, at_start
-from aucsched.runtime.evolving.iteration import Depths
 
 
 class Server:
@@ -54,7 +54,7 @@ class Server:
         identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=self._secret)
         path = self._folder / "server.journal"
         journal = PartyJournal(path, {"party": "dynsched"}, checkpoint_entries=3)
-        party = Party(state, dynsched.step, journal, codec=DynamicCodec(state))
+        party = Party(state, dynamic_scheduler.step, journal, codec=DynamicCodec(state))
         link = Listener(address_of(self.address), identity, LinkLimits(), lambda _: None)
         is_over = [False]
         thread = Thread(

@@ -11,19 +11,19 @@ from support.run import aucsched
 
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
-from aucsched.formats.native.workload import parse_workload, workload_to_json
+from aucsched.formats.native.workload_file import parse_workload, workload_to_json
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime.backfill import run_time_s
-from aucsched.runtime.deadlines import is_pressing, least_count, needed_count, rescue_count
-from aucsched.runtime.machine import empty_machine, started
-from aucsched.runtime.records import MapEntry, NodeCount
-from aucsched.runtime.settings import RuntimeSettings
-from aucsched.runtime.share import equipartition, full_transformation, partial_transformation
-from aucsched.runtime.tentative import TentativeState
-from aucsched.runtime.transform import transform
+from aucsched.negotiation.runtime.backfill_plan import run_time_s
+from aucsched.negotiation.runtime.deadlines import is_pressing, least_count, needed_count, rescue_count
+from aucsched.negotiation.runtime.records import MapEntry, NodeCount
+from aucsched.negotiation.runtime.runtime_machine import empty_machine, started
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.share import equipartition, full_transformation, partial_transformation
+from aucsched.negotiation.runtime.tentative import TentativeState
+from aucsched.negotiation.runtime.transform import transform
+from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
+from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
 from aucsched.simulation.negotiated.plays import play_of
-from aucsched.simulation.negotiated.report import negotiated_metrics
-from aucsched.simulation.negotiated.run import Negotiated, negotiate
 
 
 def entry(job: str, least: int, most: int, seconds: float, **members: Any) -> MapEntry:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.negotiation.events import Wake
+from aucsched.negotiation.evolving.fairness import Fairness, at_start, same_for_every_user
+from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import (
     DynRelease,
     DynRequest,
@@ -20,12 +21,11 @@ from aucsched.negotiation.messages import (
     DynStatus,
     NegotiationEnd,
 )
-from aucsched.negotiation.parties.dynsched import DynamicState, step
+from aucsched.negotiation.offer_events import Wake
+from aucsched.negotiation.parties.dynamic_scheduler import DynamicState, step
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
 from aucsched.negotiation.remote.serve_dynamic import DynamicCodec
-from aucsched.runtime.evolving.fairness import Fairness, at_start, same_for_every_user
-from aucsched.runtime.evolving.iteration import Depths
 
 Said = DynRequest | DynRelease | DynStatus
 

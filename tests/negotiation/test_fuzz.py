@@ -11,7 +11,6 @@ from support.negotiation import check_machine, machine, malleable, rigid
 
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.events import Connect, Disconnect, Wake
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
@@ -33,12 +32,13 @@ from aucsched.negotiation.messages import (
     UrgentJob,
     UrgentJobResponse,
 )
+from aucsched.negotiation.offer_events import Connect, Disconnect, Wake
 from aucsched.negotiation.parties import ibsched, irtsched
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.settings import RuntimeSettings
 
 JOBS = st.sampled_from(["a", "b", "m", "z", "unknown"])
 NODES = st.lists(st.sampled_from(["n1", "n2", "n3", "n4", "n9"]), unique=True, max_size=5).map(tuple)

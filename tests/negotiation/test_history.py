@@ -15,17 +15,17 @@ from support.run import aucsched, refused
 
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
-from aucsched.formats import history
-from aucsched.formats.history import add_to_history, load_history
-from aucsched.formats.native.workload import parse_workload
+from aucsched.formats import run_history
+from aucsched.formats.native.workload_file import parse_workload
+from aucsched.formats.run_history import add_to_history, load_history
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime.backfill import run_time_s
-from aucsched.runtime.machine import started
-from aucsched.runtime.performance import informed, learned
-from aucsched.runtime.records import MapEntry, NodeCount
-from aucsched.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.backfill_plan import run_time_s
+from aucsched.negotiation.runtime.performance import informed, learned
+from aucsched.negotiation.runtime.records import MapEntry, NodeCount
+from aucsched.negotiation.runtime.runtime_machine import started
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate, runs_of
 from aucsched.simulation.negotiated.plays import play_of
-from aucsched.simulation.negotiated.run import Negotiated, negotiate, runs_of
 
 
 def entry(**members: Any) -> MapEntry:
@@ -196,8 +196,8 @@ def test_a_query_takes_as_many_steps_as_the_size_allows(
     path = tmp_path / "h.sqlite"
     add_to_history(path, [("a", str(number), 1 + number % 7, 2.0) for number in range(5000)])
     assert len(load_history(path)["a"]) == 7
-    monkeypatch.setattr(history, "_STEPS", 0)
-    monkeypatch.setattr(history, "_STEPS_A_BYTE", 0)
+    monkeypatch.setattr(run_history, "_STEPS", 0)
+    monkeypatch.setattr(run_history, "_STEPS_A_BYTE", 0)
     with pytest.raises(InputError, match="no history of runs: interrupted"):
         load_history(path)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from aucsched.formats.native.workload import parse_workload
+from aucsched.formats.native.workload_file import parse_workload
 from aucsched.negotiation.messages import Code
 from aucsched.negotiation.parties.batch_state import BatchSettings, MapperName
-from aucsched.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
 from aucsched.simulation.negotiated.plays import play_of
-from aucsched.simulation.negotiated.run import Negotiated, negotiate
 
 Document = dict[str, Any]
 

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from support.negotiation import check_jobs, check_machine, conserved, machine
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.events import Connect, Disconnect, Event, Send, Submit, Wake
 from aucsched.negotiation.messages import Message
+from aucsched.negotiation.offer_events import Connect, Disconnect, Event, Send, Submit, Wake
 from aucsched.negotiation.parties import ibsched, irtsched
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.parties.pair import Pair
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.runtime.machine import empty_machine
-from aucsched.runtime.records import MapEntry
-from aucsched.runtime.settings import RuntimeSettings, Urgency
-from aucsched.simulation.negotiated.esp import entry_of
+from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.runtime.runtime_machine import empty_machine
+from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
+from aucsched.simulation.negotiated.malleable_esp import entry_of
 
 NODES = 6
 

@@ -17,8 +17,8 @@ from aucsched.negotiation.messages import ResponseResourceOffer
 from aucsched.negotiation.parties import ibsched, pair
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
 from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.runtime.records import MapEntry
-from aucsched.runtime.settings import RuntimeSettings, Urgency
+from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
 
 PAGE = Path(__file__).parents[2] / "docs" / "negotiation.md"
 BEGINNING = "[*]"

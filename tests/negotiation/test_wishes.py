@@ -15,12 +15,12 @@ from aucsched.cluster.jobs import Job, JobKind, Request, Span
 from aucsched.cluster.nodes import Node, Resources, Switch
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime.machine import MachineState, empty_machine
-from aucsched.runtime.placement_constraints import more_nodes, start_nodes
-from aucsched.runtime.records import MapEntry, NodeCount
-from aucsched.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.placement_constraints import more_nodes, start_nodes
+from aucsched.negotiation.runtime.records import MapEntry, NodeCount
+from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
 from aucsched.simulation.negotiated.plays import play_of
-from aucsched.simulation.negotiated.run import Negotiated, negotiate
 
 NODES = 8
 

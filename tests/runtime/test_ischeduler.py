@@ -6,7 +6,7 @@ import pytest
 from adaptive.scheduler import Application, Event, decide
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.runtime.ischeduler.policies import BASELINES, Control, IschedulerPolicy
+from aucsched.negotiation.malleable.malleable_policies import BASELINES, Control, IschedulerPolicy
 
 
 def app(name: str, least: int, ideal: int, count: int = 0, **more: float) -> Application:

@@ -19,13 +19,13 @@ from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, Bat
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.parties.pair import Pair, Sent
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.runtime.machine import MachineState, empty_machine
-from aucsched.runtime.parts import in_parts
-from aucsched.runtime.placement_constraints import start_nodes
-from aucsched.runtime.records import MapEntry
-from aucsched.runtime.settings import RuntimeSettings
-from aucsched.runtime.speedup import relative_speed
-from aucsched.simulation.negotiated.esp import node_names
+from aucsched.negotiation.runtime.node_parts import in_parts
+from aucsched.negotiation.runtime.placement_constraints import start_nodes
+from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.speedup import relative_speed
+from aucsched.simulation.negotiated.malleable_esp import node_names
 
 
 def sharing(entry: MapEntry, part: int, whole: int) -> MapEntry:

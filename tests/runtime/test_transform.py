@@ -9,9 +9,10 @@ import pytest
 from support.negotiation import check_machine, machine, malleable, moldable, rigid
 
 from aucsched.cluster.errors import InputError
-from aucsched.runtime.backfill import plan
-from aucsched.runtime.dependencies import update_dependencies
-from aucsched.runtime.machine import (
+from aucsched.negotiation.runtime.backfill_plan import plan
+from aucsched.negotiation.runtime.dependencies import update_dependencies
+from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.runtime.runtime_machine import (
     MachineState,
     advanced,
     empty_machine,
@@ -21,13 +22,12 @@ from aucsched.runtime.machine import (
     places,
     started,
 )
-from aucsched.runtime.records import MapEntry
-from aucsched.runtime.settings import RuntimeSettings
-from aucsched.runtime.share import full_transformation, partial_transformation
-from aucsched.runtime.shrink import Shrinking, ShrinkOrder, Steps, shrunk_count, step_size
-from aucsched.runtime.tentative import TentativeState
-from aucsched.runtime.transform import transform
-from aucsched.runtime.urgent import resumed, start_urgent
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.share import full_transformation, partial_transformation
+from aucsched.negotiation.runtime.shrink import Shrinking, ShrinkOrder, Steps, shrunk_count, step_size
+from aucsched.negotiation.runtime.tentative import TentativeState
+from aucsched.negotiation.runtime.transform import transform
+from aucsched.negotiation.runtime.urgent import resumed, start_urgent
 
 
 def running(state: MachineState, *jobs: tuple[MapEntry, int], **marks: str) -> MachineState:

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.formats.swf import SwfField, read_swf, swf_text
+from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.metrics import metrics
 from aucsched.simulation.report import batsim_csv, jobs_csv, simulated_log, to_document, to_text
-from aucsched.simulation.requests import Workload, workload_from_swf
 from aucsched.simulation.result import Result
 from aucsched.simulation.stepping import NEVER
 from aucsched.simulation.workloads.describe import describe

@@ -15,7 +15,7 @@ import pytest
 import aucsched
 from aucsched import AwardError, MachineView, Node, OptionError, PolicyError, QueuedJob, Request, Resources
 from aucsched.cli import run
-from aucsched.simulation import own
+from aucsched.simulation import own_policy
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "swf"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -183,7 +183,7 @@ class Nothing:
 )
 def test_a_policy_that_breaks_a_rule_ends_the_run(
     workload: aucsched.SwfLog | aucsched.ClusterWorkload,
-    policy: own.Factory,
+    policy: own_policy.Factory,
     error: type[Exception],
     message: str,
 ) -> None:
@@ -267,8 +267,8 @@ def test_a_name_that_is_none_is_one_line(
 
 
 def test_installed_packages_list_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint(name="mine", value=f"{__name__}:Fcfs", group=own.GROUP)
-    monkeypatch.setattr(own, "listed", lambda: {"mine": entry})
+    entry = EntryPoint(name="mine", value=f"{__name__}:Fcfs", group=own_policy.GROUP)
+    monkeypatch.setattr(own_policy, "listed", lambda: {"mine": entry})
     monkeypatch.setattr(EntryPoint, "load", lambda _: Fcfs)
     log = _log(2)
     assert aucsched.simulate(log, "mine").columns == aucsched.simulate(log, "fcfs").columns

@@ -11,7 +11,7 @@ import pytest
 from against_slurm import asked, backfill_interval, compare, from_table, made, ours, read_log
 
 from aucsched.formats.notes import Notes
-from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.slurm.site.conf import parse_slurm_conf
 from aucsched.slurm.site.sbatch import parse_sbatch
 from aucsched.slurm.site.submission import SubmissionReader

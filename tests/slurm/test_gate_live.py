@@ -19,8 +19,8 @@ import pytest
 from slurm_host import SlurmHost, missing, running_host
 
 from aucsched.formats.hostlist import expand
-from aucsched.live.marks import Mark, write_mark
-from aucsched.live.plugin import job_submit_lua
+from aucsched.slurm.live.marks import Mark, write_mark
+from aucsched.slurm.live.plugin import job_submit_lua
 
 pytestmark = [
     pytest.mark.slurm,

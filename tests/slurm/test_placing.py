@@ -21,7 +21,7 @@ from aucsched.cluster.schedule import (
     Sizes,
     Status,
 )
-from aucsched.slurm.answers.nodes import THREADS_NOTE
+from aucsched.slurm.answers.node_records import THREADS_NOTE
 from aucsched.slurm.place import placement
 
 GPUS = {"gpu:a100": 2, "gpu:v100": 2}

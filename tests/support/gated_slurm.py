@@ -14,10 +14,10 @@ from typing import Any
 
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand, join
-from aucsched.live.actions import Words
-from aucsched.live.command_runner import CommandRunner, NotDoneError
-from aucsched.live.loop import Loop, Settings
 from aucsched.slurm.answers.live import Ask, Command
+from aucsched.slurm.live.actions import Words
+from aucsched.slurm.live.command_runner import CommandRunner, NotDoneError
+from aucsched.slurm.live.loop import Loop, Settings
 
 CORES = 4
 LICENCES = 1000

@@ -11,10 +11,10 @@ from aucsched.negotiation.messages import Message, ResourceOffer, ResponseResour
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.parties.pair import Pair, Sent
-from aucsched.runtime.machine import MachineState, empty_machine
-from aucsched.runtime.records import JobState, MapEntry
-from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.esp import entry_of, node_names
+from aucsched.negotiation.runtime.records import JobState, MapEntry
+from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiated.malleable_esp import entry_of, node_names
 
 
 def rigid(job: str, nodes: int, seconds: float, *, priority: int = 100, **members: Any) -> MapEntry:

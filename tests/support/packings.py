@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from aucsched.bidgen.columns import IntArray
+from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.packing import Packing
-from aucsched.models.search.worth import Worth
 
 NOTHING = np.zeros(0, np.int64)
 

@@ -18,7 +18,7 @@ from aucsched.negotiation.remote.link import (
     address_of,
 )
 from aucsched.negotiation.remote.party import Party
-from aucsched.runtime.settings import RuntimeSettings
+from aucsched.negotiation.runtime.settings import RuntimeSettings
 from support.negotiation import check_jobs, machine, malleable, rigid
 
 NODES = 4

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.requests import Requests, Workload
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from support.sweeps import GRID, HANGS_S, LONG, RUNS, lasting, rows_of, small
 from aucsched.cluster.errors import AucschedError, InputError
 from aucsched.sweeps.axes import Row
 from aucsched.sweeps.journal import Journal
-from aucsched.sweeps.plan import Run, Subject
+from aucsched.sweeps.run_plan import Run, Subject
 from aucsched.sweeps.workers import TRIES, run_locally
 
 IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}

@@ -13,8 +13,8 @@ from support.sweeps import TRACE, small
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.sweeps.axes import Row
-from aucsched.sweeps.plan import RunPlan, make_plan
 from aucsched.sweeps.plot import check_panels, draw_sweep, layout_of
+from aucsched.sweeps.run_plan import RunPlan, make_plan
 
 MODELS, ROUNDS = ("aucsched2", "aucsched3"), (1, 2, 3)
 

@@ -10,7 +10,7 @@ from support.run import refused
 
 import aucsched
 from aucsched.cli import run
-from aucsched.sweeps.table import summary
+from aucsched.sweeps.result_table import summary
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DAYS, OVERTAKEN = EXAMPLES / "days.swf", EXAMPLES / "overtaken.json"

@@ -23,8 +23,8 @@ import aucsched as package
 from aucsched.cli import run
 from aucsched.formats.native.read import load_snapshot
 from aucsched.sweeps.axes import AXES
-from aucsched.sweeps.plan import KINDS, make_plan
-from aucsched.sweeps.table import to_csv
+from aucsched.sweeps.result_table import to_csv
+from aucsched.sweeps.run_plan import KINDS, make_plan
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
@@ -375,7 +375,7 @@ def test_the_same_content_under_another_name_goes_on(swept: Path, tmp_path: Path
 def test_parquet_is_refused_without_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("aucsched.sweeps.table.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.sweeps.result_table.find_spec", lambda _: None)
     line = refusal(capsys, small(tmp_path), "-o", tmp_path / "x.parquet")
     assert line.endswith("x.parquet needs pyarrow: pip install 'aucsched[data]'")
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucsched import InputError, Snapshot
-from aucsched.auction.explain.networks import network_report
+from aucsched.auction.explain.network_levels import network_report
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
 from aucsched.topology import distances

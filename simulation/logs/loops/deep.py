@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf
 
-from .state import BLOCK, DEEP, HEAD, Column, Index
+from .loop_state import BLOCK, DEEP, HEAD, Column, Index
 
 
 def class_below(index: Index, size: int) -> int:

@@ -19,7 +19,7 @@ from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.explain.comparison import Comparison, Total, compare, least_cores
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots

@@ -14,7 +14,7 @@ from support.build import ALONE, document, snapshot
 from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, schedule
-from aucsched.auction.explain.explain import Explanation, explain
+from aucsched.auction.explain.explanation import Explanation, explain
 from aucsched.auction.explain.words import asked, duration
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.cluster.schedule import Reason

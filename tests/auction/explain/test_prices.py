@@ -16,9 +16,9 @@ from support.build import ALONE, document, snapshot, tiny
 from support.run import aucsched, refused
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.explain.explain import Explanation, explain
+from aucsched.auction.explain.explanation import Explanation, explain
 from aucsched.auction.explain.overview import overview
-from aucsched.auction.explain.prices import Market, market_of
+from aucsched.auction.explain.unit_prices import Market, market_of
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import take_step
 from aucsched.bidgen.families.claims import Resource

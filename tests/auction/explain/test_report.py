@@ -13,7 +13,7 @@ from support.build import document, snapshot, tree
 from support.run import aucsched, refused
 
 from aucsched import load_snapshot
-from aucsched.auction.explain.report import Amount, report_document, report_on
+from aucsched.auction.explain.snapshot_report import Amount, report_document, report_on
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
 

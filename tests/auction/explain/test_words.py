@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 from support.build import ALONE, snapshot
 
-from aucsched.auction.explain.explain import explain
+from aucsched.auction.explain.explanation import explain
 from aucsched.auction.explain.words import dealt, moment
 from aucsched.auction.options import StepOptions
-from aucsched.auction.render.explain import render_explanation
 from aucsched.auction.step import run_step
 from aucsched.cluster.schedule import Reason
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.pages.auctions import explanation_page
+from aucsched.reports.auction_pages import explanation_page
+from aucsched.reports.explanation_text import render_explanation
 
 NODES = [
     {"name": "n[1-16]", "cores": 8, "partitions": ["batch"], "features": ["nvme"]},

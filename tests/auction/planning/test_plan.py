@@ -22,8 +22,8 @@ from aucsched.bidgen.families.pools import Pools
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.formats.native.json_schema import plan_schema
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.schema import plan_schema
 
 NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "emulated-1408-full.json"

@@ -15,7 +15,7 @@ from support.build import snapshot, tree
 from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, load_snapshot, save_snapshot, schedule
-from aucsched.auction.render.layout import (
+from aucsched.reports.machine_layout import (
     Boxes,
     Layout,
     boxes_of,
@@ -24,7 +24,7 @@ from aucsched.auction.render.layout import (
     layout_of,
     place_of_number,
 )
-from aucsched.auction.render.picture import draw_machine
+from aucsched.reports.machine_picture import draw_machine
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-full.json"
 

@@ -28,12 +28,12 @@ from aucsched.bidgen.families import registry
 from aucsched.bidgen.families.claims import Cell, Claim, Family, FreePlacement, Resource, Taken
 from aucsched.cluster.limits import AMOUNTS, Lasting
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.workload import parse_workload
+from aucsched.formats.native.workload_file import parse_workload
 from aucsched.formats.notes import Notes
-from aucsched.live.passes import Look, take_pass
 from aucsched.simulation.negotiated.plays import play_of
-from aucsched.simulation.nodes.policies import NODE_POLICIES
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
+from aucsched.slurm.live.passes import Look, take_pass
 
 T0 = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 NODES = [{"name": "n[1-12]", "cores": 4, "gres": {"gpu:a": 2}}]

@@ -12,15 +12,15 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search import destroy_repair, exchange_search
 from aucsched.models.search.anytime import solve_anytime
-from aucsched.models.search.columns import bids_of, dive_at
-from aucsched.models.search.compiled import Dives, as_lists, compiled_dives
+from aucsched.models.search.bid_worth import Worth
+from aucsched.models.search.compiled_search import Dives, as_lists, compiled_dives
 from aucsched.models.search.destroy_repair import DestroyRepair
 from aucsched.models.search.exchange_search import greedy_by
-from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices, runs_of
 from aucsched.models.search.repair_kernel import COUNTS, RANDOM, Dive, make_dives
-from aucsched.models.search.worth import Worth
+from aucsched.models.search.search_columns import bids_of, dive_at
+from aucsched.models.search.search_limits import SearchLimits
 
 SEEDS = st.integers(0, 10**6)
 

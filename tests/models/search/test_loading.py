@@ -11,7 +11,7 @@ import pytest
 from random_snapshots import random_snapshot
 
 from aucsched import schedule
-from aucsched.models.search import compiled
+from aucsched.models.search import compiled_search
 
 
 @pytest.fixture
@@ -21,16 +21,16 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     def noted() -> Any:
         waited.append(True)
-        return compiled._PLAIN  # noqa: SLF001 - what stands where numba is not
+        return compiled_search._PLAIN  # noqa: SLF001 - what stands where numba is not
 
-    monkeypatch.setattr(compiled, "_loops", noted)
+    monkeypatch.setattr(compiled_search, "_loops", noted)
     return waited
 
 
 def test_a_short_limit_waits_for_nothing(loads: list[bool]) -> None:
-    compiled.load_within(0.5)
+    compiled_search.load_within(0.5)
     assert not loads
-    compiled.load_within(None)
+    compiled_search.load_within(None)
     assert loads
 
 
@@ -38,11 +38,11 @@ def test_nothing_is_compiled_within_a_limit(
     loads: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    compiled.load_within(60.0)
+    compiled_search.load_within(60.0)
     assert not loads
     for name in ("moves.make_moves", "repair_kernel.make_dives", "swaps.make_swaps", "proofs.prove"):
         (tmp_path / f"{name}-1.py311.nbi").write_bytes(b"")
-    compiled.load_within(60.0)
+    compiled_search.load_within(60.0)
     assert loads
 
 
@@ -54,7 +54,7 @@ def test_what_is_older_than_its_source_is_not_kept(
         kept = tmp_path / f"{name}-1.py311.nbi"
         kept.write_bytes(b"")
         os.utime(kept, (1.0, 1.0))
-    compiled.load_within(60.0)
+    compiled_search.load_within(60.0)
     assert not loads
 
 

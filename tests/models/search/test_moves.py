@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
-from aucsched.models.search import compiled, exchange_search
+from aucsched.models.search import compiled_search, exchange_search
 from aucsched.models.search.anytime import solve_anytime
-from aucsched.models.search.columns import rows_of
+from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
-from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.packing import Packing
-from aucsched.models.search.worth import Worth
+from aucsched.models.search.search_columns import rows_of
+from aucsched.models.search.search_limits import SearchLimits
 
 SEEDS = st.integers(0, 10**6)
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"
@@ -135,7 +135,7 @@ def test_more_moves_are_never_worse_and_pieces_make_no_difference(seed: int) -> 
 @pytest.fixture
 def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that has looked for nothing yet, and in which numba cannot be imported."""
-    monkeypatch.setattr(compiled, "_loaded", [])
+    monkeypatch.setattr(compiled_search, "_loaded", [])
     monkeypatch.setitem(sys.modules, "numba", None)
     return iter(())
 
@@ -167,7 +167,7 @@ def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.
 def test_what_is_compiled_ahead_is_what_a_search_runs() -> None:
     """Columns of another type would be compiled while a clock runs."""
     pytest.importorskip("numba")
-    loop = compiled.compiled_loop()
+    loop = compiled_search.compiled_loop()
     packing, worth = random_packing(3, jobs=400, rows=60)
     moves = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     moves.run(200, lambda: False)
@@ -195,10 +195,10 @@ def test_a_numba_that_fails_is_named_once_and_does_no_harm(
     def broken(**_: object) -> object:
         raise RuntimeError("cannot cache function: no locator available")
 
-    monkeypatch.setattr(compiled, "_loaded", [])
+    monkeypatch.setattr(compiled_search, "_loaded", [])
     monkeypatch.setattr(numba, "njit", broken)
-    assert compiled.compiled_loop() is None
-    assert compiled.compiled_loop() is None
+    assert compiled_search.compiled_loop() is None
+    assert compiled_search.compiled_loop() is None
     said = "aucsched: numba cannot be used, the search runs in plain Python: "
     (record,) = caplog.records
     assert record.getMessage() == f"{said}cannot cache function: no locator available"
@@ -210,7 +210,7 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
     def forbidden() -> None:
         raise AssertionError("loaded while the clock ran")
 
-    monkeypatch.setattr(compiled, "_loaded", [])
+    monkeypatch.setattr(compiled_search, "_loaded", [])
     monkeypatch.setattr(exchange_search, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
     limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
@@ -264,4 +264,4 @@ def test_the_switch_leaves_numba_alone() -> None:
         "import sys\nfrom aucsched.models.search import compiled\nassert compiled.compiled_loop() is None\n"
         "assert 'numba' not in sys.modules"
     )
-    python(code, **{compiled.SWITCH: "0"})
+    python(code, **{compiled_search.SWITCH: "0"})

@@ -13,11 +13,11 @@ from support.packings import NOTHING, best_by_force, random_packing
 from aucsched.cluster.errors import SolverError
 from aucsched.models.search import anytime, proving
 from aucsched.models.search.anytime import solve_anytime
-from aucsched.models.search.compiled import compiled_loop
-from aucsched.models.search.limits import SearchLimits
+from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices
 from aucsched.models.search.proving import best_among
+from aucsched.models.search.search_limits import SearchLimits
 from aucsched.models.solve.solver import RelaxedSolver, SolverStatus
 
 SEEDS = st.integers(0, 10**6)

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search.anytime import solve_anytime
-from aucsched.models.search.columns import rows_of, swaps_at
-from aucsched.models.search.compiled import as_lists, compiled_swaps
+from aucsched.models.search.bid_worth import Worth
+from aucsched.models.search.compiled_search import as_lists, compiled_swaps
 from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
-from aucsched.models.search.limits import SearchLimits
 from aucsched.models.search.moves import MoveProblem
 from aucsched.models.search.packing import Packing
+from aucsched.models.search.search_columns import rows_of, swaps_at
+from aucsched.models.search.search_limits import SearchLimits
 from aucsched.models.search.swapping import Swapping
 from aucsched.models.search.swaps import (
     BEST,
@@ -33,7 +34,6 @@ from aucsched.models.search.swaps import (
     TOTAL,
     make_swaps,
 )
-from aucsched.models.search.worth import Worth
 
 SEEDS = st.integers(0, 10**6)
 

@@ -19,8 +19,8 @@ from aucsched.negotiation.mappers.auction_map import auction_map
 from aucsched.negotiation.mappers.mapping import Dispatched, Engine, MapRequest, Offered, Place, Slot
 from aucsched.negotiation.messages import JobReport, JobState
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime.records import MapEntry, NodeCount
-from aucsched.simulation.negotiated.esp import node_names
+from aucsched.negotiation.runtime.records import MapEntry, NodeCount
+from aucsched.simulation.negotiated.malleable_esp import node_names
 
 EXACT = Engine(strategy="exact", work_limit=10_000)
 

@@ -18,9 +18,9 @@ from aucsched.negotiation.mappers.mapping import Dispatched, Mapper, MapRequest,
 from aucsched.negotiation.messages import Code, JobReport, JobState
 from aucsched.negotiation.parties.batch_answer import relaxed_range
 from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.runtime.records import MapEntry, NodeCount
-from aucsched.runtime.shrink import Steps, step_size
-from aucsched.simulation.negotiated.esp import node_names
+from aucsched.negotiation.runtime.records import MapEntry, NodeCount
+from aucsched.negotiation.runtime.shrink import Steps, step_size
+from aucsched.simulation.negotiated.malleable_esp import node_names
 
 MAPPERS = pytest.mark.parametrize("mapper", [greedy_map, auction_map])
 

@@ -17,17 +17,17 @@ from support.negotiation import check_jobs, check_machine, conserved, machine, m
 
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.nodes import Switch
-from aucsched.negotiation.events import Connect, Disconnect, Wake
 from aucsched.negotiation.mappers.mapping import Engine
 from aucsched.negotiation.messages import Code, Message, ResponseResourceOffer
+from aucsched.negotiation.offer_events import Connect, Disconnect, Wake
 from aucsched.negotiation.parties import ibsched, irtsched
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.party import Party
-from aucsched.runtime.settings import RuntimeSettings, Urgency
+from aucsched.negotiation.remote.party_journal import PartyJournal
+from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
 
 WHOSE = {"party": "irtsched"}
 ARRIVALS = (

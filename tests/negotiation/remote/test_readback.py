@@ -13,18 +13,18 @@ import msgspec
 import pytest
 from support.negotiation import malleable, pair, rigid
 
-from aucsched.negotiation.events import Connect, Send, Wake
 from aucsched.negotiation.messages import Code, MapEntry, Message, NegotiationStart, ResponseResourceOffer
+from aucsched.negotiation.offer_events import Connect, Send, Wake
 from aucsched.negotiation.parties import ibsched, irtsched
 from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
 from aucsched.negotiation.parties.irtsched import RuntimeState
 from aucsched.negotiation.remote.codec import encode_message
 from aucsched.negotiation.remote.digests import digest_of, has_digest
-from aucsched.negotiation.remote.journal import PartyJournal
 from aucsched.negotiation.remote.party import Party, StructCodec
+from aucsched.negotiation.remote.party_journal import PartyJournal
 from aucsched.negotiation.remote.readback import CheckpointReader, fault_of
-from aucsched.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.party import RunLog, settings_text
+from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.simulation.negotiated.simulated_party import RunLog, settings_text
 
 WHOSE = {"party": "ibsched"}
 #: Runs of one name on several counts: what they took replaces the estimates of those that wait.

@@ -44,7 +44,7 @@ from aucsched.negotiation.remote.link import (
 )
 from aucsched.negotiation.remote.serve import CutOffError, serve_batch, serve_runtime
 from aucsched.negotiation.remote.socket import SocketTransport, TooLongError
-from aucsched.runtime.records import JobReport, JobState
+from aucsched.negotiation.runtime.records import JobReport, JobState
 
 # The same schedule.
 

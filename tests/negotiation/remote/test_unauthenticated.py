@@ -43,7 +43,7 @@ from aucsched.negotiation.remote.link import (
 )
 from aucsched.negotiation.remote.party import Party
 from aucsched.negotiation.remote.serve import serve_batch, serve_runtime
-from aucsched.simulation.negotiated.party import batch_notes, batch_settings_in
+from aucsched.simulation.negotiated.simulated_party import batch_notes, batch_settings_in
 
 #: Longer than any test: a listener that waits for one silent connection serves nobody.
 PATIENT = LinkLimits(timeout_s=600.0, wait_s=120.0)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.runtime.evolving.counts import Credentials
-from aucsched.runtime.evolving.fairness import (
+from aucsched.negotiation.evolving.count_board import Credentials
+from aucsched.negotiation.evolving.fairness import (
     Accounts,
     Delay,
     DelayLimits,
@@ -20,7 +20,7 @@ from aucsched.runtime.evolving.fairness import (
     charged,
     same_for_every_user,
 )
-from aucsched.runtime.evolving.fairness_file import (
+from aucsched.negotiation.evolving.fairness_file import (
     fairness_of_maui,
     fairness_of_toml,
     load_accounts,

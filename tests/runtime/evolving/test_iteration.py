@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.runtime.evolving.counts import (
+from aucsched.negotiation.evolving.count_board import (
     CountBoard,
     CountGrant,
     CountJob,
@@ -15,14 +15,14 @@ from aucsched.runtime.evolving.counts import (
     CountRunning,
     Credentials,
 )
-from aucsched.runtime.evolving.fairness import (
+from aucsched.negotiation.evolving.fairness import (
     DelayLimits,
     DelayPolicy,
     Fairness,
     at_start,
     same_for_every_user,
 )
-from aucsched.runtime.evolving.iteration import Depths, planned, serve, started
+from aucsched.negotiation.evolving.iteration import Depths, planned, serve, started
 
 HOUR = 3600.0
 A = CountRunning(id="A", cores=2, end_s=8 * HOUR, owner=Credentials(user="a"))

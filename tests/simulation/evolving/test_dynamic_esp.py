@@ -7,10 +7,10 @@ from statistics import mean
 import pytest
 
 from aucsched.cluster.errors import OptionError
-from aucsched.runtime.evolving.fairness import same_for_every_user
-from aucsched.simulation.evolving.loop import EvolvingRun, Setting
-from aucsched.simulation.evolving.report import dynamic_figures, evolving_metrics, waits_by_type
-from aucsched.simulation.evolving.run import (
+from aucsched.negotiation.evolving.fairness import same_for_every_user
+from aucsched.simulation.evolving.evolving_loop import EvolvingRun, Setting
+from aucsched.simulation.evolving.evolving_report import dynamic_figures, evolving_metrics, waits_by_type
+from aucsched.simulation.evolving.evolving_run import (
     PROVIDERS,
     WORKLOADS,
     EvolvingOptions,

@@ -17,7 +17,7 @@ from aucsched.simulation.logs import auctioned
 from aucsched.simulation.logs.auctioned import LogAuction
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
-from aucsched.simulation.promised import compiled, stepping
+from aucsched.simulation.promised import compiled_promises, promise_stepping
 
 PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
 OBJECTIVES = st.sampled_from(auctioned.OBJECTIVES)
@@ -172,22 +172,22 @@ def test_compiled_and_plain_steps_are_equal_to_the_bit(
     jobs, processors = case
     plain, _ = played(jobs, processors, objective, promise)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auctioned, "loops_for", lambda _: (compiled.compiled_loops(), True))
+        patch.setattr(auctioned, "loops_for", lambda _: (compiled_promises.compiled_loops(), True))
         fast, watched = played(jobs, processors, objective, promise)
     assert watched.auction.is_compiled
     assert fast == plain
 
 
 def test_without_numba_the_step_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "compiled_loops", compiled_nothing)
-    assert compiled.loops_for(10**6)[0].step is stepping.step
+    monkeypatch.setattr(compiled_promises, "compiled_loops", compiled_nothing)
+    assert compiled_promises.loops_for(10**6)[0].step is promise_stepping.step
 
 
 def compiled_nothing() -> None:
     return None
 
 
-compiled_nothing.cache_info = compiled.compiled_loops.cache_info  # type: ignore[attr-defined]
+compiled_nothing.cache_info = compiled_promises.compiled_loops.cache_info  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

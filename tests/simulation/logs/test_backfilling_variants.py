@@ -14,11 +14,11 @@ from support.plain import J, earliest, plain, plain_easy, starts_of, workloads
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.partitioned import class_limits
 from aucsched.simulation.logs.policies import PolicyOptions, make_policy
 from aucsched.simulation.metrics import metrics
-from aucsched.simulation.requests import Requests, Workload, workload_from_swf
 from aucsched.simulation.result import Result
 from aucsched.simulation.subset import Candidate, fullest
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from support.plain import J, workload_of, workloads
 
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
-from aucsched.simulation.logs.loops import conservative, deep, easy
-from aucsched.simulation.logs.loops.compiled import (
+from aucsched.simulation.logs.loops import conservative_kernel, deep, easy_kernel
+from aucsched.simulation.logs.loops.compiled_loops import (
     MANY,
     compiled_loops,
     jobs_of,
@@ -25,14 +26,13 @@ from aucsched.simulation.logs.loops.compiled import (
     play_compiled,
     play_jobs,
 )
-from aucsched.simulation.logs.loops.state import BLOCK, COUNTED, DEEP, HEAD, index_of, machine_of
+from aucsched.simulation.logs.loops.loop_state import BLOCK, COUNTED, DEEP, HEAD, index_of, machine_of
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.requests import Workload, workload_from_swf
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "swf"
 LOGS = ("HPC2N-first", "KTH-SP2-1996-2", "SDSC-SP2-1998-4-first5k", "lublin_256", "theta_2023")
 DAYS = Path(__file__).resolve().parents[3] / "examples" / "days.swf"
-LOOPS: dict[str, Callable[..., Any]] = {"easy": easy.play, "conservative": conservative.play}
+LOOPS: dict[str, Callable[..., Any]] = {"easy": easy_kernel.play, "conservative": conservative_kernel.play}
 ORDERS = ("fcfs", "sjf", "smith", "widest", "flexible")
 Case = tuple[list[J], int]
 
@@ -79,7 +79,7 @@ def test_a_deep_queue_is_searched_by_its_index(case: Case, deeper: int, order: s
     jobs = jobs_of(columns, getattr(policy, "job_at", None))
     machine, index = machine_of(len(workload), case[1]), index_of(jobs.size)
     until = 0
-    while not easy.play(jobs, machine, index, until, deeper, deeper // 2):
+    while not easy_kernel.play(jobs, machine, index, until, deeper, deeper // 2):
         until += 5
     assert jobs.start[jobs.place].tolist() == simulate_plain(workload, policy)
 

@@ -13,10 +13,10 @@ from support.plain import J, plain, starts_of, workload_of, workloads
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.advance import Advance, read_advance
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
-from aucsched.simulation.requests import workload_from_swf
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")

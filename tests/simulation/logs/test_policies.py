@@ -25,12 +25,12 @@ from support.plain import (
 
 from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.easy import Easy
 from aucsched.simulation.logs.orderings import Multifactor, MultifactorWeights
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, PolicyOptions, make_policy, weights_by_queue
-from aucsched.simulation.requests import workload_from_swf
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 GOLDEN = DATA / "easy_golden" / "pyss_golden"

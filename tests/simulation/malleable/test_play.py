@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.runtime.ischeduler.execution import overhead_s, speed
-from aucsched.runtime.ischeduler.policies import (
+from aucsched.negotiation.malleable.execution import overhead_s, speed
+from aucsched.negotiation.malleable.malleable_policies import (
     BASELINES,
     DISTRIBUTIONS,
     EXECUTION_MODELS,
@@ -21,11 +21,11 @@ from aucsched.runtime.ischeduler.policies import (
     IschedulerPolicy,
 )
 from aucsched.simulation import compiling
+from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.malleable import compiled, loop, run
-from aucsched.simulation.malleable.run import Outcome, Trace, simulate_malleable
-from aucsched.simulation.requests import Requests, Workload
+from aucsched.simulation.malleable import compiled_malleable, malleable_loop, malleable_run
+from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable
 
 
 def trace(rows: list[tuple[float, int, float]], processors: int, data: float | None = None) -> Trace:
@@ -62,7 +62,7 @@ policies = st.builds(
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "loops", lambda _: (loop.play, loop.play_backfill))
+    monkeypatch.setattr(malleable_run, "loops", lambda _: (malleable_loop.play, malleable_loop.play_backfill))
 
 
 def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
@@ -166,8 +166,8 @@ def test_an_adaptation_costs_its_seconds() -> None:
 def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     monkeypatch.delenv(compiling.SWITCH, raising=False)
-    compiled.compiled_loops.cache_clear()
-    fast = compiled.compiled_loops()
+    compiled_malleable.compiled_loops.cache_clear()
+    fast = compiled_malleable.compiled_loops()
     assert fast is not None
     random = np.random.default_rng(7)
     sizes = random.choice([1, 2, 4, 8, 16, 32], 400)
@@ -183,8 +183,8 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
     for policy in chosen:
         for model in EXECUTION_MODELS:
             outcomes = []
-            for one in (fast, (loop.play, loop.play_backfill)):
-                monkeypatch.setattr(run, "loops", lambda _, one=one: one)
+            for one in (fast, (malleable_loop.play, malleable_loop.play_backfill)):
+                monkeypatch.setattr(malleable_run, "loops", lambda _, one=one: one)
                 outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()

@@ -18,8 +18,8 @@ from aucsched.bidgen.candidates import FreeView, most_at_once
 from aucsched.bidgen.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_queue import NodeQueue
 
 
 def arriving(place: int, request: Request, limit_s: int, at_s: float = 0, run_s: float = 10) -> ArrivingJob:

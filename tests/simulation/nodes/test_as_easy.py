@@ -6,7 +6,7 @@ import pytest
 from support.contended import contended
 
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 
 def starts(

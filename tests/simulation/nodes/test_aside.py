@@ -16,9 +16,9 @@ from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
 from aucsched.simulation.nodes import kernel
 from aucsched.simulation.nodes.auction import NodeAuction
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.queue import NodeQueue
-from aucsched.simulation.nodes.record import NodeRun
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_queue import NodeQueue
+from aucsched.simulation.nodes.played import NodeRun
 
 STRATEGIES = ("anytime", "exact", "greedy")
 

@@ -9,9 +9,9 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Span
 from aucsched.bidgen.demand import Demand
 from aucsched.simulation.nodes.backfill import Backfill, BackfillPass
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_queue import NodeQueue
 from aucsched.simulation.nodes.select import SELECTIONS
 
 

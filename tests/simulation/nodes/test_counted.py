@@ -18,12 +18,12 @@ from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes import core_plan
 from aucsched.simulation.nodes.core_plan import CoreLevelPlan
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.nodes.queue import NodeQueue
-from aucsched.simulation.promised import compiled
-from aucsched.simulation.promised.rules import rules_of
-from aucsched.simulation.promised.state import PROMISED
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_queue import NodeQueue
+from aucsched.simulation.promised import compiled_promises
+from aucsched.simulation.promised.promise_rules import rules_of
+from aucsched.simulation.promised.promise_state import PROMISED
 
 RESPONSE: dict[str, Any] = {"policy": "aucsched3", "objective": "response", "strategy": "greedy"}
 
@@ -161,7 +161,7 @@ class Unheeded(Watched):
 def put_off(kind: type[Watched], seed: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Play a workload with exact limits; return who started after the plan's promise."""
     kind.latest = {}
-    monkeypatch.setattr("aucsched.simulation.nodes.promises.CoreLevelPlan", kind)
+    monkeypatch.setattr("aucsched.simulation.nodes.node_promises.CoreLevelPlan", kind)
     result = play(contended(seed, jobs=40, has_exact_limits=True), NodeOptions(**RESPONSE))
     assert result.broken_promises() == {}
     assert kind.latest
@@ -182,9 +182,13 @@ def test_nobody_who_is_due_starts_later_than_the_plan_left_them(monkeypatch: pyt
 def test_compiled_and_plain_loops_start_the_same(seed: int) -> None:
     workload = contended(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core_plan, "loops_for", lambda _: (compiled.PLAIN, False))
+        patch.setattr(core_plan, "loops_for", lambda _: (compiled_promises.PLAIN, False))
         plain = play(workload, NodeOptions(**RESPONSE))
-        patch.setattr(core_plan, "loops_for", lambda _: (compiled.compiled_loops() or compiled.PLAIN, True))
+        patch.setattr(
+            core_plan,
+            "loops_for",
+            lambda _: (compiled_promises.compiled_loops() or compiled_promises.PLAIN, True),
+        )
         fast = play(workload, NodeOptions(**RESPONSE))
     assert [one.start_s for one in plain.played] == [one.start_s for one in fast.played]
 

@@ -13,9 +13,9 @@ from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.easy_reference_nodes import EasyCopy
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.nodes.promises import Promises
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_promises import Promises
 
 
 @pytest.mark.parametrize("seed", range(4))

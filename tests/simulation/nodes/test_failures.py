@@ -24,14 +24,14 @@ from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes import startable
-from aucsched.simulation.nodes.failures import Failures, drawn_times
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.queue import NodeQueue
-from aucsched.simulation.nodes.record import NodeOutage
-from aucsched.simulation.nodes.report import node_jobs_csv, to_node_document, to_node_text
-from aucsched.simulation.nodes.result import NodeResult
+from aucsched.simulation.nodes.node_failures import Failures, drawn_times
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
+from aucsched.simulation.nodes.node_queue import NodeQueue
+from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text
+from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.played import NodeOutage
 
 
 def workload(*jobs: tuple[float, float, int], nodes: int = 4) -> ClusterWorkload:

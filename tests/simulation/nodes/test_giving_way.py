@@ -17,7 +17,7 @@ from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from aucsched.simulation.nodes import reservation_migration
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.reservation_migration import given_way
 
 NODES = [{"name": f"n{place}", "cores": 1, "free_cores": 1 - place // 2} for place in range(4)]

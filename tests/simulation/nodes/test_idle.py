@@ -9,7 +9,7 @@ import pytest
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 #: Of the random workloads, those of a quarter are played by each case.
 WORKLOADS, QUARTERS = 200, 4

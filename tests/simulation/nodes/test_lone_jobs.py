@@ -17,10 +17,10 @@ from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.models.ipsched import cannot_express
-from aucsched.simulation.nodes.metrics import node_metrics
-from aucsched.simulation.nodes.policies import NodeOptions, play
-from aucsched.simulation.nodes.report import to_node_document
-from aucsched.simulation.nodes.result import NodeResult
+from aucsched.simulation.nodes.node_metrics import node_metrics
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_report import to_node_document
+from aucsched.simulation.nodes.node_result import NodeResult
 
 
 def cluster(cores: list[int], job: dict[str, Any], **members: Any) -> Snapshot:

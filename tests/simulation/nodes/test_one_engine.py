@@ -15,8 +15,8 @@ from aucsched.auction.step import run_step
 from aucsched.bidgen.demand import Demand
 from aucsched.cluster.limits import Limit
 from aucsched.simulation.nodes.auction import NodeAuction
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_queue import NodeQueue
 
 #: Every strategy that a model has, under a work limit where it has one.
 STRATEGIES: dict[str, tuple[dict[str, Any], ...]] = {

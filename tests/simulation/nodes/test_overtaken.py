@@ -10,7 +10,7 @@ import pytest
 from support.run import aucsched
 
 from aucsched import ClusterWorkload, load_workload
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 FILE = Path(__file__).parents[3] / "examples" / "overtaken.json"
 AUCTIONS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")

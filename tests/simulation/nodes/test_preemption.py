@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, OptionError, Request
-from aucsched.simulation.nodes.policies import NodeOptions, play
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.simulation.nodes.preemption import least_cost
-from aucsched.simulation.nodes.result import NodeResult
 
 
 def job(name: str, cores: int, seconds: int, at: float = 0, **members: Any) -> ArrivingJob:

@@ -14,10 +14,10 @@ from aucsched.bidgen.demand import Demand
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.promises import MOST_AUTO, Promises
-from aucsched.simulation.nodes.queue import NodeQueue
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
+from aucsched.simulation.nodes.node_promises import MOST_AUTO, Promises
+from aucsched.simulation.nodes.node_queue import NodeQueue
 
 RESPONSE: dict[str, Any] = {"policy": "aucsched3", "objective": "response", "strategy": "greedy"}
 

@@ -25,12 +25,12 @@ from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.machine import Machine
-from aucsched.simulation.nodes.metrics import node_metrics
-from aucsched.simulation.nodes.policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.queue import NodeQueue
-from aucsched.simulation.nodes.report import node_jobs_csv, to_node_document, to_node_text
-from aucsched.simulation.nodes.result import NodeResult
+from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_metrics import node_metrics
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
+from aucsched.simulation.nodes.node_queue import NodeQueue
+from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text
+from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.topology.tree import topology_of
 
 AUCTIONS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")

@@ -14,9 +14,9 @@ from aucsched.auction.allocation import StartingJob, resources_of
 from aucsched.auction.check import AwardChecker
 from aucsched.bidgen.candidates import FreeView
 from aucsched.bidgen.demand import Demand
-from aucsched.simulation.nodes.machine import Machine
+from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.slurm_select import SwitchFit
-from aucsched.simulation.workloads.clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 #: Slurm 22.05.8, 256 nodes of 12 cores and 3 GPUs, 16 a leaf, 8 leaves a switch, CR_Core: the jobs that it
 #: started before the first one ended, in its order. Cores, nodes, GPUs a node, contiguous → nodes, cores of

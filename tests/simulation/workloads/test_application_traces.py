@@ -9,8 +9,8 @@ import pytest
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import SwfField, SwfLog, parse_swf, swf_text
-from aucsched.simulation.malleable.run import trace_of
-from aucsched.simulation.requests import workload_from_swf
+from aucsched.simulation.log_columns import workload_from_swf
+from aucsched.simulation.malleable.malleable_run import trace_of
 from aucsched.simulation.workloads.systemcentric import (
     SDSC_SP2,
     TraceModel,

@@ -12,7 +12,7 @@ import pytest
 
 from aucsched import InputError, Job, License, Partition, Reservation, Snapshot, load_snapshot, save_snapshot
 from aucsched.cluster.nodes import PartitionState
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm"
 NEWER = FIXTURES / "newer"

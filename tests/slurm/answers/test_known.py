@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from aucsched.cluster.errors import InputError
-from aucsched.live.queue import read_queue
 from aucsched.slurm.answers.known import Known
 from aucsched.slurm.answers.live import Command, SlurmFiles, collect
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.live.live_queue import read_queue
 
 USE = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
 TIME = 1_700_000_000.0
@@ -85,7 +85,7 @@ def test_what_did_not_change_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) -
     slurm, known = Changing(0), Known()
     import_slurm(slurm.sources(), time=slurm.now, known=known)
     read: list[str] = []
-    for name in ("jobs._job", "nodes._node", "detail._detail"):
+    for name in ("pending_jobs._job", "node_records._node", "detail._detail"):
         module, function = name.split(".")
         path = f"aucsched.slurm.answers.{module}.{function}"
         monkeypatch.setattr(path, lambda *_, name=name: read.append(name))
@@ -97,7 +97,7 @@ def test_what_did_not_change_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) -
     slurm.nodes["nodes"][0]["comment"] = "new"
     with pytest.raises(AttributeError):
         import_slurm(slurm.sources(), time=slurm.now + 30, known=known)
-    assert read == ["nodes._node"]
+    assert read == ["node_records._node"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from support.newer import newer_jobs, newer_nodes
 
 from aucsched import InputError, Resources, Snapshot, load_snapshot, save_snapshot
 from aucsched.slurm.answers.detail import parse_job_detail
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm"
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "slurm"

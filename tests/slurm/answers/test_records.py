@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aucsched import Job, NodeState, Resources, Snapshot
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 USE = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
 

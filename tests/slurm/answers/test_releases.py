@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from aucsched import Job, License, NodeState, Snapshot
-from aucsched.live.gate import gates
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.live.license_gate import gates
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm" / "releases"
 TRIM = Path(__file__).parents[3] / "examples" / "trim_slurm.py"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aucsched import Job, License, Request, Snapshot, Span
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm" / "requests"
 LICENSES = {"matlab": License(total=4, free=4), "ansys": License(total=2, free=2)}

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from aucsched import NodeState, Resources, Snapshot, load_snapshot, save_snapshot
-from aucsched.slurm.answers.gres import parse_gres
-from aucsched.slurm.answers.snapshot import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.gres_text import parse_gres
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 ROOT = Path(__file__).parents[3]
 USE = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"

@@ -14,10 +14,10 @@ from support.run import aucsched, refused
 from aucsched import ArrivingJob, ClusterWorkload, InputError, Span, load_workload
 from aucsched.cluster.nodes import NodeState
 from aucsched.formats.notes import Notes
-from aucsched.slurm.answers.text import duration_s
+from aucsched.slurm.answers.answer_text import duration_s
 from aucsched.slurm.site.conf import fit_gres, parse_slurm_conf
-from aucsched.slurm.site.events import import_events
 from aucsched.slurm.site.sbatch import parse_sbatch, words_of
+from aucsched.slurm.site.scheduler_log import import_events
 from aucsched.slurm.site.submission import SubmissionReader
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "ub"

@@ -1,0 +1,281 @@
+"""Why a job starts or waits: its bids, their prices, what each lacks and who holds it; what would start it.
+
+The auction is run as ``aucsched schedule`` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...bidgen.columns import BoolArray, Capacity, Columns
+from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.fields import gres_choices, usable
+from ...cluster.errors import AwardError, InputError
+from ...cluster.jobs import Job
+from ...cluster.schedule import Award, Reason, Refusal, Schedule
+from ...cluster.snapshot import Snapshot
+from ...cluster.tabular import Tabular
+from ..check import check_schedule
+from ..forecast import ShadowStart, shadow_time
+from ..options import StepOptions
+from ..step import Step, take_step
+from .bids import BidView, JobBids
+from .documents import explanation_document
+from .job_changes import Change, FreeRoom, smallest_changes
+from .unit_prices import Market, Quote, market_of
+from .words import dealt
+
+#: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
+MOST_GIVEN_UP = 0.5
+#: Such jobs wait whatever they ask for.
+_WHATEVER = (Reason.HELD, Reason.NOT_ELIGIBLE, Reason.NOT_EXPRESSIBLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroup:
+    """Nodes alike in what they are to the job, and the jobs or the reservation that hold them."""
+
+    what: str
+    nodes: tuple[str, ...]
+    held_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Tabular):
+    """Why one job of a snapshot's queue starts or waits.
+
+    Attributes:
+        place: in the queue, 1 for the highest priority; of ``queued`` jobs.
+        award, refusal: exactly one is None.
+        bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
+        quote: what the job pays at the market's prices, or what its best bid would cost; None without a bid.
+        award_worth, bound: what the award is worth, and what the prices prove that none can exceed; None
+            where no job takes part.
+        changes: of its request that would start it beside the award, the smallest first; None for one that
+            starts, is held, or that no award could express.
+        reserved: when and where ``--reserve`` keeps nodes for the job.
+        groups: the machine's nodes, grouped by why the job can or cannot use them; empty for one that starts.
+        alone: when it could start at the latest if nothing else started before it.
+        after_award: the same after the jobs that start now, each for its time limit.
+
+    Examples:
+        >>> import aucsched
+        >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=6))
+        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job])
+        >>> found = aucsched.explain(snapshot, "7")
+        >>> found.changes[0].words
+        ('4 cores instead of 6',)
+    """
+
+    job: Job
+    model: str
+    place: int
+    queued: int
+    award: Award | None
+    refusal: Refusal | None
+    bids: tuple[BidView, ...]
+    quote: Quote | None
+    award_worth: float | None
+    bound: float | None
+    changes: tuple[Change, ...] | None
+    reserved: ShadowStart | None
+    groups: tuple[NodeGroup, ...]
+    alone: ShadowStart | None
+    after_award: ShadowStart | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation file's content (``aucsched-explanation/1``)."""
+        return explanation_document(self)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each of the job's bids, in the order they were made."""
+        return {
+            "class": [bid.bid_class.value for bid in self.bids],
+            "nodes": [",".join(bid.nodes) for bid in self.bids],
+            "cores": [bid.cores for bid in self.bids],
+            "cores_by_node": [dealt(bid.cores_by_node) for bid in self.bids],
+            "level": [bid.level for bid in self.bids],
+            "preference": [bid.preference for bid in self.bids],
+            "worth": [bid.worth for bid in self.bids],
+            "price": [bid.price for bid in self.bids],
+            "won": [bid.won for bid in self.bids],
+            "lacks": ["; ".join(lack.what for lack in bid.lacks) for bid in self.bids],
+        }
+
+    def title(self) -> str:
+        """Return what becomes of the job in one line."""
+        if self.refusal is None:
+            return f"job {self.job.id} starts"
+        return f"job {self.job.id} waits: {self.refusal.reason.value}, {self.refusal.detail}"
+
+
+def explain(
+    snapshot: Snapshot, job_id: str, options: StepOptions, made: Schedule | None = None
+) -> Explanation:
+    """Run the auction and explain what became of one job.
+
+    Args:
+        snapshot: the cluster and its queue.
+        job_id: of a pending job.
+        options: of the auction.
+        made: a schedule of the snapshot that was made before: its award is explained; bids and prices are
+            those of the auction as it is run now.
+
+    Raises:
+        InputError: no pending job has that id, or ``made`` is no schedule of this snapshot.
+    """
+    job = _pending(snapshot, job_id)
+    if made is not None:
+        _check_made(snapshot, made)
+    step = take_step(snapshot, options)
+    step = step if made is None else replace(step, schedule=made)
+    schedule, jobs = step.schedule, step.queue.jobs
+    award = next((one for one in schedule.started if one.job == job_id), None)
+    refusal = next((one for one in schedule.pending if one.job == job_id), None)
+    others = [one for one in schedule.started if one.job != job_id]
+    market = market_of(step, options)
+    room = FreeRoom(snapshot, others, step.cluster.guards)
+    takes_part = refusal is None or refusal.reason not in _WHATEVER
+    return Explanation(
+        job=job,
+        model=options.model,
+        place=next(place for place, one in enumerate(jobs, 1) if one.id == job_id),
+        queued=len(jobs),
+        award=award,
+        refusal=refusal,
+        bids=() if market is None else tuple(JobBids(snapshot, step, market, room, others).of(job)),
+        quote=_quote(snapshot, job, award, market) if takes_part else None,
+        award_worth=_worth(market, made),
+        bound=None if market is None else market.prices.bound,
+        changes=smallest_changes(room, job, MOST_GIVEN_UP) if takes_part and award is None else None,
+        reserved=_reserved(job, step),
+        groups=() if award else tuple(_groups(snapshot, job, step, room, others)),
+        alone=shadow_time(snapshot, job),
+        after_award=shadow_time(snapshot, job, others),
+    )
+
+
+def _worth(market: Market | None, made: Schedule | None) -> float | None:
+    if made is not None:
+        return float(made.objective.priority)
+    return None if market is None else market.award
+
+
+def _check_made(snapshot: Snapshot, made: Schedule) -> None:
+    try:
+        check_schedule(snapshot, made)
+    except (AwardError, KeyError) as error:
+        raise InputError(f"the award is not for this snapshot: {error}") from error
+
+
+def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
+    if market is None:
+        return None
+    if award is not None and job.id in market.prices_paid:
+        return market.paid(job, award)
+    demand = DemandReader(snapshot, market.cluster.columns).read(job, 0)
+    if not isinstance(demand, Demand):
+        return None
+    return market.quote(demand) or market.quote_alone(demand)
+
+
+def _reserved(job: Job, step: Step) -> ShadowStart | None:
+    """Return the job's own reservation."""
+    names = step.cluster.columns.names
+    for guard in step.cluster.guards:
+        if guard.job.id == job.id:
+            nodes = tuple(names[node] for node in guard.nodes.tolist())
+            return ShadowStart(time=guard.time, nodes=nodes, at_once=guard.is_now)
+    return None
+
+
+def _pending(snapshot: Snapshot, job_id: str) -> Job:
+    for job in snapshot.jobs:
+        if job.id == job_id:
+            return job
+    if any(job.id == job_id for job in snapshot.running):
+        raise InputError(f"{job_id!r} is running already", path="jobs")
+    raise InputError(f"{job_id!r} is not a pending job of this snapshot", path="jobs")
+
+
+def _groups(
+    snapshot: Snapshot, job: Job, step: Step, room: FreeRoom, others: list[Award]
+) -> Iterator[NodeGroup]:
+    """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
+    columns = step.cluster.columns
+    demand, open_to_all = (
+        DemandReader(snapshot, columns, honour_reservations=honoured).read(job, 0)
+        for honoured in (True, False)
+    )
+    if not isinstance(demand, Demand) or not isinstance(open_to_all, Demand):
+        return
+    eligible, unreserved = _eligible(demand), _eligible(open_to_all)
+    before = _usable(demand, columns.free, columns)
+    after = _usable(demand, room.columns.free, columns)
+    kept = after & ~_usable(demand, _beside(room, job), columns)
+    yield from _named("free for it", after & ~kept, columns)
+    blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job) and kept[guard.nodes].any())
+    yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
+    taken = set(_names(before & ~after, columns))
+    holders = tuple(one.job for one in others if taken & one.nodes.keys())
+    yield from _named("taken by jobs that start now", before & ~after, columns, holders)
+    held = eligible & ~before
+    names = set(_names(held, columns))
+    running = sorted(
+        (one for one in snapshot.running if names & one.nodes.keys()),
+        key=lambda one: -len(names & one.nodes.keys()),
+    )
+    yield from _named("too little is free", held, columns, tuple(one.id for one in running))
+    for entry in snapshot.reservations:
+        mask = unreserved & ~eligible & np.isin(columns.names, entry.nodes)
+        yield from _named("reserved", mask, columns, (entry.name,))
+    yield from _closed(snapshot, columns)
+    others_nodes = columns.takes_jobs & ~unreserved
+    yield from _named("not of its partition or features, or excluded", others_nodes, columns)
+
+
+def _closed(snapshot: Snapshot, columns: Columns) -> Iterator[NodeGroup]:
+    """Yield the nodes that take no jobs, by state; full ones with the jobs that run on them."""
+    states = np.array([node.state.value for node in snapshot.nodes])
+    for name in dict.fromkeys(states[~columns.takes_jobs].tolist()):
+        mask = states == name
+        names = set(_names(mask, columns))
+        running = [one for one in snapshot.running if names & one.nodes.keys()]
+        running.sort(key=lambda one: -len(names & one.nodes.keys()))
+        yield from _named(str(name), mask, columns, tuple(one.id for one in running))
+
+
+def _eligible(demand: Demand) -> BoolArray:
+    mask: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
+    return mask
+
+
+def _usable(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
+    """Return the nodes that could be among the job's when it takes the fewest gres it may."""
+    masks = [usable(demand, variant, gres_choices(variant)[-1], free, columns) for variant in demand.variants]
+    mask: BoolArray = np.any(masks, axis=0)
+    return mask
+
+
+def _beside(room: FreeRoom, job: Job) -> Capacity:
+    """Return what is free for the job: on nodes of reservations that it would run into, only their room."""
+    free = room.columns.free
+    for guard in room.guards:
+        free = free.capped(guard.nodes, guard.room) if guard.outlasts(job) else free
+    return free
+
+
+def _names(mask: BoolArray, columns: Columns) -> tuple[str, ...]:
+    return tuple(columns.names[node] for node in np.flatnonzero(mask).tolist())
+
+
+def _named(
+    what: str, mask: BoolArray, columns: Columns, held_by: tuple[str, ...] = ()
+) -> Iterator[NodeGroup]:
+    if mask.any():
+        yield NodeGroup(what=what, nodes=_names(mask, columns), held_by=held_by)

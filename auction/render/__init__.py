@@ -1,1 +1,0 @@
-"""Text and pictures of schedules, plans, explanations and comparisons."""

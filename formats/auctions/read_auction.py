@@ -1,0 +1,114 @@
+"""Files of bids, read and checked: CATS's text or JSON (``aucsched-auction/1``), plain or gzip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ...cluster.bids import AuctionFile, FileBid
+from ...cluster.checks import all_plain, named
+from ...cluster.errors import InputError
+from ..jsontext import decode
+from ..reading import read_document
+from .auction_wire import AUCTION_FORMAT, AuctionBidWire, AuctionWire
+from .cats import parse_cats
+
+_BLANKS = b" \t\r\n"
+#: Digits before and after a number's point, at most.
+_MOST_DIGITS = 300
+
+
+def load_auction(path: str | Path, *, rounded: bool | None = None) -> AuctionFile:
+    """Read and check a file of bids; ``-`` reads standard input.
+
+    Args:
+        path: the file; what it is, its content says.
+        rounded: round values to integers, halves to even; None: in CATS's files.
+
+    Raises:
+        InputError: the file cannot be read or is none of bids; names file, path and value.
+    """
+    return read_document(path, lambda content: _parsed(content, rounded))
+
+
+def _parsed(content: bytes, rounded: bool | None) -> AuctionFile:
+    is_json = content.lstrip(_BLANKS)[:1] in {b"{", b"["}
+    read = parse_auction(content) if is_json else parse_cats(content)
+    if not (not is_json if rounded is None else rounded):
+        return read
+    bids = tuple((bidder, round(value), items) for bidder, value, items in read.bids)
+    return AuctionFile(
+        bids=bids, numbers=read.numbers, capacities=read.capacities, groups=read.groups, second=read.second
+    )
+
+
+def parse_auction(content: bytes) -> AuctionFile:
+    """Return the auction in a JSON file's text; bids are numbered from 0."""
+    document = decode(content, AuctionWire)
+    if document.format != AUCTION_FORMAT:
+        raise InputError(f"{document.format!r} is not {AUCTION_FORMAT!r}", path="format")
+    if document.groups not in {"xor", "or"}:
+        raise InputError(f"{document.groups!r} is not one of xor, or", path="groups")
+    all_plain(document.capacities, "capacities")
+    for name in document.capacities:
+        named(name, "capacities")
+    bids = tuple(
+        _bid(bid, document.capacities, f"bids[{number}]") for number, bid in enumerate(document.bids)
+    )
+    return AuctionFile(
+        bids=bids,
+        numbers=tuple(range(len(bids))),
+        capacities={name: _number(one, f"capacities.{name}") for name, one in document.capacities.items()},
+        groups=tuple(_group(bid, document.groups) for bid in document.bids),
+        second=_second(document.bids),
+    )
+
+
+def _bid(bid: AuctionBidWire, items: Mapping[str, Any], path: str) -> FileBid:
+    for name, what in ((bid.bidder, "bidder"), (bid.group, "group")):
+        if name is not None:
+            named(name, f"{path}.{what}")
+    for name in bid.items:
+        if name not in items:
+            raise InputError(f"{name!r} is not among the capacities", path=f"{path}.items")
+    amounts = {name: _number(one, f"{path}.items.{name}") for name, one in bid.items.items()}
+    return bid.bidder, _number(bid.value, f"{path}.value"), amounts
+
+
+def _group(bid: AuctionBidWire, groups: str) -> str | None:
+    """Return a bid's group; those named and those of bidders are different ones."""
+    if bid.group is not None:
+        return f"group {bid.group}"
+    return None if groups == "or" or bid.bidder is None else f"bidder {bid.bidder}"
+
+
+def _second(bids: list[AuctionBidWire]) -> tuple[int | Fraction, ...]:
+    if all(bid.second is None for bid in bids):
+        return ()
+    return tuple(
+        0 if bid.second is None else _number(bid.second, f"bids[{number}].second")
+        for number, bid in enumerate(bids)
+    )
+
+
+def _number(value: Any, path: str) -> int | Fraction:
+    """Return a number that is not negative, exactly as it is written."""
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        raise InputError(f"{_shown(value)} is not a number", path=path)
+    if value < 0:
+        raise InputError(f"{_shown(value)} is below 0", path=path)
+    if isinstance(value, Decimal) and value:
+        if value.adjusted() > _MOST_DIGITS or value.as_tuple().exponent < -_MOST_DIGITS:  # type: ignore[operator]
+            raise InputError(f"{_shown(value)} has more than {_MOST_DIGITS} digits", path=path)
+        value = Fraction(value)
+    found = value if isinstance(value, int) else Fraction(value)
+    if found >= 10**_MOST_DIGITS:
+        raise InputError(f"it has more than {_MOST_DIGITS} digits", path=path)
+    return found.numerator if found.denominator == 1 else found
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else f"{value}"

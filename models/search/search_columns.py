@@ -1,0 +1,353 @@
+"""Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from . import repair_kernel, swaps
+from .bid_worth import Worth
+from .moves import (
+    BEST,
+    BEST_LIKED,
+    COMPLETED,
+    COUNTS,
+    CYCLE_LENGTH,
+    DEPTH,
+    KEPT,
+    LIKED,
+    RANDOM,
+    THRESHOLDS,
+    TOTAL,
+    MoveProblem,
+    MoveState,
+)
+from .packing import Packing
+from .prices import runs_of
+from .repair_kernel import Dive, DiveBids
+from .swaps import Swaps
+
+#: Preferences are compared in billionths.
+_BILLION = 1e9
+#: Sums of weights stay below this, so that floats hold each of them.
+_LARGEST_SUM = 1 << 52
+#: Beyond so many bids no matrix of who excludes whom is made (64 MB): every row is taken as soft.
+_MOST_PAIRED = 8000
+#: Bids of which the pairs are found together.
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cycles:
+    """How cycles of moves differ (``MoveProblem``); ``warmth``, ``noise``: shares of the largest weight."""
+
+    warmth: FloatArray
+    anew: IntArray
+    drawn: IntArray
+    noise: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobRows:
+    """A packing in which a job is a row of capacity 1 like the others.
+
+    Attributes:
+        capacity: of each row, shape (rows,).
+        indptr, row, amount: bid by bid, shape (bids + 1,), (entries,).
+        near_at, near: bids that exclude each other through hard rows (moves.py), shape (bids + 1,), (pairs,).
+        by_row, bid, wanted: soft rows row by row, the largest amount first, shape (rows + 1,), (soft
+            entries,).
+        row_of: the row of each of those entries.
+        room: of each row's winners, as in ``MoveProblem``.
+        own: rows that are no jobs, the first.
+    """
+
+    capacity: IntArray
+    indptr: IntArray
+    row: IntArray
+    amount: IntArray
+    near_at: IntArray
+    near: IntArray
+    by_row: IntArray
+    bid: IntArray
+    wanted: IntArray
+    row_of: IntArray
+    room: IntArray
+    own: int
+
+    @property
+    def bid_of(self) -> IntArray:
+        """The bid of each entry."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+    def shape(self, worth: Worth, cycles: Cycles) -> MoveProblem:
+        """Return what does not change."""
+        weight = weights_of(worth)
+        bids = len(weight)
+        largest = float(weight.max(initial=0))
+        too_much = self.bid_of[self.amount > self.capacity[self.row]]
+        fits = np.bincount(too_much, minlength=bids) == 0
+        return MoveProblem(
+            indptr=self.indptr,
+            row=self.row,
+            amount=self.amount,
+            near_at=self.near_at,
+            near=self.near,
+            by_row=self.by_row,
+            bid=self.bid,
+            wanted=self.wanted,
+            room=self.room,
+            weight=weight,
+            liked=liked_of(worth),
+            own=self.own,
+            pool=np.flatnonzero(fits),
+            threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
+            warmth=cycles.warmth * largest,
+            anew=cycles.anew,
+            drawn=cycles.drawn,
+            noise=cycles.noise * largest,
+        )
+
+    def state(self, award: IntArray, shape: MoveProblem, counter: IntArray) -> MoveState:
+        """Return the state at an award that fits (bids, ascending); it is the best one met.
+
+        ``counter`` holds what the counters are but for the award's.
+        """
+        bids, rows = len(self.indptr) - 1, len(self.capacity)
+        won = np.zeros(bids, np.int64)
+        won[award] = 1
+        bid_of = self.bid_of
+        mine = np.flatnonzero(won[bid_of])
+        used = np.bincount(self.row[mine], weights=self.amount[mine], minlength=rows)
+        left = self.capacity - used.astype(np.int64)
+        is_short = self.wanted > left[self.row_of]
+        mine = mine[np.argsort(self.row[mine], kind="stable")]
+        held = np.bincount(self.row[mine], minlength=rows)
+        within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
+        holder = np.zeros(int(self.room[-1]), np.int64)
+        holder[self.room[self.row[mine]] + within] = bid_of[mine]
+        excluded = np.bincount(self._near_to(award), minlength=bids)
+        # Bids that want more than there is never fit.
+        excluded += ~np.isin(np.arange(bids), shape.pool)
+        counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
+        counter[LIKED] = counter[BEST_LIKED] = np.asarray(shape.liked)[award].sum()
+        return MoveState(
+            left=left,
+            place=self.by_row[:-1] + np.bincount(self.row_of[is_short], minlength=rows),
+            held=held,
+            holder=holder,
+            short=np.bincount(self.bid[is_short], minlength=bids) + excluded,
+            won=won,
+            best=won.copy(),
+            kept=np.zeros(KEPT * bids, np.int64),
+            seen=np.zeros(bids, np.int64),
+            candidate=np.zeros(bids, np.int64),
+            key=np.zeros(bids),
+            out=np.zeros(bids, np.int64),
+            into=np.zeros(bids, np.int64),
+            marked=np.zeros(rows, np.int64),
+            branch=np.zeros((DEPTH + 1) * COMPLETED, np.int64),
+            ends=np.zeros(DEPTH + 1, np.int64),
+            begins=np.zeros(DEPTH + 1, np.int64),
+            worth=np.zeros(DEPTH + 1, np.int64),
+            pick=np.zeros(DEPTH + 1, np.int64),
+            found=np.zeros(DEPTH + 1, np.int64),
+            counter=counter,
+        )
+
+    def _near_to(self, award: IntArray) -> IntArray:
+        """Return whom each bid of an award excludes, one after the other: exclusion is mutual."""
+        begins, sizes = self.near_at[award], np.diff(self.near_at)[award]
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        near: IntArray = self.near[np.repeat(begins, sizes) + within]
+        return near
+
+
+def rows_of(packing: Packing) -> JobRows:
+    """Return a packing's rows, those of its jobs after its own."""
+    jobs = int(packing.job.max(initial=-1)) + 1
+    own, bids = len(packing.capacity), len(packing)
+    ends = packing.indptr[1:]
+    indptr = packing.indptr + np.arange(bids + 1)
+    row = np.insert(packing.row, ends, own + packing.job)
+    amount = np.insert(packing.amount, ends, 1)
+    capacity = np.append(packing.capacity, np.ones(jobs, np.int64))
+    bid = np.repeat(np.arange(bids), np.diff(indptr))
+    order = np.lexsort((bid, -amount, row))
+    bidders = np.bincount(row, minlength=own + jobs)
+    is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= _MOST_PAIRED)
+    near_at, near = _near(bid[order], is_hard, bidders)
+    order = order[~is_hard[row[order]]]
+    most = np.where(is_hard, np.minimum(bidders, 1), bidders)
+    return JobRows(
+        capacity=capacity,
+        indptr=indptr,
+        row=row,
+        amount=amount,
+        near_at=near_at,
+        near=near,
+        by_row=np.concatenate([[0], np.cumsum(np.where(is_hard, 0, bidders))]),
+        bid=bid[order],
+        wanted=amount[order],
+        row_of=row[order],
+        room=np.concatenate([[0], np.cumsum(most)]),
+        own=own,
+    )
+
+
+def _hard_rows(amount: IntArray, capacity: IntArray, bidders: IntArray) -> BoolArray:
+    """Return on which rows no two bids fit together; entries are sorted by row, the largest amount first."""
+    ends = np.cumsum(bidders)
+    pairs = np.flatnonzero(bidders > 1)
+    least = np.zeros(len(capacity), np.int64)
+    least[pairs] = amount[ends[pairs] - 1] + amount[ends[pairs] - 2]
+    # A row of one bid that fits stands in nobody's way; of one that does not, no award has to know.
+    return (least > capacity) | (bidders < 2)  # noqa: PLR2004 - a pair
+
+
+def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArray, IntArray]:
+    """Return which bids exclude each other through hard rows; entries are sorted by row."""
+    count = int(bid.max(initial=-1)) + 1
+    pairs = np.flatnonzero(is_hard & (bidders > 1))
+    if not len(pairs):
+        return np.zeros(count + 1, np.int64), np.zeros(0, np.int64)
+    # A bid excludes whom any of its rows has: rows are sets of bids in bits, and a bid joins its rows'.
+    held = np.repeat(pairs, bidders[pairs])
+    begins = (np.cumsum(bidders) - bidders)[held]
+    within = np.arange(len(held)) - np.repeat(np.cumsum(bidders[pairs]) - bidders[pairs], bidders[pairs])
+    holder, place = bid[begins + within], np.searchsorted(pairs, held)
+    of_row = np.zeros((len(pairs), count), np.bool_)
+    of_row[place, holder] = True
+    bits = np.packbits(of_row, axis=1)
+    # Neighbours are often asked for together: rows of the same bids are one, bids of the same rows too.
+    kinds: dict[bytes, int] = {}
+    kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in bits])
+    of_kind = np.frombuffer(b"".join(kinds), np.uint8).reshape(len(kinds), -1)
+    asked = np.zeros((count, len(kinds)), np.bool_)
+    asked[holder, kind[place]] = True
+    found: dict[bytes, npt.NDArray[np.uint8]] = {}
+    joined = np.zeros((count, bits.shape[1]), np.uint8)
+    for one, (row, packed) in enumerate(zip(asked, np.packbits(asked, axis=1), strict=True)):
+        key = packed.tobytes()
+        if key not in found:
+            found[key] = np.bitwise_or.reduce(of_kind[row], axis=0)
+        joined[one] = found[key]
+    excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
+    np.fill_diagonal(excludes, val=False)
+    near_at = np.concatenate([[0], np.cumsum(excludes.sum(axis=1))])
+    # Millions of pairs: one array of them is filled some rows at a time, none is made to make it.
+    near = np.empty(int(near_at[-1]), np.int64)
+    for first in range(0, count, _AT_ONCE):
+        rows = excludes[first : first + _AT_ONCE]
+        near[near_at[first] : near_at[first + len(rows)]] = np.nonzero(rows)[1]
+    return near_at, near
+
+
+def first_counters(seed: int, cycle: int) -> IntArray:
+    """Return the counters before the first move."""
+    counter = np.zeros(COUNTS, np.int64)
+    # As srand48 does: low bits that are the same for all seeds are mixed in by the first numbers drawn.
+    counter[RANDOM] = ((seed % (1 << 32)) << 16) + 0x330E
+    counter[CYCLE_LENGTH] = cycle
+    return counter
+
+
+def bids_of(packing: Packing, worth: Worth) -> DiveBids:
+    """Return what dives read (repair_kernel.py)."""
+    runs = runs_of(packing)
+    columns = DiveBids(
+        ends=runs.ends,
+        first=runs.first,
+        end=runs.end,
+        amount=runs.amount,
+        job=packing.job,
+        place=packing.places(),
+        weight=weights_of(worth),
+        liked=liked_of(worth),
+        value=worth.value,
+        capacity=packing.capacity,
+    )
+    # Another layout would be another type to compile for.
+    return DiveBids(*map(np.ascontiguousarray, columns))
+
+
+def dive_at(award: IntArray, bids: DiveBids, counter: IntArray) -> Dive:
+    """Return the state in which no dive is under way, at an award that fits (bids, ascending).
+
+    ``counter`` holds what the counters are but for the award's.
+    """
+    count, rows = len(bids.weight), len(bids.capacity) + 1
+    won = np.zeros(count, np.int64)
+    won[award] = 1
+    counter[repair_kernel.HAND] = counter[repair_kernel.BEST] = np.asarray(bids.weight)[award].sum()
+    counter[repair_kernel.HAND_LIKED] = counter[repair_kernel.BEST_LIKED] = np.asarray(bids.liked)[
+        award
+    ].sum()
+    counter[repair_kernel.LIVE] = -1
+    return Dive(
+        won=won,
+        hand=won.copy(),
+        best=won.copy(),
+        held=np.zeros(int(np.max(bids.job, initial=-1)) + 1, np.int64),
+        left=np.zeros(rows, np.int64),
+        price=np.zeros(rows),
+        live=np.zeros(count, np.int64),
+        share=np.zeros(count),
+        gain=np.zeros(count),
+        key=np.zeros(count),
+        chosen=np.zeros(count, np.int64),
+        local=np.zeros(rows, np.int64),
+        wanted=np.zeros(rows, np.int64),
+        free=np.zeros(rows, np.int64),
+        upto=np.zeros(rows),
+        used=np.zeros(rows, np.int64),
+        move=np.zeros(rows),
+        counter=counter,
+    )
+
+
+def swaps_at(award: IntArray, shape: MoveProblem, counter: IntArray) -> Swaps:
+    """Return the state of swaps at an award that fits (bids, ascending): the best one met, and of its run.
+
+    ``counter`` holds what the counters are but for the award's.
+    """
+    weight, near_at, near, pool = map(np.asarray, (shape.weight, shape.near_at, shape.near, shape.pool))
+    won = np.zeros(len(weight), np.int64)
+    won[award] = 1
+    adds = weight - swaps.FAR * won
+    out = np.ones(len(weight), np.bool_)
+    out[pool] = False
+    adds[out] -= 2 * swaps.FAR
+    for bid in award.tolist():
+        adds[near[near_at[bid] : near_at[bid + 1]]] -= weight[bid]
+    counter[[swaps.TOTAL, swaps.BEST, swaps.REACHED, swaps.RUN]] = weight[award].sum()
+    counter[swaps.SINCE] = counter[swaps.SWAPS]
+    # Who left another award may come in at once.
+    counter[[swaps.IDLE, swaps.GONE]] = 0
+    return Swaps(
+        won=won,
+        best=won.copy(),
+        run=won.copy(),
+        adds=adds,
+        away=np.zeros(len(weight), np.int64),
+        until=np.zeros(len(weight), np.int64),
+        ends=np.zeros(swaps.KEPT * len(weight), np.int64),
+        worth=np.zeros(swaps.KEPT, np.int64),
+        counter=counter,
+    )
+
+
+def weights_of(worth: Worth) -> IntArray:
+    """Return weights of which no sum is too large for a float; exact unless they are huge fractions."""
+    total = sum(worth.weights)
+    shift = max(0, (total // _LARGEST_SUM).bit_length())
+    return np.array([weight >> shift for weight in worth.weights], np.int64)
+
+
+def liked_of(worth: Worth) -> IntArray:
+    """Return preferences as integers."""
+    liked: IntArray = np.rint(worth.preference * _BILLION).astype(np.int64)
+    return liked

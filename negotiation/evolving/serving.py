@@ -1,0 +1,212 @@
+"""One extended iteration over a snapshot: releases, requests, starts and backfilled starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from ...auction.allocation import resources_of
+from ...auction.options import StepOptions
+from ...auction.planning.plan import check_time
+from ...auction.queue import queue_of
+from ...bidgen.columns import columns_of
+from ...cluster.errors import AwardError
+from ...cluster.jobs import RunningJob
+from ...cluster.nodes import Resources
+from ...cluster.schedule import amount_document
+from ...cluster.snapshot import Snapshot
+from .fairness import Accounts, Fairness, counts
+from .iteration import Depths, RequestOutcome, serve, started
+from .request_auction import AwardedBoard, award, budgets_of
+from .requests import Release, RequestBatch
+from .size_changes import held_less, parts_of, with_started
+from .snapshots import DynamicRequest, NodeGrant, QueuedDemand, SnapshotBoard
+
+FORMAT = "aucsched-evolution/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evolution:
+    """What one iteration comes to.
+
+    Attributes:
+        snapshot: afterwards: grown jobs hold more, started ones run, preempted ones are gone.
+        answers: to every request, in order.
+        started: jobs that start now, in order.
+        accounts: of delays.
+    """
+
+    snapshot: Snapshot
+    answers: tuple[RequestOutcome[DynamicRequest, NodeGrant], ...]
+    started: tuple[RunningJob, ...]
+    accounts: Accounts
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "format": FORMAT,
+            "time": self.snapshot.time,
+            "granted": [_granted(answer) for answer in self.answers if answer.grant is not None],
+            "refused": [
+                {
+                    "job": answer.request.job.id,
+                    "reason": answer.why,
+                    "earliest": None if answer.earliest_s == inf else answer.earliest_s,
+                    "delays": _delays(answer),
+                }
+                for answer in self.answers
+                if answer.grant is None
+            ],
+            "started": [{"job": job.id, "nodes": _nodes(job), "end": job.end_time} for job in self.started],
+            "waiting": len(self.snapshot.jobs),
+        }
+
+
+def _granted(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> dict[str, Any]:
+    grant = answer.grant
+    if grant is None:
+        raise AwardError("a refusal has no nodes")
+    return {
+        "job": answer.request.job.id,
+        "nodes": {name: amount_document(use) for name, use in grant.nodes.items()},
+        "preempted": list(grant.preempted),
+        "shrunk": {name: list(nodes) for name, nodes in grant.shrunk.items()},
+        "delays": _delays(answer),
+    }
+
+
+def _nodes(job: RunningJob) -> dict[str, Any]:
+    return {name: amount_document(use) for name, use in job.nodes.items()}
+
+
+def _delays(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> list[dict[str, Any]]:
+    return [
+        {
+            "job": delay.job,
+            "user": delay.owner.user,
+            "seconds": None if delay.seconds == inf else delay.seconds,
+            "counts": counts(delay, answer.request.owner),
+        }
+        for delay in answer.delays
+    ]
+
+
+def released(snapshot: Snapshot, releases: Iterable[Release]) -> Snapshot:
+    """Return the snapshot after jobs gave cores back."""
+    for release in releases:
+        (job,) = [one for one in snapshot.running if one.id == release.job]
+        snapshot = held_less(snapshot, job.id, parts_of(job, release.cores))
+    return snapshot
+
+
+def evolve(
+    snapshot: Snapshot,
+    requests: RequestBatch,
+    *,
+    fairness: Fairness,
+    accounts: Accounts,
+    depths: Depths,
+    auction: StepOptions | None = None,
+) -> Evolution:
+    """Make one extended iteration (algorithm 2), or one auction of requests and queue.
+
+    A request of a job that has just given back all that it had comes to nothing: the job has ended.
+
+    Args:
+        snapshot: the cluster.
+        requests: of its running jobs, checked.
+        fairness: the configuration.
+        accounts: delays so far.
+        depths: of reservations; an auction's are its own options'.
+        auction: its options; None: the extended iteration. An auction takes from idle nodes only.
+
+    Raises:
+        InputError: running jobs' ends have nothing to be compared with.
+    """
+    check_time(snapshot)
+    snapshot = released(snapshot, requests.releases)
+    running = {job.id: job for job in snapshot.running}
+    asked = [DynamicRequest(ask=ask, job=running[ask.job]) for ask in requests.asks if ask.job in running]
+    queue = _queue(snapshot)
+    if auction is not None:
+        return _auctioned(snapshot, asked, queue, fairness, accounts, depths, auction)
+    board = SnapshotBoard(snapshot, requests)
+    served = serve(board, asked, queue, depths, fairness, accounts)
+    after = served.board
+    if not isinstance(after, SnapshotBoard):
+        raise AwardError("a board of another kind came back")
+    jobs, work = started(after, queue, depths)
+    if not isinstance(work, SnapshotBoard):
+        raise AwardError("a board of another kind came back")
+    starts = tuple(_running(job, work, snapshot) for job in jobs)
+    return Evolution(
+        snapshot=with_started(after.snapshot, starts),
+        answers=served.answers,
+        started=starts,
+        accounts=served.accounts,
+    )
+
+
+def _auctioned(
+    snapshot: Snapshot,
+    asked: list[DynamicRequest],
+    queue: list[QueuedDemand],
+    fairness: Fairness,
+    accounts: Accounts,
+    depths: Depths,
+    options: StepOptions,
+) -> Evolution:
+    """Let requests and queue bid, measure the awards together, and keep what is fair."""
+    accounts = accounts.rolled(fairness, snapshot.time or 0.0)
+    board = SnapshotBoard(snapshot, RequestBatch())
+    budgets = budgets_of(board, asked, queue, fairness, accounts, depths.delay)
+    bidding, refused = list(asked), dict[str, RequestOutcome[DynamicRequest, NodeGrant]]()
+    while True:
+        won = award(snapshot, bidding, budgets, options)
+        granted = AwardedBoard(snapshot, won.requests)
+        served = serve(granted, bidding, queue, depths, fairness, accounts)
+        unfair = [one for one in served.answers if one.grant is None and one.request.job.id in won.requests]
+        if not unfair:
+            break
+        # Nodes of a request that is unfair beside others are for the others.
+        refused |= {one.request.job.id: one for one in unfair}
+        bidding = [one for one in bidding if one.job.id not in refused]
+    answers = {one.request.job.id: one for one in served.answers} | refused
+    demands = {job.id: job for job in queue}
+    starts = tuple(_started(demands[name], nodes, snapshot) for name, nodes in won.jobs.items())
+    after = served.board
+    if not isinstance(after, SnapshotBoard):
+        raise AwardError("a board of another kind came back")
+    return Evolution(
+        snapshot=with_started(after.snapshot, starts),
+        answers=tuple(answers[request.job.id] for request in asked),
+        started=starts,
+        accounts=served.accounts,
+    )
+
+
+def _queue(snapshot: Snapshot) -> list[QueuedDemand]:
+    columns = columns_of(snapshot)
+    queue = queue_of(snapshot, columns, StepOptions(window=max(1, min(len(snapshot.jobs), 10**7))))
+    return [QueuedDemand(demand=demand) for demand in queue.window]
+
+
+def _running(job: QueuedDemand, board: SnapshotBoard, snapshot: Snapshot) -> RunningJob:
+    names = tuple(node.name for node in snapshot.nodes)
+    return _started(job, resources_of(job.demand, board.allocations[job.id], names), snapshot)
+
+
+def _started(job: QueuedDemand, nodes: Mapping[str, Resources], snapshot: Snapshot) -> RunningJob:
+    limit = job.owner.time_limit_s
+    return RunningJob(
+        id=job.id,
+        nodes=nodes,
+        end_time=None if limit is None else (snapshot.time or 0.0) + limit,
+        user=job.owner.user,
+        group=job.owner.group,
+        account=job.owner.account,
+        qos=job.owner.qos,
+        partition=job.owner.partition,
+    )

@@ -1,0 +1,300 @@
+"""A board that is a snapshot: nodes, gres, memory, partitions and limits as a plan sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil, inf
+
+import msgspec
+
+from ...auction.allocation import Allocation, place_alone, resources_of
+from ...auction.planning.plan import Planner
+from ...bidgen.columns import columns_of
+from ...bidgen.demand import Demand, DemandReader
+from ...cluster.jobs import Job, JobKind, Request, RunningJob, Span
+from ...cluster.limits import Limit
+from ...cluster.nodes import Resources
+from ...cluster.snapshot import Snapshot
+from ...topology.tree import topology_of
+from ..runtime.records import MapEntry, NodeCount
+from ..runtime.runtime_machine import MachineState, empty_machine, places, started
+from ..runtime.shrink import Shrinking
+from ..runtime.tentative import TentativeState
+from .count_board import OVERDUE_S
+from .requests import GrowthRequest, RequestBatch
+from .size_changes import held_less, held_more, without
+
+#: Shrinking goes to the least at once: there is no negotiation about it.
+_ATTEMPTS = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedDemand:
+    """A job of the snapshot's queue."""
+
+    demand: Demand
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.demand.job.id
+
+    @property
+    def owner(self) -> Job:
+        """The job itself says whose it is."""
+        return self.demand.job
+
+    @property
+    def drains(self) -> bool:
+        """No job of a snapshot keeps others from starting."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicRequest:
+    """A running job that asks."""
+
+    ask: GrowthRequest
+    job: RunningJob
+
+    @property
+    def owner(self) -> RunningJob:
+        """The job itself says whose it is."""
+        return self.job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGrant:
+    """What a request is given by node, which jobs stop for it, and which nodes others give up."""
+
+    nodes: Mapping[str, Resources]
+    preempted: tuple[str, ...] = ()
+    shrunk: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class SnapshotBoard:
+    """A snapshot and what is planned on it (see iteration.Board).
+
+    Args:
+        snapshot: as it is now.
+        requests: what may be preempted and shrunk.
+    """
+
+    def __init__(self, snapshot: Snapshot, requests: RequestBatch) -> None:
+        self.snapshot, self._requests = snapshot, requests
+        self.allocations: dict[str, Allocation] = {}
+        self._planned: list[QueuedDemand] = []
+        self._made: Planner | None = None
+
+    @property
+    def now_s(self) -> float:
+        """The snapshot's time."""
+        return self.snapshot.time or 0.0
+
+    @property
+    def _planner(self) -> Planner:
+        if self._made is None:
+            self._made = Planner(self.snapshot)
+        return self._made
+
+    def copy(self) -> SnapshotBoard:
+        """Return another one with the same plans."""
+        other = SnapshotBoard(self.snapshot, self._requests)
+        for job in self._planned:
+            other.place(job, self.now_s)
+        return other
+
+    def place(self, job: QueuedDemand, since_s: float, *, only_now: bool = False) -> float:
+        """Plan a job at its earliest start; nothing of a snapshot waits for anything but resources."""
+        del since_s
+        found = self._planner.place(job.demand, only_now=only_now)
+        if found is None:
+            return inf
+        self._planned.append(job)
+        self.allocations[job.id] = found[1]
+        return found[0]
+
+    def grants(self, request: DynamicRequest) -> Iterator[tuple[NodeGrant, SnapshotBoard]]:
+        """Yield the grant from idle nodes; else from preemptible jobs, from malleable ones, from both."""
+        found = self._granted(request, self.snapshot, NodeGrant(nodes={}))
+        if found is not None:
+            yield found
+            return
+        for preempts, shrinks in ((True, False), (False, True), (True, True)):
+            found = self._from_others(request, preempts=preempts, shrinks=shrinks)
+            if found is not None:
+                yield found
+
+    def _from_others(
+        self, request: DynamicRequest, *, preempts: bool, shrinks: bool
+    ) -> tuple[NodeGrant, SnapshotBoard] | None:
+        snapshot, stopped = self.snapshot, list[str]()
+        running = {job.id for job in snapshot.running}
+        for name in self._requests.preemptible if preempts else ():
+            if name in running and name != request.job.id:
+                stopped.append(name)
+                snapshot = without(snapshot, name)
+                found = self._granted(request, snapshot, NodeGrant(nodes={}, preempted=tuple(stopped)))
+                if found is not None and not shrinks:
+                    return self._fewest_stopped(request, stopped)
+        if not shrinks:
+            return None
+        most = sum(len(job.nodes) for job in snapshot.running)
+        for need in range(1, most + 1):
+            taken, after = self._shrunk(snapshot, request.job.id, need)
+            if sum(map(len, taken.values())) < need:
+                return None
+            grant = NodeGrant(nodes={}, preempted=tuple(stopped), shrunk=taken)
+            found = self._granted(request, after, grant)
+            if found is not None:
+                return found
+        return None
+
+    def _fewest_stopped(
+        self, request: DynamicRequest, stopped: list[str]
+    ) -> tuple[NodeGrant, SnapshotBoard] | None:
+        """Leave running whom the request does not need, those to be stopped last first."""
+        for name in reversed(stopped[:-1]):
+            others = [one for one in stopped if one != name]
+            if self._without(request, others) is not None:
+                stopped = others
+        return self._without(request, stopped)
+
+    def _without(self, request: DynamicRequest, stopped: list[str]) -> tuple[NodeGrant, SnapshotBoard] | None:
+        snapshot = self.snapshot
+        for name in stopped:
+            snapshot = without(snapshot, name)
+        return self._granted(request, snapshot, NodeGrant(nodes={}, preempted=tuple(stopped)))
+
+    def _shrunk(
+        self, snapshot: Snapshot, waiting: str, need: int
+    ) -> tuple[dict[str, tuple[str, ...]], Snapshot]:
+        """Return which nodes malleable jobs give up so that ``need`` are gained, by DN-DBES's shrinking."""
+        machine = _machine(snapshot, self._requests.malleable, waiting)
+        draft = TentativeState(machine)
+        Shrinking(draft, _ATTEMPTS, _ATTEMPTS).take("", need, waiting)
+        taken = {}
+        for name, job in machine.running.items():
+            given = job.nodes & ~draft.nodes[name]
+            if given:
+                taken[name] = tuple(machine.names[place] for place in places(given))
+        uses = {job.id: job.nodes for job in snapshot.running}
+        for name, nodes in taken.items():
+            snapshot = held_less(snapshot, name, {node: uses[name][node] for node in nodes})
+        return taken, snapshot
+
+    def _granted(
+        self, request: DynamicRequest, snapshot: Snapshot, grant: NodeGrant
+    ) -> tuple[NodeGrant, SnapshotBoard] | None:
+        """Return the grant with nodes that are free in a snapshot, None where it does not fit."""
+        nodes = _placed(request, snapshot)
+        if nodes is None:
+            return None
+        after = held_more(snapshot, request.job.id, nodes)
+        return replace(grant, nodes=nodes), SnapshotBoard(after, self._requests)
+
+    def earliest(self, request: DynamicRequest) -> float:
+        """Return when idle nodes could be there, until the job's end; inf: not before it."""
+        end = inf if request.job.end_time is None else request.job.end_time
+        for time in self._planner.moments:
+            if time >= end:
+                return inf
+            reader = DemandReader(self.snapshot, self._planner.columns)
+            found = reader.read(job_of(request, self.snapshot, frozenset(), time), 0)
+            if not isinstance(found, Demand):
+                return inf
+            if self._planner.fits_at(found, time, end - time):
+                return time
+        return inf
+
+
+def _placed(request: DynamicRequest, snapshot: Snapshot) -> dict[str, Resources] | None:
+    """Return free nodes for a request: the nearest to its job's own that hold it."""
+    limits = tuple(_without_jobs(snapshot))
+    at = replace(snapshot, limits=limits)
+    columns, topology = columns_of(at), topology_of(at)
+    reader = DemandReader(at, columns)
+    names = nearest_names(at, request.job)
+    size = len(request.job.nodes)
+    while True:
+        excluded = frozenset(names[size:])
+        demand = reader.read(job_of(request, at, excluded, at.time or 0.0), 0)
+        if isinstance(demand, Demand):
+            spot = place_alone(demand, columns, topology)
+            if spot is not None:
+                return resources_of(demand, spot, columns.names)
+        if size >= len(names):
+            return None
+        size *= 2
+
+
+def nearest_names(snapshot: Snapshot, job: RunningJob) -> list[str]:
+    """Return all nodes by name, those next to a job's own first, in the snapshot's order."""
+    names = [node.name for node in snapshot.nodes]
+    own = [place for place, name in enumerate(names) if name in job.nodes]
+    order = sorted(range(len(names)), key=lambda node: min(abs(node - one) for one in own))
+    return [names[node] for node in order]
+
+
+def _without_jobs(snapshot: Snapshot) -> Iterator[Limit]:
+    """Yield the limits that a grant counts for: it is no further job."""
+    for limit in snapshot.limits:
+        most = {what: count for what, count in limit.most.items() if what != "jobs"}
+        if most:
+            yield replace(limit, most=most)
+
+
+def job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str], since: float) -> Job:
+    """Return a request as a job that runs until its job's walltime ends."""
+    ask, job = request.ask, request.job
+    left = None if job.end_time is None else max(1, ceil(max(job.end_time - since, OVERDUE_S)))
+    own = frozenset(job.nodes) if ask.nodes is not None else frozenset[str]()
+    asked = Request(
+        cores=ask.cores,
+        nodes=None if ask.nodes is None else Span.exactly(ask.nodes),
+        cores_per_node=ask.cores_per_node,
+        excluded_nodes=own | excluded,
+    )
+    taken = {one.id for one in snapshot.jobs} | {one.id for one in snapshot.running}
+    name = f"{job.id}+"
+    while name in taken:
+        name += "+"
+    return Job(
+        id=name,
+        priority=1,
+        request=asked,
+        time_limit_s=left,
+        user=job.user,
+        group=job.group,
+        account=job.account,
+        qos=job.qos,
+        partition=job.partition,
+    )
+
+
+def _machine(snapshot: Snapshot, least: Mapping[str, int], asking: str) -> MachineState:
+    """Return the jobs that can shrink as the runtime scheduler sees them."""
+    machine = empty_machine([node.name for node in snapshot.nodes])
+    place = {name: number for number, name in enumerate(machine.names)}
+    now = snapshot.time or 0.0
+    running = {}
+    for job in snapshot.running:
+        if job.id in least and job.id != asking and len(job.nodes) > least[job.id]:
+            nodes = sum(1 << place[name] for name in job.nodes)
+            running[job.id] = started(_entry(job, least[job.id], now), nodes, now)
+    return msgspec.structs.replace(machine, running=running, now_s=now)
+
+
+def _entry(job: RunningJob, least: int, now: float) -> MapEntry:
+    left = 1e6 if job.end_time is None else max(1.0, job.end_time - now)
+    return MapEntry(
+        job=job.id,
+        type=JobKind.MALLEABLE,
+        node_cnt=len(job.nodes),
+        node_count=NodeCount(min=least, max=len(job.nodes)),
+        min_nodes=least,
+        max_nodes=len(job.nodes),
+        priority=0,
+        time_at_min_s=left,
+    )

@@ -1,0 +1,112 @@
+"""The registry of policy components by name, and a policy as a combination of them (Weissman 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from ...cluster.checks import at_least
+from ...cluster.errors import OptionError
+from .application_columns import NO_LIMIT, PolicyRules
+from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE
+from .execution import LINEAR, PARABOLIC
+from .ordering import EVEN, FAIR, LONG, LOW_IMPACT, NEVER, PRICED, SHORT
+
+#: Who gives processors, by name: ordering.py and harvesting.py say how.
+HARVESTS: Mapping[str, int] = {
+    "never": NEVER,
+    "even": EVEN,
+    "fair": FAIR,
+    "long": LONG,
+    "short": SHORT,
+    "low_impact": LOW_IMPACT,
+    "priced": PRICED,
+}
+#: Who gets the processors of an application that ended; trade: the queue, then running ones trade (ours).
+DISTRIBUTIONS: Mapping[str, int] = {
+    "favor_running": FAVOR_RUNNING,
+    "favor_queued": FAVOR_QUEUED,
+    "queued_only": QUEUED_ONLY,
+    "trade": TRADE,
+}
+#: How run times follow from processors.
+EXECUTION_MODELS: Mapping[str, int] = {"linear": LINEAR, "parabolic": PARABOLIC}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """What every decision respects (control_policy).
+
+    Attributes:
+        max_harvests: how often an application may be harvested; None: without limit.
+        protected_s: an application that has run for less gives nothing.
+        weighs: harvest only where the wait that it saves is above the delay that it causes.
+    """
+
+    max_harvests: int | None = None
+    protected_s: float = 0.0
+    weighs: bool = False
+
+    def __post_init__(self) -> None:
+        at_least(self.max_harvests, 0, "max_harvests")
+        if not isfinite(self.protected_s) or self.protected_s < 0:
+            raise OptionError(f"a protected age of {self.protected_s:g} s is below 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IschedulerPolicy:
+    """One policy of each component.
+
+    Attributes:
+        admission: M of achieve_mp(M), None without limit.
+        harvest: one of HARVESTS.
+        distribution: one of DISTRIBUTIONS.
+        control: limits on all of it.
+        is_ideal: every application takes its ideal processors or waits.
+        backfills: applications may pass others, which none of them delays (EASY); only with ``is_ideal``.
+    """
+
+    admission: int | None = None
+    harvest: str = "low_impact"
+    distribution: str = "favor_running"
+    control: Control = Control()
+    is_ideal: bool = False
+    backfills: bool = False
+
+    def __post_init__(self) -> None:
+        at_least(self.admission, 0, "admission")
+        for name, known in ((self.harvest, HARVESTS), (self.distribution, DISTRIBUTIONS)):
+            if name not in known:
+                raise OptionError(f"{name!r} is none of {', '.join(known)}")
+        if self.backfills and not self.is_ideal:
+            raise OptionError("backfilling is of applications that take their ideal processors")
+
+    def rules(self, model: str) -> PolicyRules:
+        """Return the policy by number, under an execution model.
+
+        Raises:
+            OptionError: no such model.
+        """
+        if model not in EXECUTION_MODELS:
+            raise OptionError(f"{model!r} is none of {', '.join(EXECUTION_MODELS)}")
+        most = self.control.max_harvests
+        return PolicyRules(
+            admission=NO_LIMIT if self.admission is None else self.admission,
+            harvest=HARVESTS[self.harvest],
+            distribution=DISTRIBUTIONS[self.distribution],
+            model=EXECUTION_MODELS[model],
+            max_harvests=NO_LIMIT if most is None else most,
+            protected_s=self.control.protected_s,
+            weighs=int(self.control.weighs),
+        )
+
+
+#: The paper's baselines: nobody gives, nobody grows.
+BASELINES: Mapping[str, IschedulerPolicy] = {
+    "ideal-only": IschedulerPolicy(harvest="never", distribution="queued_only", is_ideal=True),
+    "moldable": IschedulerPolicy(harvest="never", distribution="queued_only"),
+    "ideal-backfill": IschedulerPolicy(
+        harvest="never", distribution="queued_only", is_ideal=True, backfills=True
+    ),
+}

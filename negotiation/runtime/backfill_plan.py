@@ -1,0 +1,172 @@
+"""The backfill plan of the forwarded jobs: who starts now, when the others could (algorithm 5, line 1).
+
+Jobs are served in the order of the Map; each takes its nodes for as long as it is expected to run, so that
+none delays one before it (conservative backfilling; the free nodes over time are Slurm's node space map).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import msgspec
+
+from .node_profile import Profile
+from .placement_constraints import has_constraints, start_nodes
+from .records import MapEntry
+from .runtime_machine import DIGITS
+from .speedup import relative_speed
+from .tentative import TentativeState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """When a forwarded job would start, on how many nodes."""
+
+    entry: MapEntry
+    start_s: float
+    end_s: float
+    count: int
+
+
+def run_time_s(entry: MapEntry, count: int) -> float:
+    """Return how long a job is expected to run on that many nodes."""
+    rate = relative_speed(entry.speedup, count, entry.min_nodes)
+    return round(entry.time_at_min_s / rate, DIGITS)
+
+
+def profiles_of(draft: TentativeState) -> dict[str, Profile]:
+    """Return the free nodes of every partition over the time to come, as running jobs leave them."""
+    ends: dict[str, list[tuple[float, int]]] = {name: [] for name in draft.machine.partitions}
+    for name, job in draft.machine.running.items():
+        ends[draft.partition(name)].append((draft.end_s(job), draft.count[name]))
+    for entry, nodes in draft.starts.values():
+        count = nodes.bit_count()
+        ends[entry.partition].append((round(draft.now_s + run_time_s(entry, count), DIGITS), count))
+    return {
+        name: Profile.of_running(draft.now_s, draft.idle_in(name).bit_count(), sorted(ends[name]))
+        for name in draft.machine.partitions
+    }
+
+
+def plan(draft: TentativeState, entries: Sequence[MapEntry], wanted: dict[str, int]) -> list[Planned]:
+    """Start in the draft what can start now, and return the reservations of the others.
+
+    Args:
+        draft: takes the starts.
+        entries: in the order of the Map; those that would start already are left out.
+        wanted: nodes that a mapped job is mapped to, by job.
+    """
+    profiles = profiles_of(draft)
+    _reserve_suspended(draft, profiles)
+    reserved: list[Planned] = []
+    kept: list[_Kept] = []
+    # Reservations only take nodes away: a job like one before it cannot start before that one.
+    tried: dict[tuple[str, int, float], float] = {}
+    for entry in entries:
+        profile = profiles.get(entry.partition)
+        if entry.job in draft.starts or profile is None:
+            continue
+        count = _start_now(draft, profile, entry, wanted.get(entry.job, 0), kept)
+        if count:
+            profile.add(draft.now_s, draft.now_s + run_time_s(entry, count), -count)
+        elif has_constraints(entry):
+            reserved.append(_reserve_where_it_may(draft, profile, entry, kept))
+        else:
+            reserved.append(_reserve(profile, entry, tried))
+    return reserved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """Nodes that a job which may not use every node waits for, and when it would start."""
+
+    start_s: float
+    nodes: int
+
+
+def _start_now(
+    draft: TentativeState, profile: Profile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]
+) -> int:
+    """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
+
+    A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not use every
+    node takes fewer of its range where there are not that many that it may use.
+    """
+    low, high = entry.node_count.min, entry.node_count.max
+    if entry.node_cnt:
+        low, high = min(low, entry.node_cnt) if has_constraints(entry) else entry.node_cnt, entry.node_cnt
+    for count in range(min(high, profile.free[0]), low - 1, -1):
+        seconds = run_time_s(entry, count)
+        if not profile.holds(count, seconds):
+            continue
+        avoid = union_of(one.nodes for one in kept if one.start_s < draft.now_s + seconds)
+        if draft.start(entry, count, wanted, avoid):
+            return count
+    return 0
+
+
+def union_of(sets: Iterable[int]) -> int:
+    """Return the union of node sets."""
+    union = 0
+    for nodes in sets:
+        union |= nodes
+    return union
+
+
+def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:
+    """Reserve the first time at which a job's least negotiated count is free."""
+    count = entry.node_count.min
+    seconds = run_time_s(entry, count)
+    like = (entry.partition, count, seconds)
+    start = profile.earliest(count, seconds, after=tried.get(like, -inf))
+    tried[like] = start
+    return _reserved(profile, entry, start, count)
+
+
+def _reserve_where_it_may(
+    draft: TentativeState, profile: Profile, entry: MapEntry, kept: list[_Kept]
+) -> Planned:
+    """Reserve the first time at which enough nodes are free that the job may use, and keep these.
+
+    Which nodes are below few switches only its Map can say: any that it may use are kept then.
+    """
+    anywhere = msgspec.structs.replace(entry, max_switches=None)
+    ends = [(draft.end_s(job), draft.nodes[name]) for name, job in draft.machine.running.items()]
+    for started, nodes in draft.starts.values():
+        ends.append((round(draft.now_s + run_time_s(started, nodes.bit_count()), DIGITS), nodes))
+    taken = union_of(one.nodes for one in kept)
+    # That many as negotiated may never stand together: the range opens for jobs that have a reservation.
+    for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
+        free = draft.idle
+        for end, nodes in [(draft.now_s, 0), *sorted(ends)]:
+            free |= nodes
+            found = start_nodes(anywhere, draft.machine, free & ~taken, count)
+            if found:
+                kept.append(_Kept(start_s=end, nodes=found))
+                start = profile.earliest(count, run_time_s(entry, count), after=end)
+                return _reserved(profile, entry, start, count)
+    return Planned(entry=entry, start_s=inf, end_s=inf, count=entry.node_count.min)
+
+
+def _reserved(profile: Profile, entry: MapEntry, start: float, count: int) -> Planned:
+    """Cut a reservation out of the profile."""
+    end = round(start + run_time_s(entry, count), DIGITS) if start < inf else start
+    profile.add(start, end, -count)
+    return Planned(entry=entry, start_s=start, end_s=end, count=count)
+
+
+def _reserve_suspended(draft: TentativeState, profiles: dict[str, Profile]) -> None:
+    """Let suspended jobs come first: what they wait for is nobody else's."""
+    for job in draft.machine.suspended.values():
+        profile = profiles[job.entry.partition]
+        count = resume_count(job.entry, job.count)
+        seconds = max(job.planned_end_s(count, job.since_s) - job.since_s, 0.0)
+        start = profile.earliest(count, seconds)
+        profile.add(start, start + seconds, -count)
+
+
+def resume_count(entry: MapEntry, count: int) -> int:
+    """Return the fewest nodes on which a suspended job goes on: malleable ones take their minimum."""
+    return entry.min_nodes if entry.type == "malleable" else count

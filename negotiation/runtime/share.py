@@ -1,0 +1,185 @@
+"""Nodes shared among running malleable jobs: equipartition and the periodic transformations (5.2.2)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .deadlines import least_count, rescue_count
+from .runtime_machine import MachineState, RunRecord
+from .shrink import Steps, step_size
+from .speedup import speed
+from .tentative import TentativeState, waiting_first
+
+#: A node moves between running jobs only for a gain this many times the loss: moving is not free.
+_CLEARLY = 1.05
+
+
+def equipartition(draft: TentativeState, *, with_starts: bool = True) -> None:
+    """Give idle nodes to running malleable jobs, one by one to the smallest share.
+
+    ``with_starts``: also to malleable jobs that start; else they begin at what their Map gave (the thesis).
+    """
+    for partition in draft.machine.partitions:
+        _share_out(draft, partition, with_starts=with_starts)
+
+
+def _share_out(draft: TentativeState, partition: str, *, with_starts: bool) -> None:
+    idle = draft.idle_in(partition).bit_count()
+    if not idle:
+        return
+    room = {job.entry.job: draft.reach(job.entry.job) for job in draft.elastic(partition)}
+    held = {name: draft.count[name] for name in room}
+    for name, (entry, nodes) in draft.starts.items() if with_starts else ():
+        if entry.partition == partition and entry.type == "malleable":
+            room[name], held[name] = draft.reach(name), nodes.bit_count()
+    before = dict(held)
+    open_jobs = [name for name in held if held[name] < room[name]]
+    while idle and open_jobs:
+        name = min(open_jobs, key=held.__getitem__)
+        held[name] += 1
+        idle -= 1
+        if held[name] == room[name]:
+            open_jobs.remove(name)
+    for name, count in held.items():
+        if count == before[name]:
+            continue
+        if name in draft.starts:
+            draft.resize_start(name, count)
+        else:
+            draft.resize(name, count)
+
+
+def full_transformation(machine: MachineState) -> MachineState:
+    """Return the machine after a full transformation: idle nodes go to who makes most of them.
+
+    Jobs that need not miss their deadline take idle nodes first. Then come holders of dependencies, at the
+    expense of jobs without; else nodes go by speedup: idle ones to the job that gains most by one more, and
+    from the job that loses least while another gains more.
+    """
+    draft = TentativeState(machine)
+    for partition in machine.partitions:
+        jobs = draft.elastic(partition)
+        _rescue(draft, jobs)
+        holders = [job for job in jobs if job.entry.job in draft.holds_for]
+        others = [job for job in jobs if job.entry.job not in draft.holds_for]
+        for holder in holders:
+            _expand_first(draft, holder, others)
+        _by_speedup(draft, jobs, partition, movable=others if not holders else [])
+    return draft.committed()
+
+
+def _rescue(draft: TentativeState, jobs: list[RunRecord]) -> None:
+    """Let idle nodes go to jobs that keep their deadline with them, the earliest first."""
+    late = [job for job in jobs if rescue_count(job, draft.now_s) > job.count]
+    for job in sorted(late, key=lambda job: job.entry.deadline_s or 0.0):
+        name, wanted = job.entry.job, rescue_count(job, draft.now_s)
+        if wanted - job.count <= draft.idle_in(draft.partition(name)).bit_count():
+            draft.resize(name, wanted)
+
+
+def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunRecord]) -> None:
+    """Expand a holder to its maximum; jobs without dependencies shrink for it, at worst to their minimum."""
+    name, most = holder.entry.job, holder.entry.max_nodes
+    idle = draft.idle_in(draft.partition(name)).bit_count()
+    missing = most - draft.count[name] - idle
+    for job in waiting_first(others):
+        give = min(missing, draft.count[job.entry.job] - least_count(job, draft.now_s))
+        if give > 0:
+            draft.resize(job.entry.job, draft.count[job.entry.job] - give)
+            missing -= give
+    idle = draft.idle_in(draft.partition(name)).bit_count()
+    if draft.count[name] < most and idle:
+        draft.resize(name, min(most, draft.count[name] + idle))
+        draft.grown_for[name] = draft.holds_for[name]
+
+
+def _by_speedup(
+    draft: TentativeState, jobs: list[RunRecord], partition: str, *, movable: list[RunRecord]
+) -> None:
+    """Hand idle nodes to the largest gain; move nodes while a gain is clearly above a loss."""
+    if not jobs:
+        return
+    shares = _Shares(draft, jobs)
+    for _ in range(draft.idle_in(partition).bit_count()):
+        if not shares.grow_best():
+            break
+    for _ in range(sum(job.count for job in movable)):
+        if not shares.move_one(movable):
+            break
+    shares.apply()
+
+
+class _Shares:
+    """Node counts of running jobs while nodes are handed out among them."""
+
+    def __init__(self, draft: TentativeState, jobs: list[RunRecord]) -> None:
+        self._draft = draft
+        self._jobs = {job.entry.job: job for job in jobs}
+        self._count = {name: draft.count[name] for name in self._jobs}
+        self._most = {name: draft.reach(name) for name in self._jobs}
+
+    def _gain(self, name: str, at: int) -> float:
+        """Return the speedup that one node more than ``at`` brings."""
+        model = self._jobs[name].entry.speedup
+        return round(speed(model, at + 1) - speed(model, at), 9)
+
+    def _left_s(self, name: str) -> float:
+        return self._jobs[name].planned_end_s(self._count[name], self._draft.now_s)
+
+    def _open(self) -> list[str]:
+        return [name for name in self._jobs if self._count[name] < self._most[name]]
+
+    def grow_best(self) -> bool:
+        """Give a node to the job that gains most; among equals to the one that would end last."""
+        takers = self._open()
+        if takers:
+            best = max(takers, key=lambda name: (self._gain(name, self._count[name]), self._left_s(name)))
+            self._count[best] += 1
+        return bool(takers)
+
+    def move_one(self, movable: list[RunRecord]) -> bool:
+        """Move a node from the smallest loss to the largest gain, where that is clearly larger."""
+        now_s = self._draft.now_s
+        names = [job.entry.job for job in movable if self._count[job.entry.job] > least_count(job, now_s)]
+        takers = self._open()
+        if not names or not takers:
+            return False
+        giver = min(names, key=lambda name: self._gain(name, self._count[name] - 1))
+        taker = max(takers, key=lambda name: self._gain(name, self._count[name]))
+        if self._gain(taker, self._count[taker]) <= _CLEARLY * self._gain(giver, self._count[giver] - 1):
+            return False
+        self._count[giver] -= 1
+        self._count[taker] += 1
+        return True
+
+    def apply(self) -> None:
+        """Resize the jobs: those that give first."""
+        for name in sorted(self._count, key=lambda name: self._count[name] - self._draft.count[name]):
+            if self._count[name] != self._draft.count[name]:
+                self._draft.resize(name, self._count[name])
+
+
+def partial_transformation(machine: MachineState, attempts: int, steps: Steps = "ceiling") -> MachineState:
+    """Return the machine after a partial transformation: jobs above their equal share shrink by one step."""
+    draft = TentativeState(machine)
+    for partition in machine.partitions:
+        jobs = draft.elastic(partition)
+        if not jobs:
+            continue
+        nodes = sum(job.count for job in jobs) + draft.idle_in(partition).bit_count()
+        share = nodes // len(jobs)
+        for job in jobs:
+            least = max(share, least_count(job, machine.now_s))
+            if job.count > least:
+                step = step_size(job.count - job.entry.min_nodes, attempts, steps)
+                draft.resize(job.entry.job, max(least, job.count - step))
+    return draft.committed()
+
+
+def settled(machine: MachineState) -> MachineState:
+    """Return the machine with every job accounted at the nodes it holds: its first periodic step has come."""
+    running = {
+        name: job if job.pace == job.count else job.on(job.nodes, machine.now_s)
+        for name, job in machine.running.items()
+    }
+    return msgspec.structs.replace(machine, running=running)

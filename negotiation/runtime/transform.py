@@ -1,0 +1,274 @@
+"""One transformation of the running jobs for those of a Map: DBES made negotiable (Nagendra, algorithm 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .backfill_plan import Planned, plan, run_time_s, union_of
+from .dependencies import Dependencies, holders_of, update_dependencies
+from .node_parts import in_parts, touched
+from .placement_constraints import has_constraints, usable
+from .records import MapEntry, OfferReservation
+from .runtime_machine import MachineState, bits_of
+from .settings import RuntimeSettings
+from .share import equipartition
+from .shrink import Shrinking
+from .tentative import TentativeState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transformation:
+    """What a transformation comes to.
+
+    Attributes:
+        machine: as it would be once committed, idle nodes shared out.
+        started: jobs that would start, in order.
+        changed: running jobs that would have other nodes.
+        idle: nodes left idle before they are shared out: what an offer offers.
+        reservations: of the forwarded jobs, in the order of the Map.
+        is_accepted: this party's decision, and why.
+    """
+
+    machine: MachineState
+    started: tuple[str, ...]
+    changed: tuple[str, ...]
+    idle: int
+    reservations: tuple[OfferReservation, ...]
+    is_accepted: bool
+    why: str
+
+
+def transform(
+    machine: MachineState,
+    entries: Sequence[MapEntry],
+    settings: RuntimeSettings,
+    *,
+    attempt: int,
+    atomic: bool = False,
+    rejected_with: int | None = None,
+) -> Transformation:
+    """Return the transformation of one attempt, from the state at the beginning of the transaction.
+
+    Args:
+        machine: that state; it stays as it is.
+        entries: the Map, in nodes; entries of jobs that started here already are ignored.
+        settings: the limit of attempts, which dependencies count.
+        attempt: from 1; the steps grow with it.
+        atomic: all mapped entries start, or nothing does.
+        rejected_with: see ``decision.accepts``.
+    """
+    fresh = [in_parts(entry, machine.parts) for entry in entries if not machine.knows(entry.job)]
+    draft = TentativeState(machine)
+    reserved = _serve(draft, fresh, settings, attempt)
+    if atomic and not _starts_whole(draft, fresh):
+        return _nothing(machine, fresh, settings.dependencies)
+    is_accepted, why = accepts(
+        draft,
+        reserved,
+        forwarded=len(fresh),
+        attempt=attempt,
+        attempts=settings.max_attempts,
+        rejected_with=rejected_with,
+        any_idle=settings.reject_idle == "any",
+    )
+    reservations, idle = _reservations(draft, fresh, reserved), draft.idle
+    equipartition(draft, with_starts=settings.equipartition == "all")
+    return Transformation(
+        machine=draft.committed(at_minimum=settings.start_at_minimum),
+        started=tuple(draft.starts),
+        changed=tuple(draft.changed()),
+        idle=idle,
+        reservations=reservations,
+        is_accepted=is_accepted,
+        why=why,
+    )
+
+
+def _serve(
+    draft: TentativeState, entries: Sequence[MapEntry], settings: RuntimeSettings, attempt: int
+) -> list[Planned]:
+    """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan again, expand holders, backfill."""
+    wanted = _masks(draft.machine, entries)
+    shrinking = Shrinking(draft, attempt, settings.max_attempts, settings.shrink, settings.steps)
+    reserved = plan(draft, entries, wanted)
+    update_dependencies(draft, reserved, settings.dependencies)
+    if _shrink_for_reserved(draft, reserved, shrinking, wanted):
+        reserved = plan(draft, entries, wanted)
+        update_dependencies(draft, reserved, settings.dependencies)
+    if _expand_holders(draft, reserved, shrinking) and settings.last_backfill:
+        reserved = plan(draft, entries, wanted)
+        update_dependencies(draft, reserved, settings.dependencies)
+    return reserved
+
+
+def _masks(machine: MachineState, entries: Sequence[MapEntry]) -> dict[str, int]:
+    """Return the nodes that entries are mapped to, by job; names that are none here do not bind."""
+    bits = bits_of(machine.names)
+    return {entry.job: sum(bits.get(name, 0) for name in entry.nodes) for entry in entries if entry.nodes}
+
+
+def _shrink_for_reserved(
+    draft: TentativeState, reserved: Sequence[Planned], shrinking: Shrinking, wanted: dict[str, int]
+) -> bool:
+    """Lines 6-9: shrink running jobs where that lets a reserved job start now.
+
+    Where a job that may not use every node gets none that it may use, nobody has shrunk for it.
+    """
+    any_started = False
+    room = {name: shrinking.can_give(name) for name in draft.machine.partitions}
+    for planned in reserved:
+        entry = planned.entry
+        idle = usable(entry, draft.machine, draft.idle).bit_count()
+        count = entry.node_cnt or planned.count
+        need = count - idle
+        # Idle nodes that suffice were held back by the plan: they are reserved for a job before this one.
+        if not 0 < need <= room[entry.partition]:
+            continue
+        before = draft.saved()
+        shrinking.take(entry.partition, need, entry.job)
+        if not draft.start(entry, count, wanted.get(entry.job, 0) if has_constraints(entry) else 0):
+            draft.restore(before)
+            continue
+        room[entry.partition] = shrinking.can_give(entry.partition)
+        any_started = True
+    return any_started
+
+
+def _expand_holders(draft: TentativeState, reserved: Sequence[Planned], shrinking: Shrinking) -> bool:
+    """Lines 16-20: expand the jobs that a reserved job waits for, also at the expense of others."""
+    any_grown = False
+    claimed = set(draft.holds_for.values())
+    for planned in reserved:
+        waiting = planned.entry.job
+        if waiting not in claimed:
+            continue
+        for job in holders_of(draft, waiting):
+            most = draft.machine.running[job].entry.max_nodes
+            partition = planned.entry.partition
+            missing = most - draft.count[job] - draft.idle_in(partition).bit_count()
+            if missing > 0:
+                shrinking.take(partition, missing, waiting, spare=tuple(holders_of(draft, waiting)))
+            before = draft.count[job]
+            draft.resize(job, min(most, before + draft.idle_in(partition).bit_count()))
+            if draft.count[job] > before:
+                draft.grown_for[job] = waiting
+                any_grown = True
+    return any_grown
+
+
+def _starts_whole(draft: TentativeState, entries: Sequence[MapEntry]) -> bool:
+    """Say whether every mapped entry starts, on as many nodes as it is mapped to."""
+    return all(
+        entry.job in draft.starts and draft.starts[entry.job][1].bit_count() == entry.node_cnt
+        for entry in entries
+        if entry.node_cnt
+    )
+
+
+def _nothing(machine: MachineState, entries: Sequence[MapEntry], mode: Dependencies) -> Transformation:
+    """Return the transformation that starts nothing of an atomic Map."""
+    draft = TentativeState(machine)
+    unmapped = [entry for entry in entries if not entry.node_cnt]
+    update_dependencies(draft, [], mode)
+    return Transformation(
+        machine=machine,
+        started=(),
+        changed=(),
+        idle=machine.idle,
+        reservations=_reservations(draft, unmapped, []),
+        is_accepted=False,
+        why="the Map is atomic and not all of it can start",
+    )
+
+
+def _reservations(
+    draft: TentativeState, entries: Sequence[MapEntry], reserved: Sequence[Planned]
+) -> tuple[OfferReservation, ...]:
+    """Return what the offer says of each forwarded job, in the order of the Map."""
+    later = {planned.entry.job: planned for planned in reserved}
+    found = []
+    # A node of which others hold a part, or that an entry before has named, is none for the batch scheduler.
+    named = union_of(draft.nodes.values())
+    for entry in entries:
+        if entry.job in draft.starts:
+            found.append(_now(draft, entry, named))
+            named |= draft.starts[entry.job][1]
+        elif entry.job in later and later[entry.job].start_s < float("inf"):
+            planned = later[entry.job]
+            found.append(
+                OfferReservation(job=entry.job, node_count=0, start_s=planned.start_s, end_s=planned.end_s)
+            )
+    return tuple(found)
+
+
+def _now(draft: TentativeState, entry: MapEntry, named: int) -> OfferReservation:
+    """Return the reservation of a job that starts; one that shares a node starts without nodes of its own."""
+    nodes = draft.starts[entry.job][1]
+    count = nodes.bit_count()
+    names = () if entry.parts and touched(draft.machine, nodes) & named else draft.machine.names_of(nodes)
+    return OfferReservation(
+        job=entry.job,
+        node_count=len(names),
+        nodes=names,
+        start_s=draft.now_s,
+        end_s=draft.now_s + run_time_s(entry, count),
+    )
+
+
+# Whether the runtime scheduler accepts a Map (5.2.2, decision logic).
+
+
+def accepts(
+    draft: TentativeState,
+    reserved: Sequence[Planned],
+    *,
+    forwarded: int,
+    attempt: int,
+    attempts: int,
+    rejected_with: int | None,
+    any_idle: bool = False,
+) -> tuple[bool, str]:
+    """Return the decision about a Map that the transformation would serve, and why.
+
+    Args:
+        draft: the transformation, before equipartition.
+        reserved: forwarded jobs that would not start.
+        forwarded: how many jobs the Map holds.
+        attempt: from 1 to ``attempts``; the last one accepts.
+        attempts: the limit.
+        rejected_with: how many jobs would have started when this party last rejected in the transaction.
+        any_idle: reject while nodes stay idle, whether or not a job could use them (the thesis).
+    """
+    starting = len(draft.starts)
+    if attempt >= attempts:
+        return True, "last attempt"
+    if rejected_with is not None and starting <= rejected_with:
+        return False, f"{starting} jobs would start, no more than before"
+    if starting == 1 and forwarded > 1 and 2 * attempt <= attempts:
+        return False, "only one of the jobs would start"
+    if any_idle and draft.idle:
+        return False, "nodes would stay idle"
+    if _idle_is_useful(draft, reserved):
+        return False, "nodes would stay idle that a job could use"
+    return True, f"{starting} jobs start"
+
+
+def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:
+    """Say whether idle nodes remain that a forwarded job or a growing one could use.
+
+    The thesis rejects whenever nodes stay idle (``any_idle``): that drags rigid loads to the last attempt.
+    """
+    for partition in draft.machine.partitions:
+        idle = draft.idle_in(partition).bit_count()
+        if not idle:
+            continue
+        if any(
+            p.entry.partition == partition
+            and p.entry.min_nodes <= usable(p.entry, draft.machine, draft.idle).bit_count()
+            for p in reserved
+        ):
+            return True
+        if any(draft.count[job.entry.job] < draft.reach(job.entry.job) for job in draft.elastic(partition)):
+            return True
+    return False

@@ -1,0 +1,164 @@
+"""A schedule as text: which jobs start where, which wait and why, and the solve in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from ..auction.baseline import Baseline
+from ..auction.explain.arrays import WaitingRow, waiting_rows
+from ..auction.explain.words import number
+from ..cluster.jobs import Job
+from ..cluster.schedule import Award, Reason, Schedule, Status
+from ..cluster.snapshot import Snapshot
+from ..cluster.text import plural
+from ..formats.hostlist import join
+from .console_tables import Column, Wrapped, table_of
+
+#: More rows than this of jobs outside the window are counted, not listed.
+_WINDOW_ROWS = 10
+
+_STARTS = (
+    Column(name="job"),
+    Column(name="priority", is_right=True),
+    Column(name="cores", is_right=True),
+    Column(name="gres", leaves=5),
+    Column(name="nodes", is_right=True, leaves=4),
+    Column(name="where", is_text=True),
+    Column(name="bid", leaves=1),
+    Column(name="level", is_right=True, leaves=2),
+    Column(name="first-fit", leaves=3),
+)
+_WAITS = (
+    Column(name="job"),
+    Column(name="priority", is_right=True),
+    Column(name="reason"),
+    Column(name="why", is_text=True),
+)
+
+
+def render(
+    snapshot: Snapshot, schedule: Schedule, baseline: Baseline, console: Console, *, top: int | None = None
+) -> None:
+    """Print a schedule, and what first-fit by priority would start; of each list ``top`` rows."""
+    jobs = {job.id: job for job in snapshot.jobs}
+    console.print(
+        Group(
+            _starts(schedule, jobs, baseline, console, top),
+            _waits(schedule, jobs, baseline, console, top),
+            _solve_line(schedule),
+            _baseline_line(schedule, jobs, baseline),
+        )
+    )
+
+
+def _starts(
+    schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline, console: Console, top: int | None
+) -> RenderableType:
+    if not schedule.started:
+        return Text("No job starts.\n")
+    count = len(schedule.started)
+    rows = [_start_row(award, jobs[award.job], baseline) for award in schedule.started[:top]]
+    if top is not None and count > top:
+        rows.append(("…", *[""] * 4, f"{count - top} more", *[""] * 3))
+    has_gres = any(row[3] for row in rows)
+    shown = [place for place, column in enumerate(_STARTS) if column.name != "gres" or has_gres]
+    title = f"{plural(count, 'job')} {'starts' if count == 1 else 'start'}"
+    columns = [_STARTS[place] for place in shown]
+    table = table_of(title, columns, [[row[place] for place in shown] for row in rows], console)
+    return Group(table, Text())
+
+
+def _start_row(award: Award, job: Job, baseline: Baseline) -> tuple[str, ...]:
+    level = "" if award.bid.level is None else str(award.bid.level)
+    return (
+        award.job,
+        number(job.priority),
+        str(sum(use.cores for use in award.nodes.values())),
+        _gres(award),
+        str(len(award.nodes)),
+        join(award.nodes),
+        award.bid.bid_class.value,
+        level,
+        "starts it too" if award.job in baseline.started else "would wait",
+    )
+
+
+def _gres(award: Award) -> str:
+    held: Counter[str] = Counter()
+    for use in award.nodes.values():
+        held.update(use.gres)
+    return " ".join(f"{count} {name}" for name, count in sorted(held.items()) if count)
+
+
+def _waits(
+    schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline, console: Console, top: int | None
+) -> RenderableType:
+    if not schedule.pending:
+        return Text("No job waits.\n")
+    waiting = waiting_rows(
+        schedule.pending, lambda one: (jobs[one.job].priority, one.job in baseline.started)
+    )
+    listed = _listed(waiting)
+    count = len(schedule.pending)
+    rows = [_wait_row(row, jobs[row.jobs[0]], baseline) for row in listed[:top]]
+    if top is not None and len(waiting) > top:
+        rows.append(("…", "", "", f"{count - _jobs_of(listed[:top])} more"))
+    elif beyond := count - _jobs_of(listed):
+        more = f"{plural(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
+        rows.append(("…", "", Reason.WINDOW.value, more))
+    reasons = Counter(refusal.reason.value for refusal in schedule.pending)
+    of_each = ", ".join(f"{times} {reason}" for reason, times in reasons.most_common())
+    title = f"{plural(count, 'job')} {'waits' if count == 1 else 'wait'}: {of_each}"
+    return Group(Wrapped(title), table_of("", _WAITS, rows, console), Text())
+
+
+def _wait_row(row: WaitingRow, job: Job, baseline: Baseline) -> tuple[str, ...]:
+    why = row.detail + ("; first-fit would start it" if job.id in baseline.started else "")
+    return row.name, number(job.priority), row.reason.value, why
+
+
+def _listed(waiting: list[WaitingRow]) -> list[WaitingRow]:
+    """Return the rows to show: of jobs outside the window the first ones only."""
+    outside = [row for row in waiting if row.reason is Reason.WINDOW]
+    hidden = {row.jobs[0] for row in outside[_WINDOW_ROWS:]}
+    return [row for row in waiting if row.jobs[0] not in hidden]
+
+
+def _jobs_of(rows: list[WaitingRow]) -> int:
+    return sum(len(row.jobs) for row in rows)
+
+
+def _solve_line(schedule: Schedule) -> Text:
+    objective, sizes = schedule.objective, schedule.sizes
+    tries = ", ".join(f"{one.size} in {one.seconds:.1f} s" for one in schedule.attempts)
+    return Text(
+        f"{schedule.model}: priority {number(objective.priority)}, {_proved(schedule)}; "
+        f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}; "
+        f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
+    )
+
+
+def _proved(schedule: Schedule) -> str:
+    """Return what is proved of an award over its bids, and whether a limit came before the rest was."""
+    gap = schedule.objective.gap
+    if schedule.status is Status.OPTIMAL:
+        return "proved"
+    if schedule.status is Status.NO_SOLUTION:
+        return "discarded at a limit"
+    if gap is None:
+        return "nothing proved at the limit"
+    return "its priority proved" if gap == 0 else f"at most {gap:.2%} below the best at the limit"
+
+
+def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline) -> Text:
+    ours = sum(jobs[award.job].priority for award in schedule.started)
+    cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
+    return Text(
+        f"The auction starts {plural(len(schedule.started), 'job')} ({plural(cores, 'core')}), "
+        f"priority {number(ours)}; "
+        f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
+    )

@@ -1,0 +1,197 @@
+"""An explanation as a person reads it, and as a JSON document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..auction.explain.bids import BidLack, BidView
+from ..auction.explain.explanation import Explanation, NodeGroup
+from ..auction.explain.job_changes import Change
+from ..auction.explain.unit_prices import Quote
+from ..auction.explain.words import asked, dealt, figure, listed, moment, number, percent, shortened
+from ..auction.forecast import ShadowStart
+from ..auction.model import MODELS_BY_NAME
+from ..cluster.schedule import Reason
+from ..cluster.text import plural
+from ..formats.hostlist import join
+from .console_tables import Column, Wrapped, table_of
+
+#: How many bids and how many changes are listed; the other bids are counted.
+_BIDS, _CHANGES = 12, 3
+#: A gain up to this share of the worth is none: prices are rounded.
+_EVEN = 0.005
+
+
+def render_explanation(found: Explanation, now: float | None, console: Console) -> None:
+    """Print an explanation; ``now`` is the snapshot's time."""
+    console.print(_head(found, now))
+    if found.bids:
+        console.print(Text(), _bid_table(found.bids, console), sep="\n")
+    elif not MODELS_BY_NAME[found.model].has_bids:
+        console.print(Text(f"\nThere are no bids: {found.model} places jobs node by node."))
+    if found.groups:
+        console.print(Text(), _group_table(found.groups, console), sep="\n")
+
+
+def _head(found: Explanation, now: float | None) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for label, text in _facts(found, now):
+        table.add_row(label, Wrapped(text))
+    return table
+
+
+def _facts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+    rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
+    yield f"job {found.job.id}", rank
+    yield "asks for", ", ".join(asked(found.job))
+    yield _outcome(found)
+    if found.quote is not None:
+        yield _price(found, found.quote)
+    if found.award is None:
+        yield from _changes(found.changes)
+        yield from _starts(found, now)
+    if found.job.expected_start_time is not None:
+        yield "Slurm's plan", f"starts {moment(found.job.expected_start_time, now)}"
+
+
+def _outcome(found: Explanation) -> tuple[str, str]:
+    if found.award is None:
+        refusal = found.refusal
+        return "waits", "" if refusal is None else f"{refusal.reason.value}: {refusal.detail}"
+    award, bid = found.award, found.award.bid
+    cores = sum(use.cores for use in award.nodes.values())
+    where = f"{join(award.nodes)} ({plural(len(award.nodes), 'node')}, {plural(cores, 'core')})"
+    level = "" if bid.level is None else f", level {bid.level}"
+    preference = "" if bid.preference is None else f", preference {bid.preference:.4g}"
+    return "starts", f"on {where} by a bid of class {bid.bid_class.value}{level}{preference}"
+
+
+def _price(found: Explanation, quote: Quote) -> tuple[str, str]:
+    """Return what the job pays, or its best bid would have cost, against what it is worth."""
+    cost, worth, gap = figure(quote.price), figure(quote.worth), figure(abs(quote.gain))
+    is_even = abs(quote.gain) <= _EVEN * quote.worth
+    if found.award is not None:
+        gain = "all it is worth" if is_even else f"{'gains' if quote.gain > 0 else 'loses'} {gap}"
+        return "pays", f"about {cost} at the nodes' prices, of its {worth}: {gain}"
+    where = f"its best bid, on {shortened(quote.nodes)}, would cost about {cost}"
+    if is_even:
+        return "price", f"{where}: what it is worth, {worth}"
+    if quote.gain < 0:
+        return "price", f"{where}: {gap} more than its {worth}"
+    return "price", f"{where}, {gap} less than its {worth}: prices are an estimate, as bids are whole"
+
+
+def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
+    """Yield the smallest changes that would let the job start too."""
+    if changes is None:
+        return
+    label = "would start"
+    if not changes:
+        yield (
+            label,
+            (
+                "by no change of one or two parts of its request that keeps half of what it asks for: too "
+                "little is left free by the jobs that start"
+            ),
+        )
+    for change in changes[:_CHANGES]:
+        where = f"on {shortened(change.nodes)}, left free by the jobs that start"
+        if change.words:
+            part = f" ({percent(change.given_up)} given up)" if change.given_up else ""
+            yield label, f"with {' and '.join(change.words)}{part}, {where}"
+        else:
+            yield label, f"as it is, {where}: the window, the caps or the time limit kept it out"
+        label = ""
+
+
+def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+    """Yield when the job could start at the latest, if running jobs end as estimated."""
+    if found.refusal is not None and found.refusal.reason is Reason.INELIGIBLE:
+        yield "at the latest", "never: see why it waits"
+        return
+    yield "at the latest", f"{_start(found.alone, now)} if nothing else starts before it"
+    if found.after_award != found.alone:
+        yield "", f"{_start(found.after_award, now)} after the jobs that start now, each for its time limit"
+    if found.reserved is not None:
+        yield "reserved", f"{_start(found.reserved, now)}, which no bid may delay"
+
+
+def _start(start: ShadowStart | None, now: float | None) -> str:
+    if start is None:
+        return "not to be foreseen: no estimated end of a running job frees enough,"
+    when = "now" if start.at_once else moment(start.time, now)
+    return f"{when} on {shortened(start.nodes)}"
+
+
+_BID_COLUMNS = (
+    Column(name="class"),
+    Column(name="nodes", is_right=True, leaves=2),
+    Column(name="cores", is_right=True, leaves=3),
+    Column(name="gres", leaves=4),
+    Column(name="level", is_right=True, leaves=5),
+    Column(name="preference", is_right=True, leaves=1),
+    Column(name="price", is_right=True),
+    Column(name="where", is_text=True),
+    Column(name="what it lacks (held by)", is_text=True),
+)
+_GROUP_COLUMNS = (
+    Column(name="what", is_text=True),
+    Column(name="nodes", is_right=True),
+    Column(name="which", is_text=True),
+    Column(name="held by", is_text=True),
+)
+
+
+def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
+    shown = [*bids[:_BIDS], *(bid for bid in bids[_BIDS:] if bid.won)]
+    places = Counter((bid.bid_class, bid.nodes, bid.cores) for bid in shown)
+    rows: list[tuple[str, ...]] = [
+        (
+            bid.bid_class.value,
+            str(len(bid.nodes)),
+            # Bids on the same nodes differ in the cores that they take on each.
+            str(bid.cores)
+            if places[bid.bid_class, bid.nodes, bid.cores] == 1
+            else f"{bid.cores} as {dealt(bid.cores_by_node)}",
+            _gres(bid.gres),
+            "" if bid.level is None else str(bid.level),
+            "" if bid.preference is None else f"{bid.preference:.4g}",
+            figure(bid.price),
+            shortened(bid.nodes),
+            "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids),
+        )
+        for bid in shown
+    ]
+    if len(bids) > len(shown):
+        rows.append(("…", *[""] * 6, f"{len(bids) - len(shown)} more", ""))
+    return table_of(f"{plural(len(bids), 'bid')}, in the order they were made", _BID_COLUMNS, rows, console)
+
+
+def _without_lack(bids: Sequence[BidView]) -> str:
+    """Return why a bid that lacks nothing did not win: another of the job did, or none was worth it."""
+    if any(bid.won for bid in bids):
+        return "nothing: the bid that won is worth no less"
+    return "nothing: not worth it under these weights, or not found in time"
+
+
+def _gres(counts: Mapping[str, int]) -> str:
+    return " ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def _lack(lack: BidLack) -> str:
+    where = f" on {shortened(lack.nodes)}" if lack.nodes else ""
+    return f"{lack.what}{where} ({listed(lack.held_by) or 'held by others'})"
+
+
+def _group_table(groups: Sequence[NodeGroup], console: Console) -> Table:
+    rows = [
+        (group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by)) for group in groups
+    ]
+    return table_of("The nodes, as the job sees them", _GROUP_COLUMNS, rows, console)

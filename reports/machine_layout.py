@@ -1,0 +1,356 @@
+"""Where everything is on the picture of a machine: the part that is drawn, its nodes, and their boxes.
+
+Leaf switches are rows, folded into columns of rows. A node's boxes are its busy, newly awarded and free
+parts. Pure geometry in units of a cell, one node each; a box is its left, top, width and height, boxes are
+of shape (boxes, 4). Nothing is drawn here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from ..bidgen.columns import FloatArray
+from ..cluster.nodes import Node, Resources, part_of_tree
+from ..cluster.schedule import Award, Schedule
+from ..cluster.snapshot import Snapshot
+from ..topology.tree import Topology, topology_of
+
+#: At most this many leaf switches are drawn whole.
+_FEW_LEAVES = 12
+
+
+def changed_part(snapshot: Snapshot, schedule: Schedule) -> Snapshot:
+    """Return the leaf switches with a free core or a job that starts, where most have neither.
+
+    The jobs that run are cut to the nodes that stay; the snapshot itself where it has few leaves, or most of
+    them matter.
+    """
+    leaves = [switch.nodes for switch in snapshot.switches or () if switch.nodes]
+    taken = {name for award in schedule.started for name in award.nodes}
+    matter = taken | {node.name for node in snapshot.nodes if node.free.cores and node.state.takes_jobs}
+    kept = [nodes for nodes in leaves if not matter.isdisjoint(nodes)]
+    if len(leaves) <= _FEW_LEAVES or not kept or 2 * len(kept) > len(leaves):
+        return snapshot
+    names = {name for nodes in kept for name in nodes}
+    running = [
+        replace(job, nodes={name: use for name, use in job.nodes.items() if name in names})
+        for job in snapshot.running
+        if not names.isdisjoint(job.nodes)
+    ]
+    return Snapshot(
+        time=snapshot.time,
+        nodes=[node for node in snapshot.nodes if node.name in names],
+        switches=part_of_tree(snapshot.switches or (), names),
+        running=running,
+    )
+
+
+#: Nodes of a row in the linear topology; a leaf with more than _WIDEST is folded into rows as long.
+_ROW, _WIDEST = 32, 64
+#: Cells are never larger, so that four nodes do not fill a page (inches).
+_LARGEST_CELL_IN = 0.8
+#: Most columns of rows that are tried.
+_COLUMNS = 16
+#: Space between columns and between switches' groups of rows, in cells.
+_BETWEEN_COLUMNS, _BETWEEN_GROUPS = 1.0, 0.6
+#: A label's letters: size as a part of a cell, greatest size, width of one as a part of its size.
+LABEL_SIZE, LARGEST_LABEL_PT, LETTER = 0.68, 7.5, 0.62
+_LONGEST_LABEL = 14
+#: Cells at least so large have room for their node's name (inches).
+_NAMED_CELL_IN = 0.3
+_POINTS = 72
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafRow:
+    """A leaf switch, or a part of one: its label, the switch above it, its nodes' places in the snapshot."""
+
+    label: str
+    group: int
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Layout:
+    """Where everything stands, in cells; y grows downwards.
+
+    Attributes:
+        x, y: upper left corner of each node's cell, shape (n,).
+        labels: (x of its right end, y of its row's top, text) of each row.
+        width, height: of the whole.
+        cell_in: a cell's side, inches.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    labels: tuple[tuple[float, float, str], ...]
+    width: float
+    height: float
+    cell_in: float
+
+    @property
+    def named(self) -> bool:
+        """Whether a cell has room for its node's name above what is drawn of it."""
+        return self.cell_in >= _NAMED_CELL_IN
+
+
+def layout_of(snapshot: Snapshot, width_in: float, height_in: float) -> Layout:
+    """Return the layout with the largest cells that fits a page; a huge machine may exceed its height."""
+    rows = _rows(snapshot, topology_of(snapshot))
+    layouts = [_folded(rows, count, width_in) for count in range(1, min(_COLUMNS, len(rows)) + 1)]
+    fitting = [one for one in layouts if one.height * one.cell_in <= height_in]
+    if fitting:
+        return max(fitting, key=lambda one: one.cell_in)
+    return min(layouts, key=lambda one: one.height * one.cell_in)
+
+
+def _rows(snapshot: Snapshot, topology: Topology) -> list[LeafRow]:
+    names = [node.name for node in snapshot.nodes]
+    if topology.is_linear:
+        return [
+            LeafRow(label=names[part[0]], group=0, nodes=part) for part in _parts(range(len(names)), _ROW)
+        ]
+    rows: list[LeafRow] = []
+    leaf = topology.leaf
+    for switch, members in groupby(topology.order.tolist(), key=lambda node: int(leaf[node])):
+        nodes = tuple(members)
+        path = topology.path[nodes[0]].tolist()
+        above = [place for place in path if place != switch]
+        parts = _parts(nodes, len(nodes) if len(nodes) <= _WIDEST else _ROW)
+        for number, part in enumerate(parts):
+            label = "" if number else topology.names[switch]
+            rows.append(LeafRow(label=label, group=above[-1] if above else -1, nodes=part))
+    return rows
+
+
+def _parts(nodes: Sequence[int], length: int) -> list[tuple[int, ...]]:
+    return [tuple(nodes[start : start + length]) for start in range(0, len(nodes), length)]
+
+
+def _folded(rows: list[LeafRow], count: int, width_in: float) -> Layout:
+    """Return the layout with ``count`` columns of rows."""
+    labels = [_cut(row.label) for row in rows]
+    longest = max(len(row.nodes) for row in rows)
+    margin, cell = _margin_and_cell(max(map(len, labels)), longest, count, width_in)
+    pitch = margin + longest + _BETWEEN_COLUMNS
+    nodes = sum(len(row.nodes) for row in rows)
+    x, y = np.zeros(nodes), np.zeros(nodes)
+    written: list[tuple[float, float, str]] = []
+    height = 0.0
+    for column, places in enumerate(_columns(rows, count)):
+        down, before = 0.0, rows[places[0]].group
+        for place in places:
+            row, left = rows[place], column * pitch + margin
+            down += _BETWEEN_GROUPS if row.group != before else 0.0
+            before = row.group
+            members = list(row.nodes)
+            x[members], y[members] = left + np.arange(len(members)), down
+            written.append((left - 0.3, down, labels[place]))
+            down += 1
+        height = max(height, down)
+    width = pitch * count - _BETWEEN_COLUMNS
+    return Layout(x=x, y=y, labels=tuple(written), width=width, height=height, cell_in=cell)
+
+
+def _margin_and_cell(characters: int, longest: int, count: int, width_in: float) -> tuple[float, float]:
+    """Return the room for labels (cells) and a cell's side (inches); labels stop growing with the cells."""
+    across = count * (longest + _BETWEEN_COLUMNS) - _BETWEEN_COLUMNS
+    growing = characters * LETTER * LABEL_SIZE + 0.4
+    fixed_in = characters * LETTER * LARGEST_LABEL_PT / _POINTS
+    cell = max(width_in / (across + count * growing), (width_in - count * fixed_in) / (across + count * 0.4))
+    cell = min(cell, _LARGEST_CELL_IN)
+    return min(growing, fixed_in / cell + 0.4), cell
+
+
+def _columns(rows: list[LeafRow], count: int) -> Iterable[list[int]]:
+    """Return the rows of each column, the first ones full: groups stay together where there are enough."""
+    groups = [list(members) for _, members in groupby(range(len(rows)), key=lambda place: rows[place].group)]
+    if len(groups) < 2 * count and count > 1:
+        groups = [[place] for place in range(len(rows))]
+    room = -(-len(rows) // count)
+    while len(columns := _filled(groups, room)) > count:
+        room += 1
+    return columns
+
+
+def _filled(groups: list[list[int]], room: int) -> list[list[int]]:
+    """Return columns of at most ``room`` rows, or of one larger group."""
+    columns: list[list[int]] = [[]]
+    for group in groups:
+        if columns[-1] and len(columns[-1]) + len(group) > room:
+            columns.append([])
+        columns[-1].extend(group)
+    return columns
+
+
+def _cut(label: str) -> str:
+    """Return a label short enough, cut in its middle: names differ at their ends."""
+    if len(label) <= _LONGEST_LABEL:
+        return label
+    half = _LONGEST_LABEL // 2
+    return f"{label[: half - 1]}…{label[-half:]}"
+
+
+#: Part of a cell that is drawn; of a node with GPUs its cores take the upper part.
+_SIDE, _ABOVE_GPUS = 0.86, 0.64
+#: Part of its place that a GPU's mark fills, and its distance from the cores (cells).
+_GPU, _BELOW_CORES = 0.8, 0.05
+#: Boxes of one job in neighbouring cells stand so close (cells).
+_NEIGHBOURS = 0.16
+#: Part of a cell that its node's name takes where it is written.
+NAME = 0.2
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Boxes:
+    """All boxes of a picture.
+
+    Attributes:
+        frames: the cores of each node, whatever holds them.
+        busy: cores that are held now.
+        closed: cores that are free on nodes that take no jobs.
+        jobs: cores that each job takes now.
+        used_gpus, free_gpus: one mark a GPU.
+        taken_gpus: those that each job takes now.
+    """
+
+    frames: FloatArray
+    busy: FloatArray
+    closed: FloatArray
+    jobs: Mapping[str, FloatArray]
+    used_gpus: FloatArray
+    free_gpus: FloatArray
+    taken_gpus: Mapping[str, FloatArray]
+
+
+def boxes_of(snapshot: Snapshot, awards: Iterable[Award], layout: Layout) -> Boxes:
+    """Return the boxes of a machine and of the jobs that start on it."""
+    started = list(awards)
+    taken: dict[str, list[tuple[str, Resources]]] = {}
+    for award in started:
+        for name, use in award.nodes.items():
+            taken.setdefault(name, []).append((award.job, use))
+    builder = _Builder([award.job for award in started], NAME if layout.named else 0.0)
+    for place, node in enumerate(snapshot.nodes):
+        builder.add(node, taken.get(node.name, []), float(layout.x[place]), float(layout.y[place]))
+    return builder.boxes()
+
+
+def gpus(gres: Mapping[str, int]) -> int:
+    """Return how many of a node's or a job's generic resources are GPUs, of any type."""
+    return sum(count for name, count in gres.items() if name.partition(":")[0] == "gpu")
+
+
+class _Builder:
+    """Collects the boxes of one node after another."""
+
+    def __init__(self, jobs: Sequence[str], name: float) -> None:
+        self._name = name
+        self._frames: list[Box] = []
+        self._busy: list[Box] = []
+        self._closed: list[Box] = []
+        self._jobs: dict[str, list[Box]] = {job: [] for job in jobs}
+        self._used: list[Box] = []
+        self._free: list[Box] = []
+        self._taken: dict[str, list[Box]] = {job: [] for job in jobs}
+
+    def add(self, node: Node, taken: Sequence[tuple[str, Resources]], x: float, y: float) -> None:
+        """Add a node whose cell has its upper left corner at (x, y)."""
+        left, top = x + (1 - _SIDE) / 2, y + (1 - _SIDE) / 2 + self._name
+        height = (_SIDE - self._name) * (_ABOVE_GPUS if gpus(node.total.gres) else 1)
+        self._frames.append((left, top, _SIDE, height))
+        self._add_cores(node, taken, left, top, height)
+        if gpus(node.total.gres):
+            self._add_gpus(node, taken, left, top + height)
+
+    def _add_cores(
+        self, node: Node, taken: Sequence[tuple[str, Resources]], left: float, top: float, height: float
+    ) -> None:
+        one = _SIDE / node.total.cores
+        busy = node.total.cores - node.free.cores
+        if busy:
+            self._busy.append((left, top, busy * one, height))
+        at = left + busy * one
+        for job, use in taken:
+            self._jobs[job].append((at, top, use.cores * one, height))
+            at += use.cores * one
+        rest = left + _SIDE - at
+        if not node.state.takes_jobs and node.free.cores:
+            self._closed.append((at, top, rest, height))
+
+    def _add_gpus(self, node: Node, taken: Sequence[tuple[str, Resources]], left: float, top: float) -> None:
+        total, free = gpus(node.total.gres), gpus(node.free.gres)
+        lists = [self._used] * (total - free)
+        for job, use in taken:
+            lists.extend([self._taken[job]] * gpus(use.gres))
+        lists.extend([self._free] * (total - len(lists)))
+        place, strip = _SIDE / total, (_SIDE - self._name) * (1 - _ABOVE_GPUS)
+        # Squares for a few; of many GPUs each is a bar, or they would vanish.
+        width = _GPU * min(place, strip)
+        height = min(strip - _BELOW_CORES, 2 * width) if place < strip / 2 else width
+        for number, boxes in enumerate(lists):
+            middle = left + (number + 0.5) * place
+            boxes.append((middle - width / 2, top + _BELOW_CORES, width, height))
+
+    def boxes(self) -> Boxes:
+        """Return what was collected."""
+        return Boxes(
+            frames=_array(self._frames),
+            busy=_array(self._busy),
+            closed=_array(self._closed),
+            jobs={job: _array(boxes) for job, boxes in self._jobs.items()},
+            used_gpus=_array(self._used),
+            free_gpus=_array(self._free),
+            taken_gpus={job: _array(boxes) for job, boxes in self._taken.items()},
+        )
+
+
+def _array(boxes: list[Box]) -> FloatArray:
+    return np.array(boxes, np.float64).reshape(-1, 4)
+
+
+def corners(boxes: FloatArray) -> FloatArray:
+    """Return each box's corners, shape (boxes, 4, 2)."""
+    left, top, width, height = boxes.T
+    right, bottom = left + width, top + height
+    flat: FloatArray = np.stack([left, top, right, top, right, bottom, left, bottom], axis=1)
+    return flat.reshape(-1, 4, 2)
+
+
+def widest_run(boxes: FloatArray) -> list[Box]:
+    """Return the widest box, or row of boxes that stand beside each other."""
+    runs: list[list[Box]] = []
+    for left, top, width, height in boxes[np.lexsort((boxes[:, 0], boxes[:, 1]))].tolist():
+        before = runs[-1][-1] if runs else None
+        beside = before and before[1] == top and left - (before[0] + before[2]) <= _NEIGHBOURS
+        if not beside:
+            runs.append([])
+        runs[-1].append((left, top, width, height))
+    return max(runs, key=_width)
+
+
+def _width(run: list[Box]) -> float:
+    return run[-1][0] + run[-1][2] - run[0][0]
+
+
+def place_of_number(boxes: FloatArray, letters: float) -> Box:
+    """Return where a job's number stands best: a box that holds it, else the whole of the widest run.
+
+    Args:
+        boxes: the job's.
+        letters: width of the number at full size, in cells.
+    """
+    run = widest_run(boxes)
+    middle = run[0][0] + _width(run) / 2
+    one = min(
+        (box for box in run if box[2] >= letters),
+        key=lambda box: abs(box[0] + box[2] / 2 - middle),
+        default=None,
+    )
+    return one or (run[0][0], run[0][1], _width(run), run[0][3])

@@ -1,0 +1,202 @@
+"""The picture of a network: links, nodes in the colour of their leaf group, the way of their order.
+
+matplotlib is an extra.
+"""
+
+from __future__ import annotations
+
+from math import ceil, cos, pi, sin, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..auction.explain.network_levels import NetworkReport, graph_of_snapshot
+from ..cluster.errors import OptionError
+from ..cluster.network import Network, NetworkKind
+from ..cluster.nodes import Switch
+from ..formats.drawing import save_figure
+from ..topology.distances import hop_table
+from ..topology.hilbert import grid
+from ..topology.hops import numbered_links
+from ..topology.tree import topology_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STYLE = {"font.size": 8, "svg.hashsalt": "aucsched"}
+_MOST_DRAWN, _MOST_LINKS = 4_096, 200_000
+_SIDE_IN, _DPI = 7.0, 200
+_LINK, _WAY, _SWITCH = "#c9ccd1", "#20242a", "#8a8f98"
+#: Leaf groups next to each other in the order take these in turn.
+_COLORS = ("#1f6fb4", "#e07b22", "#2c9a4b", "#c9302c", "#7d54b2", "#8a5a3b", "#17a3b5", "#b3a712")
+
+Places = dict[Any, tuple[float, float]]
+
+
+def draw_network(report: NetworkReport, path: Path) -> None:
+    """Draw a network; the file is written whole or not at all.
+
+    Raises:
+        OptionError: it has more than 4 096 nodes, or more than 200 000 links.
+        InputError: the file cannot be written.
+    """
+    from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+
+    if report.nodes > _MOST_DRAWN:
+        raise OptionError(f"--plot: {report.nodes} nodes are above the {_MOST_DRAWN} that a picture holds")
+    if report.links > _MOST_LINKS:
+        raise OptionError(f"--plot: {report.links} links are above the {_MOST_LINKS} that a picture holds")
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(_SIDE_IN, _SIDE_IN), dpi=_DPI)
+        axes = figure.add_axes((0.02, 0.02, 0.96, 0.92))
+        axes.set_axis_off()
+        axes.set_aspect("equal" if _is_flat(report) else "auto")
+        sizes = f" ({report.sizes})" if report.sizes else ""
+        figure.suptitle(f"{report.kind}{sizes}: {report.nodes} nodes, {len(report.levels)} levels")
+        _draw(axes, report)
+        save_figure(figure, path)
+
+
+def _is_flat(report: NetworkReport) -> bool:
+    return report.kind in {"torus", "dragonfly", "graph", "linear"}
+
+
+def _draw(axes: Axes, report: NetworkReport) -> None:
+    from matplotlib.collections import LineCollection  # noqa: PLC0415 - the extra may be absent
+
+    snapshot = report.snapshot
+    names = [node.name for node in snapshot.nodes]
+    graph = graph_of_snapshot(snapshot) if snapshot.switches is not None else None
+    places = _places(report, graph)
+    if graph is not None:
+        ends = [(places[one], places[other]) for one, other in graph.edges()]
+        if report.kind == "torus":
+            ends = [pair for pair in ends if _near(*pair)]
+        axes.add_collection(LineCollection(ends, colors=_LINK, linewidths=0.5, zorder=1))
+        others = [places[vertex] for vertex in graph if vertex not in set(names)]
+        if others:
+            x, y = zip(*others, strict=True)
+            axes.scatter(x, y, s=10, marker="s", color=_SWITCH, zorder=2)
+    points = np.array([places[name] for name in names])
+    axes.add_collection(
+        LineCollection(
+            [points[place : place + 2] for place in range(len(points) - 1)],
+            colors=_WAY,
+            linewidths=0.6,
+            zorder=3,
+        )
+    )
+    leaf = np.unique(topology_of(snapshot).leaf, return_inverse=True)[1]
+    colors = [_COLORS[place % len(_COLORS)] for place in leaf.tolist()]
+    axes.scatter(
+        points[:, 0],
+        points[:, 1],
+        s=min(18.0, max(2.0, 4000 / len(points))),
+        c=colors,
+        zorder=4,
+    )
+    axes.autoscale_view()
+
+
+def _near(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether a link is short on the picture: links round a torus' ends are left out."""
+    return abs(one[0] - other[0]) + abs(one[1] - other[1]) < 1.5  # noqa: PLR2004 - a step is 1
+
+
+def _places(report: NetworkReport, graph: Any) -> Places:
+    network = report.snapshot.network
+    names = [node.name for node in report.snapshot.nodes]
+    if network is not None and network.kind is NetworkKind.TORUS:
+        return _planes(network.sizes, network.members)
+    if network is not None and network.kind is NetworkKind.DRAGONFLY:
+        return _ring(network.sizes, network.members)
+    if network is not None and network.kind is NetworkKind.GRAPH:
+        return _spread(network)
+    if graph is None:
+        wide = ceil(sqrt(len(names)))
+        return {name: (float(place % wide), -float(place // wide)) for place, name in enumerate(names)}
+    return _layers(report, graph)
+
+
+def _planes(shape: tuple[int, ...], members: tuple[str, ...]) -> Places:
+    """Put a torus' planes of its last two dimensions side by side, in about a square."""
+    whole = (1,) * (2 - len(shape)) + shape
+    points = grid(whole)
+    planes = int(np.prod(whole[:-2], dtype=np.int64))
+    wide = ceil(sqrt(planes))
+    plane = (
+        np.ravel_multi_index(tuple(points[:, :-2].T), whole[:-2])
+        if planes > 1
+        else np.zeros(len(points), int)
+    )
+    x = (plane % wide) * (whole[-1] + 1.0) + points[:, -1]
+    y = -((plane // wide) * (whole[-2] + 1.0) + points[:, -2])
+    return {name: (float(x[place]), float(y[place])) for place, name in enumerate(members)}
+
+
+def _ring(sizes: tuple[int, ...], members: tuple[str, ...]) -> Places:
+    """Put a dragonfly's groups round a circle, each a circle of routers, their nodes outside."""
+    groups, routers, nodes, _ = sizes
+    places: Places = {}
+    radius = 0.8 * sin(pi / max(2, groups))
+    for group in range(groups):
+        turn = 2 * pi * group / groups
+        middle = (cos(turn), sin(turn)) if groups > 1 else (0.0, 0.0)
+        for router in range(routers):
+            angle = turn + 2 * pi * router / routers
+            places[group, router] = _from(middle, radius * 0.55, angle)
+            for node in range(nodes):
+                off = angle + (node - (nodes - 1) / 2) * 2 * pi / routers / (nodes + 1)
+                places[members[(group * routers + router) * nodes + node]] = _from(middle, radius, off)
+    return places
+
+
+def _from(middle: tuple[float, float], radius: float, angle: float) -> tuple[float, float]:
+    return middle[0] + radius * cos(angle), middle[1] + radius * sin(angle)
+
+
+def _layers(report: NetworkReport, graph: Any) -> Places:
+    """Put nodes in a row, and switches above the mean of what is below them, by level."""
+    names = [node.name for node in report.snapshot.nodes]
+    places: Places = {name: (float(place), 0.0) for place, name in enumerate(names)}
+    for height, switches in enumerate(_by_level(report.snapshot.switches or ()), start=1):
+        for switch in switches:
+            below = [places[name][0] for name in switch.nodes] or [
+                places["switch", name][0] for name in switch.switches
+            ]
+            places["switch", switch.name] = (sum(below) / len(below), float(height))
+    for vertex in graph:
+        if vertex not in places:
+            x, y = places["switch", vertex[0]]
+            span = len(names) / sum(1 for other in graph if other not in names and other[0] == vertex[0])
+            rank = int("".join(map(str, vertex[1])) or "0", 36)
+            places[vertex] = (x + 0.02 * span * rank, y)
+    return places
+
+
+def _by_level(switches: tuple[Switch, ...]) -> list[list[Switch]]:
+    levels: list[list[Switch]] = []
+    done: set[str] = set()
+    left = list(switches)
+    while left:
+        here = [switch for switch in left if done.issuperset(switch.switches)]
+        levels.append(here)
+        done |= {switch.name for switch in here}
+        left = [switch for switch in left if switch.name not in done]
+    return levels
+
+
+def _spread(network: Network) -> Places:
+    """Spread a graph in the plane by its distances (classical scaling)."""
+    ends, vertices = numbered_links(network.links, network.members)
+    table = hop_table(ends, len(vertices), np.arange(len(vertices)))
+    square: npt.NDArray[np.float64] = table.astype(np.float64) ** 2
+    centred = square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean()
+    values, vectors = np.linalg.eigh(-centred / 2)
+    flat = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+    if flat.shape[1] < 2:  # noqa: PLR2004 - one vertex has one dimension
+        flat = np.zeros((len(vertices), 2))
+    return {vertex: (float(x), float(y)) for vertex, (x, y) in zip(vertices, flat.tolist(), strict=True)}

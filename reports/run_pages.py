@@ -1,0 +1,278 @@
+"""Pages of many runs or jobs: simulations, sweeps, a gain, and a shadow's log beside Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from ..api.gains import Gain
+from ..api.simulations import Simulation
+from ..cluster.text import plural
+from ..simulation.nodes.node_result import NodeResult
+from ..simulation.placement import place_lowest_first, place_on_nodes
+from ..simulation.waits import size_class, size_rank
+from ..slurm.live.shadow_report import CAVEATS, ShadowReport
+from .page import Section, as_columns, facts, lines, page_of, table
+
+#: Moments of a curve, groups of a chart, and jobs of a Gantt chart that are drawn.
+_SIMULATED_BINS, _GROUPS, _JOBS = 600, 24, 30_000
+_PERCENTILES = (50, 90, 99)
+
+
+def simulation_page(runs: Sequence[Simulation], name: str) -> str:
+    """Return the page of one run, or of several over one input."""
+    names = ", ".join(run.policy for run in runs)
+    jobs = plural(len(runs[0].result.starts), "job")
+    sections: list[Section] = [table("Figures", _figures(runs), "times in seconds")]
+    for run in runs:
+        sections += _sections(run, named=len(runs) > 1)
+    return page_of(f"Simulation of {name}", f"{names}; {jobs}", sections)
+
+
+def _figures(runs: Sequence[Simulation]) -> dict[str, list[Any]]:
+    names = [
+        name for name, value in runs[0].metrics.items() if value is None or not isinstance(value, Mapping)
+    ]
+    shown = [name for name in names if any(run.metrics.get(name) is not None for run in runs)]
+    if len(runs) == 1:
+        return {"metric": shown, runs[0].policy: [runs[0].metrics[name] for name in shown]}
+    return {"policy": [run.policy for run in runs]} | {
+        name: [run.metrics.get(name) for run in runs] for name in shown
+    }
+
+
+def _sections(run: Simulation, *, named: bool) -> list[Section]:
+    of = f", {run.policy}" if named else ""
+    columns = run.columns
+    waits = [one for one in columns["wait_s"] if one is not None]
+    if not waits:
+        return [table(f"Jobs{of}", columns)]
+    found: list[Section] = [_simulated_use(run, of), _gantt(run, columns, of)]
+    by_size = [size_class(cores) for cores in columns["cores"]]
+    for what, groups in (("size", by_size), ("user", columns["user"]), ("account", columns.get("account"))):
+        if groups is None or len(set(groups)) < 2:  # noqa: PLR2004 - one group says nothing
+            continue
+        spread = spread_of(groups, columns["wait_s"], in_order=what == "size")
+        found.append(
+            {"kind": "spread", "title": f"Waits by {what}{of}", "unit": "waits", "groups": spread[:_GROUPS]}
+        )
+        found.append(table(f"Waits by {what} in seconds{of}", as_columns(spread)))
+    return [*found, table(f"Jobs{of}", columns, "times in seconds after the first submission")]
+
+
+def spread_of(
+    groups: Iterable[Any], waits: Iterable[float | None], *, in_order: bool
+) -> list[dict[str, Any]]:
+    """Return jobs, mean, percentiles and maximum of the waits of each group, most jobs first."""
+    of: dict[str, list[float]] = {}
+    for group, wait in zip(groups, waits, strict=True):
+        if wait is not None:
+            of.setdefault(str(group) or "none", []).append(wait)
+    found = [
+        {
+            "name": name,
+            "jobs": len(values),
+            "mean": float(np.mean(values)),
+            **{f"p{share}": float(np.percentile(values, share)) for share in _PERCENTILES},
+            "max": max(values),
+        }
+        for name, values in of.items()
+    ]
+    if in_order:
+        return sorted(found, key=lambda one: size_rank(one["name"]))
+    return sorted(found, key=lambda one: (-int(one["jobs"]), str(one["name"])))
+
+
+def _simulated_use(run: Simulation, of: str) -> Section:
+    line = run.result.timeline
+    last = float(line.times[-1]) or 1.0
+    edges = np.linspace(0.0, last, _SIMULATED_BINS + 1)
+    processors = run.result.workload.requests.processors
+    used, waiting = (line.mean(one, edges).round(3).tolist() for one in (line.used, line.waiting))
+    series = [(f"cores in use, of {processors}", used, processors), ("jobs waiting", waiting, None)]
+    title = f"Use of the machine and length of the queue{of}"
+    return lines(title, edges.round(3).tolist(), series)
+
+
+def _in_nodes(result: NodeResult) -> dict[int, list[tuple[float, float]]]:
+    """Return where each job stands in rows of nodes: a core of a node of eight is an eighth of its row."""
+    total = result.columns.total.cores
+    first = np.concatenate([[0], np.cumsum(total)])
+
+    def row(core: int) -> float:
+        node = int(np.searchsorted(first, core, side="right")) - 1
+        return float(node) if node == len(total) else node + (core - int(first[node])) / int(total[node])
+
+    return {
+        job: [(row(core), row(core + count) - row(core)) for core, count in spots]
+        for job, spots in place_on_nodes(result).items()
+    }
+
+
+def _gantt(run: Simulation, columns: Mapping[str, list[Any]], of: str) -> Section:
+    result = run.result
+    if isinstance(result, NodeResult):
+        placed = _in_nodes(result)
+        names = list(result.columns.names)
+        known = [str(name) for name in result.workload.ids]
+        starts, runs = list(result.starts), list(result.workload.run)
+        sizes = list(result.workload.requests.size)
+        waits = (np.array(starts) - np.array(result.workload.requests.submit)).tolist()
+        rows, unit = len(names), "nodes"
+    else:
+        placed = {
+            job: [(float(first), float(count)) for first, count in spots]
+            for job, spots in place_lowest_first(result.workload, result.starts).items()
+        }
+        names, known = None, [str(name) for name in columns["id"]]
+        starts, runs = list(result.starts), list(result.workload.run)
+        sizes, waits = columns["cores"], columns["wait_s"]
+        rows, unit = result.workload.requests.processors, "processors"
+    drawn = sorted(placed)[:_JOBS]
+    number = {job: place for place, job in enumerate(drawn)}
+    rects = [[number[job], round(first, 4), round(count, 4)] for job in drawn for first, count in placed[job]]
+    left = len(placed) - len(drawn)
+    more = f"the first {len(drawn)} jobs; {plural(left, 'more job')} in the table" if left > 0 else ""
+    return {
+        "kind": "gantt",
+        "title": f"Jobs over time{of}",
+        "jobs": [known[job] for job in drawn],
+        "start": [round(float(starts[job]), 3) for job in drawn],
+        "end": [round(float(starts[job] + runs[job]), 3) for job in drawn],
+        "cores": [int(sizes[job]) for job in drawn],
+        "wait": [waits[job] for job in drawn],
+        "rects": rects,
+        "rows": rows,
+        "unit": unit,
+        "names": names,
+        "note": more,
+    }
+
+
+#: Moments of the curves.
+_GAIN_BINS = 400
+
+
+def gain_page(made: Gain) -> str:
+    """Return the page of a comparison."""
+    words = [(f"({number})", text) for number, text in enumerate(made.words, 1)]
+    names = [name for name, waits in made.waits.items() for _ in waits]
+    spread = spread_of(names, np.concatenate(list(made.waits.values())).tolist(), in_order=False)
+    sections: list[Section] = [
+        facts("What you would gain", words),
+        table("Figures", _rounded(made.figures), "times in seconds, over the same jobs"),
+        {"kind": "spread", "title": "Waits", "unit": "waits", "groups": spread},
+        table(
+            "Mean waits by group, where they change most",
+            _rounded(made.groups),
+            "in seconds; the difference has a 95 % interval",
+        ),
+        _gain_use(made),
+        table("What is not compared, and how the history was read", {"note": made.left_out}),
+        table("Jobs", made.columns, "times in seconds after the beginning"),
+    ]
+    jobs = plural(len(made.compared), "job")
+    subtitle = f"{jobs} in {made.days:.3g} days; {', '.join(made.waits)}"
+    return page_of(f"What {made.workload.name} would gain", subtitle, sections)
+
+
+def _rounded(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    found = as_columns(rows)
+    return {
+        name: [round(value, 1) if isinstance(value, float) else value for value in column]
+        for name, column in found.items()
+    }
+
+
+def _gain_use(made: Gain) -> Section:
+    last = max(float(made.columns["submit_s"][-1]), 1.0)
+    edges = np.linspace(0.0, last, _GAIN_BINS + 1)
+    cores = sum(node.total.cores for node in made.workload.nodes)
+    series = [
+        (f"{name}, of {cores}", (cores * use).round(2).tolist(), cores)
+        for name, use in made.use(edges).items()
+    ]
+    return lines("Cores in use until the last submission", edges.round(1).tolist(), series)
+
+
+#: Columns that are drawn first, where a sweep has them.
+_UP = ("priority", "wait_mean_s", "cpu_utilization")
+
+
+def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: str) -> str:
+    """Return the page of a sweep.
+
+    Args:
+        columns: of its table.
+        axes: the options that were varied, by column.
+        name: of the input.
+    """
+    runs = len(next(iter(columns.values()), []))
+    varied = [axis for axis in axes if axis in columns] or ["run"]
+    up = next((one for one in _UP if one in columns), varied[0])
+    labelled = [one for one in (*varied, "seed", up) if one in columns]
+    scatter = {
+        "kind": "scatter",
+        "title": "Any column over any other",
+        "columns": {one: list(values) for one, values in columns.items()},
+        "x": varied[0],
+        "y": up,
+        "color": varied[1] if len(varied) > 1 else "",
+        "labels": list(dict.fromkeys(labelled)),
+    }
+    return page_of(
+        f"Sweep over {name}",
+        f"{plural(runs, 'run')}; {', '.join(varied)}",
+        [scatter, table("Runs", {name: one for name, one in columns.items() if name != "input_sha256"})],
+    )
+
+
+def shadow_page(report: ShadowReport, name: str) -> str:
+    """Return the page of a report."""
+    document = report.to_dict()
+    span = f"{_moment(document['from'])} to {_moment(document['to'])}"
+    verdicts = {verdict: count for verdict, count in document["verdicts"].items() if count}
+    sections: list[Section] = [
+        facts(
+            "What this log can and cannot say",
+            [(f"({number})", text) for number, text in enumerate(CAVEATS, 1)],
+        ),
+        table("Slurm and the auction", as_columns(document["figures"])),
+        facts("Jobs: the auction's first offer beside Slurm's start", list(verdicts.items())),
+        _shadow_use(report),
+    ]
+    for what, rows in report.groups.items():
+        sections.append(table(f"Who gains and who loses, by {what}", as_columns(rows)))
+    if document["unread"]:
+        sections.append(table("Rules of the site that are not looked at", {"rule": document["unread"]}))
+    sections.append(table("Jobs", report.columns, "times in seconds since 1970; waits in seconds"))
+    passes = plural(len(report.entries), "pass").replace("passs", "passes")
+    return page_of(
+        f"Shadow beside Slurm, {name}", f"{span}; {passes}; {plural(len(report.jobs), 'job')}", sections
+    )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _shadow_use(report: ShadowReport) -> Section:
+    entries = report.entries
+    first = entries[0].time
+    times = [entry.time - first for entry in entries]
+    cores = max(1, *(entry.cores for entry in entries))
+    offers = [sum(offer.cores for offer in entry.would) for entry in entries]
+    series = [
+        (f"cores in use, of {cores}", [entry.used for entry in entries], cores),
+        (
+            f"cores in use with the pass's offers, of {cores}",
+            [min(entry.used + more, entry.cores) for entry, more in zip(entries, offers, strict=True)],
+            cores,
+        ),
+        ("jobs waiting", [entry.waiting for entry in entries], None),
+    ]
+    moments = [*times, times[-1] + entries[-1].interval_s]
+    return lines("The machine and the queue, pass by pass", moments, series)

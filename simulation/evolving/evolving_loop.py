@@ -1,0 +1,362 @@
+"""Evolving jobs on the general loop of events: they arrive, start, ask, grow and end."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from ...cluster.errors import AwardError
+from ...negotiation.evolving.count_board import CountJob, CountRequest, CountRunning, Credentials
+from ...negotiation.evolving.fairness import Delay
+from ..events import Event, EventKind, EventQueue, run_events
+from ..workloads.evolving import EvolvingJob, EvolvingWorkload
+from .core_counts import Held, NodeCores
+from .providers import Granted, Provider, ProviderView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granting:
+    """A granted request: when, how many cores, and the delays that were predicted then."""
+
+    time_s: float
+    job: str
+    cores: int
+    delays: tuple[Delay, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Playing:
+    """A job that has started.
+
+    Attributes:
+        job: as the workload has it.
+        start_s, end_s: when it runs; its cores are its own in between.
+        walltime_end_s: until when a scheduler must think it runs.
+        held: by node.
+        static_cores: at its start.
+        grown_s: when it was granted its cores, None: never.
+        asked: how often.
+        core_s: core-seconds up to ``since_s``.
+        place: in the order of arrivals.
+        events: of its end and its requests, that are to come.
+    """
+
+    job: EvolvingJob
+    start_s: float
+    end_s: float
+    walltime_end_s: float
+    held: Held
+    static_cores: int
+    since_s: float
+    grown_s: float | None = None
+    asked: int = 0
+    core_s: float = 0.0
+    place: int = 0
+    events: list[int] = field(default_factory=list)
+
+    @property
+    def cores(self) -> int:
+        """Cores that it holds."""
+        return sum(self.held.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class EvolvingRun:
+    """A finished simulation: every job's record, and every grant.
+
+    ``lost_core_s``: of jobs that were preempted, which begin anew.
+    """
+
+    workload: EvolvingWorkload
+    played: dict[str, Playing] = field(default_factory=dict)
+    grants: list[Granting] = field(default_factory=list)
+    requests: int = 0
+    passes: int = 0
+    preemptions: int = 0
+    shrinks: int = 0
+    lost_core_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How a workload is played.
+
+    Attributes:
+        serves: requests are heard at all; else the paper's Static.
+        by_table: a job that grew takes the table's time, else what is left is scaled.
+        interval_s: jobs start at multiples of it only, requests are served at once; None: after every event.
+        keeps: a request that was not granted stands until its job's last ask; None: as the provider has it.
+        overhead_s: seconds that every job holds its cores for after its end.
+        preemptible: types of jobs that may be stopped for a request, and begin anew.
+        malleable: types of jobs that may shrink to half of their cores for a request.
+    """
+
+    serves: bool = True
+    by_table: bool = True
+    interval_s: float | None = None
+    keeps: bool | None = None
+    overhead_s: float = 0.0
+    preemptible: frozenset[str] = frozenset()
+    malleable: frozenset[str] = frozenset()
+
+
+def play_evolving(workload: EvolvingWorkload, provider: Provider, setting: Setting) -> EvolvingRun:
+    """Play a workload to its end.
+
+    Raises:
+        AwardError: a core would be held twice, or a job is lost.
+    """
+    queue = EventQueue()
+    system = _System(workload, provider, setting, queue)
+    for number, job in enumerate(workload.jobs):
+        queue.push(job.arrival_s, EventKind.ARRIVAL, number)
+    run_events(queue, system)
+    return system.close()
+
+
+class _System:
+    """The machine (see ``events.System``)."""
+
+    def __init__(
+        self, workload: EvolvingWorkload, provider: Provider, setting: Setting, queue: EventQueue
+    ) -> None:
+        self.run = EvolvingRun(workload=workload)
+        self._jobs, self._provider, self._setting, self._events = workload.jobs, provider, setting, queue
+        self._number = {job.id: number for number, job in enumerate(workload.jobs)}
+        self._cores = NodeCores(workload.nodes, workload.cores_per_node)
+        # Waiting jobs with what orders them: those that drain first, then by time.
+        self._waiting: list[tuple[bool, int, CountJob]] = []
+        self._running: dict[str, Playing] = {}
+        self._places: dict[str, int] = {}
+        self._asking: list[CountRequest] = []
+        # Requests that wait as jobs, by the job's name.
+        self._parents: dict[str, str] = {}
+        self._planned_pass = self._is_pass = False
+
+    # Events.
+
+    def handle(self, event: Event) -> None:
+        """Take note of one event."""
+        match event.kind:
+            case EventKind.END:
+                self._end(self._jobs[event.job].id, event.time)
+            case EventKind.REQUEST:
+                self._ask(self._jobs[event.job].id, event)
+            case EventKind.ARRIVAL:
+                self._arrive(self._jobs[event.job])
+            case EventKind.PASS:
+                self._planned_pass, self._is_pass = False, True
+            case _:
+                raise AwardError(f"{event.kind.name} happens to no evolving job")
+
+    def _arrive(self, job: EvolvingJob) -> None:
+        asked = CountJob(
+            id=job.id,
+            cores=self._provider.cores_of(job),
+            walltime_s=job.static_s + self._setting.overhead_s,
+            owner=Credentials(user=job.user),
+            drains=job.drains,
+        )
+        self._enqueue(asked)
+
+    def _enqueue(self, asked: CountJob) -> None:
+        """Let a job wait: in order of arrival, also where it comes back."""
+        place = self._places.setdefault(asked.id, len(self._places))
+        insort(self._waiting, (not asked.drains, place, asked), key=lambda one: one[:2])
+
+    def _end(self, name: str, now: float) -> None:
+        played = self._running.pop(name)
+        played.core_s += (now - played.since_s) * played.cores
+        self._cores.give(played.held)
+        self._waiting = [one for one in self._waiting if self._parents.get(one[2].id) != name]
+        self._asking = [request for request in self._asking if request.job != name]
+
+    def _ask(self, name: str, event: Event) -> None:
+        played, now = self._running.get(name), event.time
+        if played is None:
+            return
+        played.events.remove(event.sequence)
+        if played.grown_s is not None:
+            return
+        played.asked += 1
+        self.run.requests += 1
+        if not self._setting.serves:
+            return
+        owner, cores = Credentials(user=played.job.user), played.job.more_cores
+        if not self._provider.queues_requests:
+            self._asking = [one for one in self._asking if one.job != name]
+            self._asking.append(CountRequest(job=name, cores=cores, owner=owner))
+        elif name not in self._parents.values():
+            merged = CountJob(
+                id=f"{name}+{cores}", cores=cores, walltime_s=played.walltime_end_s - now, owner=owner
+            )
+            self._parents[merged.id] = name
+            self._enqueue(merged)
+
+    # Passes.
+
+    def schedule(self, now: float, queue: EventQueue) -> None:
+        """Serve and start, or only serve between two polls."""
+        interval = self._setting.interval_s
+        starts = interval is None or self._is_pass
+        if starts or self._asking:
+            self._pass(now, starts=starts)
+        self._is_pass = False
+        if interval is not None and self._waiting and not self._planned_pass:
+            turn = ceil(now / interval)
+            time = (turn + (turn * interval <= now)) * interval if starts else max(turn * interval, now)
+            self._planned_pass = True
+            queue.push(time, EventKind.PASS, -1)
+
+    def _pass(self, now: float, *, starts: bool) -> None:
+        self.run.passes += 1
+        self._trim(now)
+        view = ProviderView(
+            now_s=now,
+            queue=[one[2] for one in self._waiting],
+            running=[self._seen(played) for played in self._running.values()],
+            requests=tuple(self._asking),
+            free=tuple(self._cores.free),
+            held={name: played.held for name, played in self._running.items()},
+            static={name: played.static_cores for name, played in self._running.items()},
+        )
+        found = self._provider.step(view, starts=starts)
+        granted = {one.request.job for one in found.grants}
+        self._asking = [one for one in self._asking if one.job not in granted and self._stands(one, now)]
+        for one in found.grants:
+            for name in one.preempted:
+                self._preempt(name, now)
+            for name, cores in one.shrunk:
+                self._shrink(name, cores, now)
+            self._grow(one, now)
+        for job, held in found.starts:
+            self._begin(job, held, now)
+
+    def _stands(self, request: CountRequest, now: float) -> bool:
+        """Return whether a request that was not granted is asked again in the next pass."""
+        played = self._running[request.job]
+        kept = self._setting.keeps
+        return (
+            self._provider.keeps_requests if kept is None else kept
+        ) and now < played.start_s + played.job.asks_s[-1]
+
+    def _trim(self, now: float) -> None:
+        """Let requests that wait as jobs ask for what is left of their parents' walltime."""
+        for place, (order, number, job) in enumerate(self._waiting):
+            parent = self._parents.get(job.id)
+            if parent is not None:
+                left = max(self._running[parent].walltime_end_s - now, 1.0)
+                other = CountJob(id=job.id, cores=job.cores, walltime_s=left, owner=job.owner)
+                self._waiting[place] = (order, number, other)
+
+    def _seen(self, played: Playing) -> CountRunning:
+        return CountRunning(
+            id=played.job.id,
+            cores=played.cores,
+            end_s=played.walltime_end_s,
+            owner=Credentials(user=played.job.user),
+            rank=played.place,
+            preemptible=played.job.kind in self._setting.preemptible,
+            least=-(-played.static_cores // 2) if played.job.kind in self._setting.malleable else None,
+        )
+
+    def _begin(self, job: CountJob, held: Held | None, now: float) -> None:
+        self._waiting = [one for one in self._waiting if one[2].id != job.id]
+        parent = self._parents.pop(job.id, None)
+        if parent is not None:
+            request = CountRequest(job=parent, cores=job.cores, owner=job.owner)
+            self._grow(Granted(request=request, held=held), now)
+            return
+        if job.id in self.run.played:
+            raise AwardError(f"job {job.id} starts twice, again at {now:g}")
+        number = self._number[job.id]
+        evolving, overhead = self._jobs[number], self._setting.overhead_s
+        if held is None:
+            held = self._cores.take(job.cores)
+        else:
+            self._cores.hold(held)
+        end = now + evolving.static_s + overhead
+        played = Playing(
+            job=evolving,
+            start_s=now,
+            end_s=end,
+            walltime_end_s=end,
+            held=held,
+            static_cores=job.cores,
+            since_s=now,
+        )
+        played.place = self._places[job.id]
+        played.events = [self._events.push(end, EventKind.END, number)]
+        played.events += [
+            self._events.push(now + seconds, EventKind.REQUEST, number) for seconds in evolving.asks_s
+        ]
+        self._running[job.id] = self.run.played[job.id] = played
+
+    def _grow(self, granted: Granted, now: float) -> None:
+        """Give a job its cores, and let it end as early as they make it."""
+        request, held = granted.request, granted.held
+        name, played = request.job, self._running[request.job]
+        if played.grown_s is not None:
+            raise AwardError(f"job {name} grows twice, again at {now:g}")
+        if held is None:
+            held = self._cores.take(request.cores, near=played.held)
+        else:
+            self._cores.hold(held)
+        self._account(played, now)
+        played.grown_s = now
+        for node, count in held.items():
+            played.held[node] = played.held.get(node, 0) + count
+        run = played.job.run_s(now - played.start_s, by_table=self._setting.by_table)
+        self._ends_at(played, min(played.end_s, played.start_s + run + self._setting.overhead_s))
+        self.run.grants.append(Granting(time_s=now, job=name, cores=request.cores, delays=granted.delays))
+
+    def _account(self, played: Playing, now: float) -> None:
+        played.core_s += (now - played.since_s) * played.cores
+        played.since_s = now
+
+    def _ends_at(self, played: Playing, end_s: float) -> None:
+        played.end_s = end_s
+        self._events.cancel(played.events[0])
+        played.events[0] = self._events.push(end_s, EventKind.END, self._number[played.job.id])
+
+    def _preempt(self, name: str, now: float) -> None:
+        """Stop a job: it waits again, where it stood, and what it did is lost."""
+        played = self._running[name]
+        self._account(played, now)
+        for sequence in played.events:
+            self._events.cancel(sequence)
+        self._end(name, now)
+        del self.run.played[name]
+        self.run.preemptions += 1
+        self.run.lost_core_s += played.core_s
+        self._arrive(played.job)
+
+    def _shrink(self, name: str, cores: int, now: float) -> None:
+        """Take cores from a malleable job, from its last nodes: what is left takes longer, linearly."""
+        played = self._running[name]
+        self._account(played, now)
+        before = played.cores
+        given: Held = {}
+        for node in sorted(played.held, reverse=True):
+            count = min(cores - sum(given.values()), played.held[node])
+            if count:
+                given[node] = count
+        self._cores.give(given)
+        played.held = {
+            node: count - given.get(node, 0)
+            for node, count in played.held.items()
+            if count > given.get(node, 0)
+        }
+        slower = before / played.cores
+        played.walltime_end_s = now + (played.walltime_end_s - now) * slower
+        self._ends_at(played, now + (played.end_s - now) * slower)
+        self.run.shrinks += 1
+
+    def close(self) -> EvolvingRun:
+        """Return the run; nothing may be left."""
+        if self._running or self._waiting or len(self.run.played) != len(self._jobs):
+            missing: Mapping[str, object] = {one[2].id: None for one in self._waiting}
+            raise AwardError(f"jobs are lost: {', '.join(list(missing)[:5])}")
+        return self.run

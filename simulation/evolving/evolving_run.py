@@ -1,0 +1,108 @@
+"""One simulation of evolving jobs: the workload, the provider of cores, and the outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...cluster.errors import OptionError
+from ...negotiation.evolving.fairness import Fairness, at_start
+from ...negotiation.evolving.iteration import Depths, default_depths
+from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
+from .auctioned import RequestAuction
+from .evolving_loop import EvolvingRun, Setting, play_evolving
+from .providers import Iteration, Merged, Preallocated, Provider, Reserved
+
+#: Workloads by name, of a seed.
+WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
+#: Default size, in cores, of the partition kept for requests: a node.
+PARTITION = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvolvingOptions:
+    """How to play.
+
+    Attributes:
+        serve_by: a name of PROVIDERS.
+        partition: cores kept for requests, of ``partition`` only.
+        strategy: of the engine, of ``auction`` only.
+        fairness, setting: see each.
+        depths: None: the paper's five and five; of an auction's reservations one, as in other simulations.
+    """
+
+    serve_by: str = "iteration"
+    partition: int | None = None
+    strategy: str | None = None
+    fairness: Fairness = field(default_factory=Fairness)
+    depths: Depths | None = None
+    setting: Setting = field(default_factory=Setting)
+
+    def __post_init__(self) -> None:
+        if self.serve_by not in PROVIDERS:
+            raise OptionError(f"serve_by: {self.serve_by!r} is not one of {', '.join(PROVIDERS)}")
+        if self.partition is not None and self.serve_by != "partition":
+            raise OptionError(f"--dynamic-partition needs --serve-by partition, not {self.serve_by}")
+        if self.strategy is not None and self.serve_by != "auction":
+            raise OptionError(f"--strategy needs --serve-by auction, not {self.serve_by}")
+
+    @property
+    def chosen_depths(self) -> Depths:
+        """The depths, the default resolved."""
+        return self.depths or default_depths(self.serve_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A finished run, its options, the delays that were charged, and its wall time."""
+
+    run: EvolvingRun
+    options: EvolvingOptions
+    provider: Provider
+    seconds: float
+
+
+def _reserved(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
+    partition = PARTITION if options.partition is None else options.partition
+    if not 0 < partition < workload.cores:
+        raise OptionError(f"--dynamic-partition {partition} is not from 1 to {workload.cores - 1}")
+    fairness = options.fairness
+    return Reserved(
+        workload.cores, options.chosen_depths, fairness, at_start(fairness, 0.0), partition=partition
+    )
+
+
+def _iterating(kind: type[Iteration]) -> Callable[[EvolvingWorkload, EvolvingOptions], Provider]:
+    def made(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
+        return kind(workload.cores, options.chosen_depths, options.fairness, at_start(options.fairness, 0.0))
+
+    return made
+
+
+def _auctioned(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
+    accounts = at_start(options.fairness, 0.0)
+    depths, strategy = options.chosen_depths, options.strategy
+    return RequestAuction(workload, depths, options.fairness, accounts, strategy=strategy)
+
+
+#: Who serves requests, by name.
+PROVIDERS: dict[str, Callable[[EvolvingWorkload, EvolvingOptions], Provider]] = {
+    "iteration": _iterating(Iteration),
+    "auction": _auctioned,
+    "partition": _reserved,
+    "preallocation": _iterating(Preallocated),
+    "merge": _iterating(Merged),
+}
+
+
+def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions) -> Played:
+    """Play a workload.
+
+    Raises:
+        OptionError: the options do not fit the machine.
+    """
+    provider = PROVIDERS[options.serve_by](workload, options)
+    began = time.perf_counter()
+    run = play_evolving(workload, provider, options.setting)
+    return Played(run=run, options=options, provider=provider, seconds=time.perf_counter() - began)

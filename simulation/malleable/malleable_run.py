@@ -1,0 +1,211 @@
+"""A trace of applications, made of a log, played under a policy."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cluster.errors import InputError, OptionError
+from ...formats.swf import SwfField, SwfLog
+from ...negotiation.malleable.application_columns import (
+    ATTEMPTS,
+    EVENTS,
+    LOGGED,
+    RESIZES,
+    SUCCESSES,
+    TALLIED,
+    Context,
+    Floats,
+    Ints,
+    JobColumns,
+    empty_active,
+)
+from ...negotiation.malleable.malleable_policies import IschedulerPolicy
+from ..log_columns import Workload
+from .compiled_malleable import loops
+
+#: Shares of the ideal are decimal numbers: 0.3 · 10 is 3, not 4.
+_EXACT = 1e-9
+#: Processors go one at a time: no application can use more.
+LARGEST_IDEAL = 10**6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Applications and the machine they come to.
+
+    Attributes:
+        processors: of the machine.
+        submit: seconds, rising from 0.
+        ideal: processors that each can use.
+        run: seconds on those.
+        data: bytes that an adaptation moves, times the processors that hold them; None: adapting is free.
+    """
+
+    processors: int
+    submit: Floats
+    ideal: Ints
+    run: Floats
+    data: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.submit) == len(self.ideal) == len(self.run) > 0:
+            raise InputError("columns differ in length, or hold no job", path="trace")
+        if (np.diff(self.submit) < 0).any() or self.submit[0] < 0:
+            raise InputError("submissions do not rise from 0", path="submit")
+        largest = min(self.processors, LARGEST_IDEAL)
+        if self.ideal.min() < 1 or self.ideal.max() > largest:
+            raise InputError(f"not within 1 and {largest}", path="ideal")
+        if not (self.run > 0).all() or not np.isfinite(self.run).all():
+            raise InputError("a run time is not above 0", path="run")
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def jobs(self, min_of_ideal: float, *, is_ideal: bool = False) -> JobColumns:
+        """Return the applications with their fewest processors: a share of the ideal, rounded up."""
+        if not 0 < min_of_ideal <= 1:
+            raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
+        least = np.maximum(1, np.ceil(min_of_ideal * self.ideal - _EXACT)).astype(np.int64)
+        return JobColumns(
+            submit=np.ascontiguousarray(self.submit, dtype=np.float64),
+            run=np.ascontiguousarray(self.run, dtype=np.float64),
+            least=np.ascontiguousarray(self.ideal, dtype=np.int64) if is_ideal else least,
+            ideal=np.ascontiguousarray(self.ideal, dtype=np.int64),
+            data=np.full(len(self), -1.0) if self.data is None else self.data.astype(np.float64),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a trace.
+
+    Attributes:
+        trace: the jobs.
+        start, end: by job, in seconds.
+        harvests: by job, how often it was harvested.
+        attempts, successes: harvests asked for, and those that could be served.
+        events: victims, an event each; ``resizes``: changes of a running application's count.
+        sizes: rows (time, job, processors from then on); empty where they were not asked for.
+        seconds: wall time of the loop.
+    """
+
+    trace: Trace
+    start: Floats
+    end: Floats
+    harvests: Ints
+    attempts: int = 0
+    successes: int = 0
+    events: int = 0
+    resizes: int = 0
+    sizes: Floats
+    seconds: float
+
+    @property
+    def wait(self) -> Floats:
+        """Waiting times in seconds."""
+        return self.start - self.trace.submit
+
+    @property
+    def execution(self) -> Floats:
+        """Run times in seconds, as they came to be."""
+        return self.end - self.start
+
+    @property
+    def total(self) -> Floats:
+        """Waiting and run times together: the paper's completion time."""
+        return self.end - self.trace.submit
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the first submission to the last end."""
+        return float(self.end.max() - self.trace.submit[0])
+
+
+def simulate_malleable(
+    trace: Trace,
+    policy: IschedulerPolicy,
+    *,
+    model: str = "linear",
+    min_of_ideal: float = 0.3,
+    keep_sizes: bool = False,
+) -> Outcome:
+    """Play a trace under a policy.
+
+    Args:
+        trace: the jobs.
+        policy: the components, or a baseline.
+        model: of execution, one of EXECUTION_MODELS.
+        min_of_ideal: the fewest processors an application runs on, as a share of its ideal.
+        keep_sizes: keep every change of size.
+
+    Raises:
+        OptionError: no such model or share.
+    """
+    jobs = trace.jobs(min_of_ideal, is_ideal=policy.is_ideal)
+    rules = policy.rules(model)
+    play, play_backfill = loops(len(trace))
+    count = len(trace)
+    start, end, harvests = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
+    tally = np.zeros(TALLIED, dtype=np.int64)
+    at_once = min(trace.processors, count)
+    log = np.zeros((0, 3))
+    began = time.perf_counter()
+    if policy.backfills:
+        queue, sizes = np.zeros(count, dtype=np.int64), np.zeros(at_once, dtype=np.int64)
+        play_backfill(jobs, trace.processors, end, start, queue, np.zeros(at_once), sizes)
+        log = _rigid_sizes(trace, start, end) if keep_sizes else log
+    else:
+        size, context = trace.processors, Context(jobs, rules, tally)
+        play(context, size, empty_active(at_once), start, end, harvests, log)
+        if keep_sizes:
+            log, again = np.zeros((int(tally[LOGGED]), 3)), context._replace(tally=np.zeros_like(tally))
+            play(again, size, empty_active(at_once), start, end, harvests, log)
+    return Outcome(
+        trace=trace,
+        start=start,
+        end=end,
+        harvests=harvests,
+        attempts=int(tally[ATTEMPTS]),
+        successes=int(tally[SUCCESSES]),
+        events=int(tally[EVENTS]),
+        resizes=int(tally[RESIZES]),
+        sizes=log,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _rigid_sizes(trace: Trace, start: Floats, end: Floats) -> Floats:
+    """Return the changes of size of jobs that never change: all ends of a moment before its starts."""
+    jobs = np.arange(len(trace), dtype=np.float64)
+    ends = np.column_stack([end, jobs, np.zeros(len(trace))])
+    starts = np.column_stack([start, jobs, trace.ideal.astype(np.float64)])
+    rows: NDArray[np.float64] = np.concatenate([ends, starts])
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+_KIB = 1024
+
+
+def trace_of(workload: Workload, log: SwfLog, *, adapting_costs: bool = False) -> Trace:
+    """Return the jobs of a log as applications.
+
+    Args:
+        workload: the log's jobs as simulations read them.
+        log: its rows.
+        adapting_costs: an adaptation takes 1 + 0.00009 · bytes s: the used memory (field 7, KiB a processor)
+            of the ideal processors, over those that hold it then; what is not known counts as none.
+    """
+    requests = workload.requests
+    ideal = np.array(requests.size, dtype=np.int64)
+    memory = log.column(SwfField.MEMORY)[list(workload.row)]
+    return Trace(
+        processors=requests.processors,
+        submit=np.array(requests.submit, dtype=np.float64),
+        ideal=ideal,
+        run=np.array(workload.run, dtype=np.float64),
+        data=np.maximum(memory, 0.0) * _KIB * ideal if adapting_costs else None,
+    )

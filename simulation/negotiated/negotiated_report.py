@@ -1,0 +1,175 @@
+"""What a negotiated run comes to: metrics (Nagendra, chapter 7), JSON, text, a row a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import fsum
+from typing import Any
+
+from ...cluster.text import one_line
+from ...negotiation.runtime.records import JobReport, MapEntry
+from ..metrics import mean_of
+from ..report import csv_of, to_json
+from .negotiated_run import Negotiated
+from .plays import Play
+
+__all__ = ["FORMAT", "jobs_csv", "negotiated_metrics", "negotiated_text", "to_document", "to_json"]
+
+FORMAT = "aucsched-negotiation/1"
+_HOUR_S = 3600
+
+
+def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
+    """Return every metric by name; times in seconds, None without a job.
+
+    ``makespan_s``: first submission to last end; ``utilization``: node-seconds held over nodes × makespan;
+    ``work_bound_s``: node-seconds of the jobs at their smallest sizes over the nodes, which no schedule
+    beats under linear speedup; ``loss_of_capacity``: the share idle while a job waited; ``transactions``:
+    those committed; ``attempts_mean``: of them; ``deadlines``, ``deadlines_met``: jobs that had one, kept it;
+    ``engine_calls``: awards of the auction's engine, one a Map.
+    """
+    jobs, arrival = list(result.done.values()), result.arrival_s
+    first = min(arrival.values(), default=0.0)
+    makespan = max((job.end_s for job in jobs), default=0.0) - first
+    waits = [job.start_s - arrival[job.job] for job in jobs]
+    responses = [job.end_s - arrival[job.job] for job in jobs]
+    nodes = len(result.play.nodes)
+    held = fsum(job.node_s for job in jobs)
+    sizes = _changes(result)
+    urgent = [arriving.job.job for arriving in result.play.arrivals if arriving.urgent]
+    asked = ((arriving.job.job, arriving.job.deadline_s) for arriving in result.play.arrivals)
+    deadlines = {job: end for job, end in asked if end is not None}
+    return {
+        "makespan_s": makespan if jobs else None,
+        "wait_mean_s": mean_of(waits),
+        "wait_max_s": max(waits, default=None),
+        "response_mean_s": mean_of(responses),
+        "response_max_s": max(responses, default=None),
+        "utilization": held / (nodes * makespan) if makespan else None,
+        "work_bound_s": _work_node_s(result) / nodes,
+        "loss_of_capacity": _loss_of_capacity(result, nodes * result.runtime.parts * makespan)
+        if makespan
+        else None,
+        "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
+        "transactions": len(result.attempts),
+        "attempts_mean": mean_of(list(result.attempts)),
+        "messages": len(result.sent),
+        "engine_calls": result.engine_calls,
+        "expansions": sizes[0],
+        "shrinks": sizes[1],
+        "deadlines": len(deadlines),
+        "deadlines_met": sum(result.done[job].end_s <= end for job, end in deadlines.items()),
+        "urgent_started": sum(answer.code == "accept" for answer in result.urgent),
+        "urgent_wait_max_s": max((result.done[job].start_s - arrival[job] for job in urgent), default=None),
+        "suspended": sum(len(answer.suspended) for answer in result.urgent),
+        "killed": sum(len(answer.killed) for answer in result.urgent),
+        "lost_node_s": result.lost_node_s,
+    }
+
+
+def _work_node_s(result: Negotiated) -> float:
+    return fsum(
+        entry.min_nodes * _share(entry, result) * (entry.true_time_at_min_s or entry.time_at_min_s)
+        for entry in (arrival.job for arrival in result.play.arrivals)
+    )
+
+
+def _share(entry: MapEntry, result: Negotiated) -> float:
+    """Return how much of each of its nodes a job has at least."""
+    part, whole = entry.node_share
+    return 1 if result.runtime.parts == 1 else part / whole
+
+
+def _changes(result: Negotiated) -> tuple[int, int]:
+    """Return how often jobs grew and shrank while they ran."""
+    grown = shrunk = 0
+    last: dict[str, int] = {}
+    for held in sorted(result.held, key=lambda held: held.start_s):
+        count = held.nodes.bit_count()
+        grown += count > last.get(held.job, count)
+        shrunk += count < last.get(held.job, count)
+        last[held.job] = count
+    return grown, shrunk
+
+
+def _loss_of_capacity(result: Negotiated, capacity_node_s: float) -> float:
+    """Return the share of node-seconds idle while a job waited for its start."""
+    nodes = len(result.play.nodes) * result.runtime.parts
+    changes: list[tuple[float, int, int]] = []
+    for held in result.held:
+        count = held.nodes.bit_count()
+        changes += [(held.start_s, count, 0), (held.end_s, -count, 0)]
+    for job in result.done.values():
+        changes += [(result.arrival_s[job.job], 0, 1), (job.start_s, 0, -1)]
+    idle, used, waiting, last = [], 0, 0, 0.0
+    for time, count, waits in sorted(changes):
+        if waiting:
+            idle.append((nodes - used) * (time - last))
+        used, waiting, last = used + count, waiting + waits, time
+    return fsum(idle) / capacity_node_s
+
+
+def to_document(result: Negotiated, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run's JSON document (``aucsched-negotiation/1``)."""
+    return {
+        "format": FORMAT,
+        "workload": {
+            "name": result.play.name,
+            "jobs": len(result.play.arrivals),
+            "nodes": len(result.play.nodes),
+        },
+        "settings": {**settings, "batch": asdict(result.batch), "runtime": asdict(result.runtime)},
+        "metrics": negotiated_metrics(result),
+    }
+
+
+_SHOWN = (
+    ("makespan", "makespan_s", "{:.1f} min", 60),
+    ("work bound", "work_bound_s", "{:.1f} min", 60),
+    ("mean wait", "wait_mean_s", "{:.1f} min", 60),
+    ("mean response", "response_mean_s", "{:.1f} min", 60),
+    ("utilization", "utilization", "{:.1f} %", 0.01),
+    ("transactions", "transactions", "{:.0f}", 1),
+    ("attempts, mean", "attempts_mean", "{:.2f}", 1),
+    ("expansions", "expansions", "{:.0f}", 1),
+    ("shrinks", "shrinks", "{:.0f}", 1),
+)
+_SHOWN_DEADLINES = (("deadlines", "deadlines", "{:.0f}", 1), ("of these met", "deadlines_met", "{:.0f}", 1))
+_SHOWN_URGENT = (
+    ("urgent started", "urgent_started", "{:.0f}", 1),
+    ("suspended", "suspended", "{:.0f}", 1),
+    ("killed", "killed", "{:.0f}", 1),
+)
+
+
+def negotiated_text(result: Negotiated) -> str:
+    """Return the metrics for people."""
+    metrics = negotiated_metrics(result)
+    play = result.play
+    machine = f"{len(play.arrivals)} jobs, {len(play.nodes)} nodes, mapper {result.batch.mapper}"
+    title = f"{one_line(play.name)}: {machine}"
+    rows = [
+        *_SHOWN,
+        *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
+        *(_SHOWN_URGENT if result.urgent else ()),
+    ]
+    lines = [f"  {label:<16}{_shown(metrics[name], form, unit)}" for label, name, form, unit in rows]
+    return "\n".join([title, *lines]) + "\n"
+
+
+def _shown(value: float | None, form: str, unit: float) -> str:
+    return "-" if value is None else form.format(value / unit)
+
+
+def jobs_csv(play: Play, finished: Mapping[str, JobReport]) -> str:
+    """Return a row a job, in order of arrival: what it asked for, when it ran, what it held."""
+    head = "job,type,min_nodes,max_nodes,arrival_s,start_s,end_s,wait_s,run_time_s,node_s"
+    pairs = ((arrival, finished[arrival.job.job]) for arrival in play.arrivals)
+    return csv_of(head, (_job_row(arrival.time_s, arrival.job, done) for arrival, done in pairs))
+
+
+def _job_row(arrival_s: float, entry: MapEntry, done: JobReport) -> tuple[Any, ...]:
+    size = (entry.type.value, entry.min_nodes, entry.max_nodes)
+    times = (arrival_s, done.start_s, done.end_s, done.start_s - arrival_s, done.run_time_s)
+    return (entry.job, *size, *times, done.node_s)

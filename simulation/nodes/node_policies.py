@@ -1,0 +1,304 @@
+"""Every policy of node-level simulations by name, and one call that plays a workload."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import Any
+
+from ...auction.model import MODELS_BY_NAME
+from ...auction.options import AUCTIONS, MODELS, StepOptions, options_with_preset
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import OptionError
+from ...cluster.failures import Outage
+from ...cluster.option_table import SIMULATE, read_by
+from ...cluster.promises import BACKFILL, NONE
+from ...cluster.text import did_you_mean
+from ...cluster.workload import ClusterWorkload
+from ..own_policy import is_own, own_policy
+from .auction import NodeAuction
+from .backfill import Backfill
+from .kernel import NodePolicy, simulate_nodes
+from .node_failures import MAX_REQUEUES, Failures, drawn_times, known_times
+from .node_machine import Machine
+from .node_queue import MultifactorQueue, NodeQueue, ResponseQueue
+from .node_result import NodeResult, node_result
+from .own_on_nodes import OwnOnNodes
+from .planned import PlannedBackfill
+from .preemption import Preemptor
+from .select import SELECTIONS
+from .slurm_select import SwitchFit
+
+_QUEUES = ("fcfs", "easy", "reservations")
+_SLURM = ("backfill-slurm", "backfill-planned")
+#: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
+SLURM_DEPTH = 100
+#: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
+SLURM_BACKFILL_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """How a node-level simulation is to run; None where the policy's own default stands.
+
+    Attributes:
+        policy: a name in ``NODE_POLICIES``, or of somebody's own policy.
+        order: ``fcfs``, the workload's priorities as given, or ``multifactor``.
+        preset: ``paper`` or ``plugin``: a step's values, but work ends a pass, and what it found starts.
+        interval_s: seconds between passes; None: after every event.
+        selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
+        window: jobs that a pass looks at: 100 for the auctions (400 with a balance) and both of Slurm's, all
+            for the others.
+        reserve: blocked jobs with a reservation: as in a step, 4 for policy reservations.
+        work_limit: what ends an auction's attempt, as in a step; no clock does.
+        backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
+            blocked job (bf_interval): default 30; 0: in every pass.
+        strategy: as in a step.
+        balance, award_alone: as in a step.
+        promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: as in a step, and ``none``
+            with ``preempt``: who may be stopped was promised nothing.
+        max_bids, max_bids_per_job, bid_order, objective, weights, seed: as in a step.
+        on_timeout: as in a step.
+        preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
+        credits: that each user has at first to pay for what is lost; None: no end of them.
+        failures: outages of nodes that are known beforehand; or
+        mtbf_s, mttr_s: mean seconds that a node is up, and down; exponential, drawn for each node.
+        failure_seed: of those draws; default 0.
+        on_failure: of the jobs on a node that goes down: ``requeue`` (default) or ``lost``.
+        max_requeues: of one job, then it is lost; default 100.
+    """
+
+    policy: str = "easy"
+    order: str = "fcfs"
+    preset: str | None = None
+    interval_s: float | None = None
+    selection: str | None = None
+    window: int | None = None
+    reserve: int | None = None
+    work_limit: int | None = None
+    max_bids: int | None = None
+    max_bids_per_job: int | None = None
+    bid_order: str | None = None
+    objective: str | None = None
+    promise: str | None = None
+    weights: str | None = None
+    on_timeout: str | None = None
+    seed: int | None = None
+    backfill_interval_s: float | None = None
+    balance: bool | None = None
+    award_alone: bool | None = None
+    strategy: str | None = None
+    preempt: bool | None = None
+    credits: float | None = None
+    failures: tuple[Outage, ...] | None = None
+    mtbf_s: float | None = None
+    mttr_s: float | None = None
+    failure_seed: int | None = None
+    on_failure: str | None = None
+    max_requeues: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in NODE_POLICIES and not is_own(self.policy):
+            close = did_you_mean(self.policy, NODE_POLICIES)
+            why = "is no policy" if close else "counts processors"
+            raise OptionError(f"--policy {self.policy} {why}; a machine of nodes has {_LISTED}{close}")
+        if self.order not in ("fcfs", "multifactor"):
+            raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
+        for name, policies in READ_BY.items():
+            if getattr(self, name) is not None and self.policy not in policies:
+                raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
+        self._check_values()
+        self._check_failures()
+        self._check_preemption()
+
+    def _check_values(self) -> None:
+        """Refuse numbers that mean nothing here; a step checks its own."""
+        for name, above in (("interval_s", True), ("backfill_interval_s", False)):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and (value > 0 if above else value >= 0)):
+                least = "above 0" if above else "from 0 on"
+                raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds {least}")
+        if self.window is not None and self.window < 1:
+            raise OptionError(f"--window: {self.window} is below 1")
+        if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
+            raise OptionError(
+                f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
+            )
+        if self.policy in MODELS:
+            self._check_auction()
+
+    def _check_auction(self) -> None:
+        """Refuse what an auction would ignore; its other values the step checks."""
+        if self.objective == "response" and self.order != "fcfs":
+            raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
+        if self.on_timeout is not None and step_options(self).is_greedy:
+            raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
+
+    def _check_preemption(self) -> None:
+        """Refuse credits that nobody could spend, and promises that a stop would break."""
+        if self.credits is not None:
+            if not self.preempt:
+                raise OptionError("--credits needs --preempt")
+            if not (isfinite(self.credits) and self.credits >= 0):
+                raise OptionError(f"--credits: {self.credits!r} is no number from 0 on")
+        if self.preempt and self.promise not in (None, NONE):
+            raise OptionError("--preempt stops jobs that were promised to run: it needs --promise none")
+
+    def _check_failures(self) -> None:
+        """Refuse what says nothing clear about failures, or nothing at all."""
+        if self.failures is not None and self.mtbf_s is not None:
+            raise OptionError("--failures and --mtbf both say when nodes fail")
+        for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s"), ("failure_seed", "mtbf_s")):
+            if getattr(self, name) is not None and getattr(self, other) is None:
+                raise OptionError(f"{_flag(name)} needs {_flag(other)}")
+        for name in ("mtbf_s", "mttr_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= LARGEST_COUNT:
+                raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds above 0")
+        for name in ("on_failure", "max_requeues"):
+            if getattr(self, name) is not None and not self.nodes_fail:
+                raise OptionError(f"{_flag(name)} needs --failures or --mtbf")
+        if self.on_failure not in (None, "requeue", "lost"):
+            raise OptionError(f"--on-failure: {self.on_failure!r} is neither requeue nor lost")
+        if self.max_requeues is not None and (self.on_failure == "lost" or self.max_requeues < 0):
+            raise OptionError(f"--max-requeues {self.max_requeues} needs --on-failure requeue and 0 or more")
+
+    @property
+    def nodes_fail(self) -> bool:
+        """Whether nodes may fail."""
+        return self.failures is not None or self.mtbf_s is not None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the policy's options that were given, by name."""
+        names = [name for name in self.__slots__ if name not in ("policy", "order", "failures")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
+#: Option -> the policies that read it, where not all do.
+READ_BY: dict[str, tuple[str, ...]] = {
+    "selection": _QUEUES,
+    **{one.name: AUCTIONS if one.auctions_with_bids else MODELS for one in read_by(SIMULATE)},
+    "window": (*_SLURM, *MODELS),
+    "reserve": ("reservations", *MODELS),
+    "backfill_interval_s": _SLURM,
+    "preempt": MODELS,
+    "credits": MODELS,
+}
+
+
+def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:
+    selector = SELECTIONS[options.selection or "first"](machine.columns, machine.topology)
+    return Backfill(machine, selector, reservations=reservations)
+
+
+def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
+    selector = SwitchFit(machine.columns, machine.topology)
+    every = SLURM_BACKFILL_S if options.backfill_interval_s is None else options.backfill_interval_s
+    depth = options.window or SLURM_DEPTH
+    if options.policy == "backfill-planned":
+        return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
+    return Backfill(machine, selector, reservations=1, depth=depth, every_s=every or None)
+
+
+def step_options(options: NodeOptions) -> StepOptions:
+    """Return the options of each step of an auction; no clock ends one.
+
+    Raises:
+        OptionError: an option's value cannot be used.
+    """
+    given = {one.name: getattr(options, one.name) for one in read_by(SIMULATE)}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.preempt:
+        given["promise"] = NONE
+    if options.preset is not None:
+        # Work ends a pass, not the papers' seconds: it is no timeout that could start nothing.
+        given = {"on_timeout": "incumbent", **given}
+    asked = options_with_preset(given.pop("preset", None), {"model": options.policy, **given})
+    asked = replace(asked, time_limit_s=None)
+    return replace(asked, work_limit=asked.most_work)
+
+
+def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
+    asked = step_options(options)
+    # Backfilling holds for the pass: there is nothing to remember.
+    kept = None if asked.chosen_promise in {NONE, BACKFILL} else asked.chosen_promise
+    return NodeAuction(machine, asked, kept, interval_s=options.interval_s)
+
+
+#: Policy name → what makes it.
+NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
+    "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
+    "easy": lambda options, machine: _queue_policy(options, machine, 1),
+    "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or 4),
+    **dict.fromkeys(_SLURM, _slurm),
+    **dict.fromkeys(MODELS, _auction),
+}
+_LISTED = ", ".join(NODE_POLICIES)
+
+
+def _own(options: NodeOptions, machine: Machine) -> NodePolicy:
+    selector = SELECTIONS["first"](machine.columns, machine.topology)
+    return OwnOnNodes(options.policy, own_policy(options.policy), machine, selector)
+
+
+def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
+    if not options.nodes_fail:
+        return None
+    if options.mtbf_s is not None and options.mttr_s is not None:
+        times = drawn_times(options.mtbf_s, options.mttr_s, options.failure_seed or 0, machine)
+    else:
+        times = known_times(options.failures or (), machine)
+    most = MAX_REQUEUES if options.max_requeues is None else options.max_requeues
+    return Failures(times=times, requeues=options.on_failure != "lost", max_requeues=most)
+
+
+def _queue(workload: ClusterWorkload, options: NodeOptions) -> NodeQueue:
+    if options.objective == "response":
+        return ResponseQueue(workload)
+    return MultifactorQueue(workload) if options.order == "multifactor" else NodeQueue()
+
+
+def play(
+    workload: ClusterWorkload, options: NodeOptions, progress: Callable[[int], None] | None = None
+) -> NodeResult:
+    """Play a workload under the policy that the options name.
+
+    Raises:
+        AwardError: the policy broke a rule.
+        InputError: an outage names a node that cannot fail, or one that is down already.
+        OptionError: an option's value cannot be used.
+    """
+    began = time.perf_counter()
+    machine = Machine(workload)
+    queue = _queue(workload, options)
+    policy = NODE_POLICIES.get(options.policy, _own)(options, machine)
+    first = inf if options.credits is None else options.credits
+    preemptor = Preemptor(workload, machine, first) if options.preempt else None
+    record = simulate_nodes(
+        workload,
+        machine,
+        policy,
+        queue,
+        interval_s=options.interval_s,
+        progress=progress,
+        refused=MODELS_BY_NAME[options.policy].cannot_express if options.policy in MODELS_BY_NAME else None,
+        failures=_failures(options, machine),
+        preemptor=preemptor,
+    )
+    return node_result(
+        workload,
+        machine,
+        record,
+        policy=options.policy,
+        order=options.order,
+        seconds=time.perf_counter() - began,
+        nodes_fail=options.nodes_fail,
+        promises=policy.promises.made if isinstance(policy, NodeAuction) and policy.promises else None,
+        balance=None if preemptor is None else dict(preemptor.balance),
+    )

@@ -1,0 +1,261 @@
+"""Promised starts on nodes: who was promised what, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from math import ceil, inf
+from typing import Protocol
+
+from ...auction.allocation import Allocation, StartingJob
+from ...auction.forecast import ReservedPlace
+from ...auction.reserve import Promise, StepReservations
+from ...auction.state import StepState
+from ...bidgen.demand import Demand
+from ...cluster.promises import AUTO, promised_duration_s
+from ..promised.due import window
+from ..promised.promise_rules import rules_of
+from .core_plan import CoreLevelPlan
+from .easy_reference_nodes import EasyCopy
+from .node_machine import Machine
+from .node_queue import cores_asked
+from .played import NodeOutage
+
+#: Promises kept at once, of the jobs that came first;
+MOST = 32
+#: under ``auto`` those that stand in the others' way, of the jobs that are due first: each keeps nodes.
+MOST_AUTO = 1
+
+
+class Watched(Protocol):
+    """A machine whose jobs are promised starts: a simulated one, or a live cluster."""
+
+    @property
+    def arrivals(self) -> Mapping[str, float]:
+        """When jobs came (seconds), by id."""
+
+    @property
+    def running(self) -> Collection[int]:
+        """The jobs that run, by number."""
+
+    def state(self, now: float) -> StepState:
+        """Return the machine as a step sees it."""
+
+
+class Promises:
+    """The promises of a machine, simulated or live (slurm/live/promising.py).
+
+    A job is promised a start in the first pass after one that left it waiting: the first at which it fits
+    beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
+    are kept from then on for as long as it may run (``StepReservations.promise``); others use them before.
+    Under ``auto`` the duration follows the longest wait that EASY would have made so far
+    (easy_reference_nodes.py), and
+    one job at a time is promised a start to come, as EASY reserves for one: the job that is due first.
+    Behind it a plan of all by cores says who would overtake somebody for too long (core_plan.py).
+    When a job has ended promises move sooner where the others leave room, and never later.
+
+    Args:
+        machine: where jobs run.
+        promise: ``plan``, ``auto`` (on a simulated machine) or a duration.
+        interval_s: seconds between passes: no start is promised between two of them; None: after every event.
+        most: promises kept at once.
+
+    Attributes:
+        made: by job, the start promised.
+    """
+
+    def __init__(
+        self, machine: Watched, promise: str, interval_s: float | None = None, *, most: int = MOST
+    ) -> None:
+        self.made: dict[int, float] = {}
+        self._machine = machine
+        self._interval = interval_s
+        self._is_auto = promise == AUTO
+        self._most = most
+        self._duration = 0.0 if self._is_auto else promised_duration_s(promise)
+        cores = int(machine.state(0.0).columns.total.cores.sum())
+        self._rules = rules_of(cores, "response", promise)
+        follows = machine if self._is_auto and isinstance(machine, Machine) else None
+        self._copy = None if follows is None else EasyCopy(follows)
+        self._plan = None if follows is None else CoreLevelPlan(follows, self._rules)
+        #: By job, where it was last to start.
+        self._allocations: dict[int, Allocation] = {}
+        #: What ran when the last new plan was made; None: none was.
+        self._running: set[int] | None = None
+
+    def kept(self, now: float, queue: Iterable[Demand]) -> list[Promise]:
+        """Return the promises of waiting jobs, new ones made, the earliest first."""
+        arrivals = self._machine.arrivals
+        if self._copy is not None and self._plan is not None:
+            self._copy.follow(now, queue)
+            self._plan.follow(now, queue, self._longest_s)
+        known: list[Promise] = []
+        new: list[Demand] = []
+        for demand in queue:
+            waited = now - arrivals[demand.job.id]
+            if demand.index in self.made:
+                known.append(Promise(demand, self.made[demand.index], self._allocations.get(demand.index)))
+            elif waited > 0:
+                new.append(demand)
+        known.sort(key=lambda promise: promise.start)
+        return self._again(now, known, new) if known or new else []
+
+    def refused(self, now: float, promised: Iterable[Promise]) -> frozenset[int]:
+        """Return who may not start in a pass, whoever else does: the plan of all would put somebody off.
+
+        Promised starts that have come are kept.
+        """
+        return frozenset() if self._plan is None else self._plan.refused(now) - _come(promised, now)
+
+    def too_many(
+        self, now: float, starts: Iterable[StartingJob], promised: Iterable[Promise]
+    ) -> frozenset[int]:
+        """Return which starts of a pass, those first that are to start first, the plan leaves no room for.
+
+        Promised starts that have come are kept.
+        """
+        return frozenset() if self._plan is None else self._plan.too_many(now, starts, _come(promised, now))
+
+    def move(self, promised: Sequence[Promise]) -> None:
+        """Put jobs elsewhere at the starts they were promised."""
+        self._allocations.update(
+            (one.demand.index, one.allocation) for one in promised if one.allocation is not None
+        )
+
+    def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
+        """Find the places of promises anew where they are no longer free, and make new promises."""
+        state = self._machine.state(now)
+        made = self._sooner(state, known)
+        reservations, promised = self._one_sooner(state, known) if made is None else made
+        for demand in self._in_turn(new)[: max(0, self._most - len(promised))]:
+            if self._is_auto and _to_come(promised, now) >= MOST_AUTO:
+                break
+            since = self._earliest(demand)
+            kept = reservations.promise(Promise(demand, since))
+            if kept is not None and kept.start > max(since, now) and self._is_auto:
+                kept = reservations.promise(Promise(demand, self._put_off(demand, now, kept.start))) or kept
+            if kept is not None:
+                kept = self._at_a_pass(reservations, demand, kept)
+                self.made[demand.index] = kept.start
+                promised.append(Promise(demand, kept.start, kept.allocation))
+        self._allocations = {
+            one.demand.index: one.allocation for one in promised if one.allocation is not None
+        }
+        return sorted(promised, key=lambda promise: promise.start)
+
+    def _in_turn(self, new: Sequence[Demand]) -> list[Demand]:
+        """Return jobs in the order in which they are promised starts."""
+        if not self._is_auto:
+            return sorted(new, key=lambda demand: demand.index)
+        if self._plan is not None and self._plan.is_kept:
+            place = self._plan.order()
+            return sorted(new, key=lambda demand: place[demand.index])
+        return sorted(new, key=lambda demand: (self._earliest(demand), demand.index))
+
+    @property
+    def _longest_s(self) -> float:
+        """The longest wait so far had EASY played."""
+        return 0.0 if self._copy is None else self._copy.longest_s
+
+    def _earliest(self, demand: Demand) -> float:
+        """Return the earliest start that a job may be promised.
+
+        Under ``auto`` it is when the job is due.
+        """
+        arrival = self._machine.arrivals[demand.job.id]
+        if not self._is_auto:
+            return arrival + self._duration
+        limit = demand.job.time_limit_s
+        share = min(cores_asked(demand) / self._rules.processors, 1.0)
+        return arrival + window(self._rules, self._longest_s, inf if limit is None else limit, share)
+
+    def _put_off(self, demand: Demand, now: float, start: float) -> float:
+        """Return the start that is promised in place of the first one."""
+        latest = self._machine.arrivals[demand.job.id] + self._rules.latest * self._longest_s
+        return max(start, min(now + self._rules.looseness * (start - now), latest))
+
+    def _at_a_pass(
+        self, reservations: StepReservations, demand: Demand, kept: ReservedPlace
+    ) -> ReservedPlace:
+        """Put a promise off to the next pass: nothing starts before."""
+        if self._interval is None:
+            return kept
+        start = ceil(kept.start / self._interval) * self._interval
+        if start <= kept.start:
+            return kept
+        return reservations.promise(Promise(demand, start, kept.allocation)) or kept
+
+    def _one_sooner(
+        self, state: StepState, known: Sequence[Promise]
+    ) -> tuple[StepReservations, list[Promise]]:
+        """Keep promises where they were made, or sooner where a job has ended, one after another."""
+        reservations, promised = self._as_made(state, known)
+        running = set(self._machine.running)
+        if self._running is not None and self._running <= running:
+            self._running = running
+            return reservations, promised
+        self._running = running
+        for place, promise in enumerate(promised):
+            since = self._earliest(promise.demand)
+            if promise.start <= max(since, state.now):
+                continue
+            put_off = partial(self._put_off, promise.demand, state.now) if self._is_auto else None
+            kept = reservations.sooner(promise, since, put_off)
+            if kept is not None:
+                kept = self._at_a_pass(reservations, promise.demand, kept)
+                if kept.start >= promise.start:
+                    reservations.promise(promise)
+                    continue
+                self.made[promise.demand.index] = kept.start
+                promised[place] = promise._replace(start=kept.start, allocation=kept.allocation)
+        return reservations, promised
+
+    def _as_made(self, state: StepState, known: Sequence[Promise]) -> tuple[StepReservations, list[Promise]]:
+        """Keep promises where they were made."""
+        reservations = StepReservations(state, 0)
+        promised = []
+        for promise in known:
+            kept = reservations.promise(promise)
+            promised.append(promise._replace(allocation=None if kept is None else kept.allocation))
+        return reservations, promised
+
+    def _sooner(
+        self, state: StepState, known: Sequence[Promise]
+    ) -> tuple[StepReservations, list[Promise]] | None:
+        """Return a new plan in the order of arrival; None: a job would start later than promised.
+
+        Nothing is to be had where no job has ended since the last new plan.
+        """
+        running = set(self._machine.running)
+        if self._is_auto or self._duration or (self._running is not None and self._running <= running):
+            return None
+        reservations = StepReservations(state, 0)
+        promised = []
+        for promise in sorted(known, key=lambda one: one.demand.index):
+            kept = reservations.promise(Promise(promise.demand, state.now))
+            if kept is not None:
+                kept = self._at_a_pass(reservations, promise.demand, kept)
+            if kept is None or kept.start > promise.start:
+                return None
+            promised.append(Promise(promise.demand, kept.start, kept.allocation))
+        self.made.update((one.demand.index, one.start) for one in promised)
+        self._running = running
+        return reservations, promised
+
+
+def _to_come(promised: Sequence[Promise], now: float) -> int:
+    """Return how many promises stand in others' way: what starts now does not."""
+    return sum(promise.allocation is not None and promise.start > now for promise in promised)
+
+
+def _come(promised: Iterable[Promise], now: float) -> frozenset[int]:
+    """Return whose promised starts have come, by number."""
+    return frozenset(promise.demand.index for promise in promised if promise.start <= now)
+
+
+def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:
+    """Return why a job started after its promise."""
+    lost = [one for one in outages if one.down_s < started]
+    if lost:
+        return "nodes were lost"
+    return f"promises made before left no room by {promised:g}"

@@ -1,0 +1,150 @@
+"""The waiting jobs of a node-level simulation, in the order in which a policy looks at them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from ...auction.worth import UsedShares, worth_of
+from ...bidgen.demand import Demand
+from ...cluster.workload import ClusterWorkload
+from .node_machine import Holding
+
+#: A job's priority at a time in seconds, highest first.
+Priority = Callable[[float, Demand], float]
+
+#: Is called for a job that begins (+1) or ceases (−1) to wait.
+Watcher = Callable[[Demand, int], None]
+
+#: Weights of Soner's multifactor priority, its age's day, and its steps of one point.
+_AGE, _SIZE, _DAY_S, _STEPS = 1000, 1000, 86_400, 1_000_000
+
+
+class NodeQueue:
+    """Waiting jobs by priority, highest first; ties by arrival, that is by number.
+
+    Attributes:
+        changes: how often a job began or ceased to wait.
+    """
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self._jobs: list[Demand] = []
+        self._watcher: Watcher | None = None
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __iter__(self) -> Iterator[Demand]:
+        return iter(self._jobs)
+
+    def first(self, count: int) -> list[Demand]:
+        """Return at most ``count`` jobs, highest priority first."""
+        return self._jobs[:count]
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell of every job that waits now and of each that begins (+1) or ceases (−1) to wait."""
+        self._watcher = watcher
+        for demand in self._jobs:
+            watcher(demand, 1)
+
+    def add(self, demand: Demand) -> None:
+        """Let a job wait."""
+        insort(self._jobs, demand, key=turn_of_job)
+        self.changes += 1
+        if self._watcher is not None:
+            self._watcher(demand, 1)
+
+    def remove(self, demand: Demand) -> None:
+        """Let a job wait no more."""
+        place = bisect_left(self._jobs, turn_of_job(demand), key=turn_of_job)
+        del self._jobs[place]
+        self.changes += 1
+        if self._watcher is not None:
+            self._watcher(demand, -1)
+
+    def ended(self, holding: Holding, now: float) -> None:
+        """Learn of a job that ran to its end; nothing is learned from it here."""
+
+    def refresh(self, now: float) -> None:
+        """Bring priorities up to a time; here they never change."""
+
+
+class AgingQueue(NodeQueue):
+    """Priorities that grow with what a job has waited."""
+
+    def __init__(self, workload: ClusterWorkload) -> None:
+        super().__init__()
+        self._arrival = [arriving.arrival_s for arriving in workload.jobs]
+
+    def add(self, demand: Demand) -> None:
+        """Let a job wait; its priority is that of its arrival until the next refresh."""
+        super().add(self._as_of(self._arrival[demand.index], demand))
+
+    def refresh(self, now: float) -> None:
+        """Bring priorities up to a time."""
+        self._jobs = sorted((self._as_of(now, demand) for demand in self._jobs), key=turn_of_job)
+
+    def _as_of(self, now: float, demand: Demand) -> Demand:
+        priority = self.priority(demand, now - self._arrival[demand.index])
+        return replace(demand, job=replace(demand.job, priority=priority))
+
+    def priority(self, demand: Demand, waited_s: float) -> int:
+        """Return the priority of a job that has waited for so long."""
+        raise NotImplementedError
+
+
+class ResponseQueue(AgingQueue):
+    """Priorities that are what a second less of waiting is worth: objective ``response``.
+
+    A job is taken to run for the share of its limit for which its user's last jobs ran (Tsafrir, Etsion and
+    Feitelson, "Backfilling using system-generated predictions", 2007, use the last two). Only the order
+    follows from that: promises and reservations go by limits.
+    """
+
+    def __init__(self, workload: ClusterWorkload) -> None:
+        super().__init__(workload)
+        self._shares = UsedShares()
+
+    def ended(self, holding: Holding, now: float) -> None:
+        """Remember what share of its limit a job ran for."""
+        limit = holding.demand.job.limit_on_s(len(holding.allocation.nodes))
+        if limit is not None:
+            self._shares.note(holding.demand.job.user, (now - holding.start_s) / limit)
+
+    def priority(self, demand: Demand, waited_s: float) -> int:
+        """Return the job's worth."""
+        return worth_of(demand.job, waited_s, self._shares.of(demand.job.user))
+
+
+class MultifactorQueue(AgingQueue):
+    """Priorities that grow with size and age: 1000·min(age / 1 day, 1) + 1000·cores / all cores.
+
+    They are counted in millionths, rounded down: exact integers, as the auctions compare them.
+    """
+
+    def __init__(self, workload: ClusterWorkload) -> None:
+        super().__init__(workload)
+        self._cores = sum(node.total.cores for node in workload.nodes)
+
+    def priority(self, demand: Demand, waited_s: float) -> int:
+        """Return the multifactor priority."""
+        age = min(waited_s / _DAY_S, 1.0)
+        size = cores_asked(demand) / self._cores
+        return 1 + int(_STEPS * (_AGE * age + _SIZE * size))
+
+
+def cores_asked(demand: Demand) -> int:
+    """Return the cores that a job asks for, at its fewest nodes (R_j^cpu)."""
+    request = demand.job.request
+    if request.cores is not None:
+        return request.cores
+    span = request.node_counts
+    return (0 if span is None else span.minimum) * (request.cores_per_node or 0)
+
+
+def turn_of_job(demand: Demand) -> tuple[Fraction | int, int]:
+    """Return what sorts jobs as a queue does: highest priority first, ties by number."""
+    return (-demand.job.priority, demand.index)

@@ -1,0 +1,182 @@
+"""A node-level simulation's outcome as files: JSON, a table for people, rows by job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ...bidgen.columns import Capacity
+from ...cluster.workload import ArrivingJob
+from ...formats.hostlist import fold
+from ..report import COLUMNS, JOB_COLUMNS, ROWS, count_lines, csv_of, document_of, text_of
+from .node_metrics import node_metrics
+from .node_result import NodeResult
+
+_NODE_COLUMNS = {
+    "span (nodes)": ("span", ""),
+    "spread": ("spread", ""),
+    "level": ("level", ""),
+    "fragmentation": ("fragmentation", ""),
+    "packing factor": ("packing_factor", ""),
+}
+_NODE_ROWS = {"GPU utilisation": ("gpu_utilization", "")}
+#: Jobs that never start which the table names before it says how many more there are.
+_LISTED = 5
+
+
+def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outcome as plain values: every job is counted in ``jobs`` or listed in ``never_started``."""
+    document = document_of(result, settings, node_metrics(result))
+    metrics = document.pop("metrics")
+    return document | {
+        "nodes": len(result.columns.names),
+        "passes": result.record.passes,
+        "never_started": _named(result, result.record.never),
+        **_failures(result),
+        **_promises(result),
+        **_preemptions(result),
+        "metrics": metrics,
+    }
+
+
+def _named(result: NodeResult, reasons: Mapping[int, str]) -> list[dict[str, str]]:
+    jobs = result.cluster.jobs
+    return [{"job": jobs[number].job.id, "reason": reason} for number, reason in sorted(reasons.items())]
+
+
+def _failures(result: NodeResult) -> dict[str, Any]:
+    """Return what failures did, nothing where none were asked for."""
+    if not result.nodes_fail:
+        return {}
+    return {**result.failure_counts(), "lost": _named(result, result.record.lost)}
+
+
+def _promises(result: NodeResult) -> dict[str, Any]:
+    """Return how many promises were made and which were broken, nothing where none were asked for."""
+    if result.promises is None:
+        return {}
+    return {"promises": len(result.promises), "broken_promises": _named(result, result.broken_promises())}
+
+
+def _preemptions(result: NodeResult) -> dict[str, Any]:
+    """Return what preemption did, nothing where nobody might stop a job."""
+    if result.balance is None:
+        return {}
+    return {**result.preemption_counts(), "balances": dict(sorted(result.balance.items()))}
+
+
+def to_node_text(result: NodeResult, name: str) -> str:
+    """Return the outcome as a table for people."""
+    values = node_metrics(result)
+    text = text_of(result, name, values, COLUMNS | _NODE_COLUMNS, ROWS | _NODE_ROWS)
+    lines = [text.rstrip("\n")]
+    for what in ("job", "time"):
+        shares = values.get(f"level_{what}_shares")
+        if shares:
+            levels = "  ".join(f"{level}: {share:.1%}" for level, share in shares.items())
+            lines.append(f"{f'{what} share by level':<22}  {levels}")
+    if result.nodes_fail:
+        lines += count_lines(result.failure_counts())
+    if result.balance is not None:
+        lines += count_lines(result.preemption_counts())
+    if result.promises is not None:
+        broken = result.broken_promises()
+        lines += count_lines({"promises": len(result.promises), "broken_promises": len(broken)})
+        lines += _listed(result, broken, "starts late")
+    lines += _listed(result, result.record.never, "never starts")
+    lines += _listed(result, result.record.lost, "is lost")
+    return "\n".join(lines) + "\n"
+
+
+def _listed(result: NodeResult, reasons: Mapping[int, str], what: str) -> list[str]:
+    """Return a line for each of the first jobs, and how many more there are."""
+    named = _named(result, reasons)
+    lines = [f"job {one['job']} {what}: {one['reason']}" for one in named[:_LISTED]]
+    if len(named) > _LISTED:
+        more = len(named) - _LISTED
+        # One job "never starts", many "never start".
+        kind = {
+            "never starts": "that never start",
+            "is lost": "that are lost",
+            "starts late": "that start late",
+        }[what]
+        lines.append(f"and {more} more jobs {kind}; --format json lists all")
+    return lines
+
+
+def node_job_columns(result: NodeResult) -> dict[str, list[Any]]:
+    """Return a row for each job in order of arrival, by column; None where a job never started.
+
+    Times count from the first arrival of a job that ran to its end; ``nodes`` is a hostlist.
+    """
+    names: dict[str, list[Any]] = {}
+    places = {one.demand.index: place for place, one in enumerate(result.played)}
+    for number, arriving in enumerate(result.cluster.jobs):
+        place = places.get(number)
+        row = _absent(result, arriving) if place is None else _present(result, place)
+        for name, value in row.items():
+            names.setdefault(name, []).append(value)
+    return names
+
+
+def _absent(result: NodeResult, arriving: ArrivingJob) -> dict[str, Any]:
+    job = arriving.job
+    return {
+        "id": job.id,
+        "submit_s": arriving.arrival_s - _begin(result),
+        **dict.fromkeys(("start_s", "end_s", "cores", "nodes", "wait_s")),
+        "run_s": arriving.run_time_s,
+        "estimate_s": job.time_limit_s,
+        "user": job.user,
+        "account": job.account,
+        **dict.fromkeys(("gpus", "level", "span", "fragmentation")),
+    }
+
+
+def _begin(result: NodeResult) -> float:
+    """Return when the first job comes, on the workload's clock: the table's second 0."""
+    return result.cluster.jobs[0].arrival_s
+
+
+def _present(result: NodeResult, place: int) -> dict[str, Any]:
+    # The result counts from the first job that ended, the table from the first of all: some may be lost.
+    one, later = result.played[place], result.first_s - _begin(result)
+    submit, start = float(result.submit[place]) + later, float(result.starts[place]) + later
+    job = one.demand.job
+    return {
+        "id": job.id,
+        "submit_s": submit,
+        "start_s": start,
+        "end_s": start + one.run_s,
+        "cores": int(one.allocation.held.cores.sum()),
+        "nodes": ",".join(fold([result.columns.names[node] for node in one.allocation.nodes.tolist()])),
+        "wait_s": start - submit,
+        "run_s": one.run_s,
+        "estimate_s": job.time_limit_s,
+        "user": job.user,
+        "account": job.account,
+        "gpus": _gpus(one.allocation.held),
+        "level": None if result.topology.is_linear else int(result.level[place]),
+        "span": int(result.span[place]),
+        "fragmentation": int(result.blocks[place]),
+    }
+
+
+def _gpus(held: Capacity) -> int:
+    return sum(int(counts.sum()) for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
+
+
+def node_jobs_csv(result: NodeResult) -> str:
+    """Return the jobs as CSV (``node_job_columns`` without accounts).
+
+    Beside the columns of the counts-only machine: GPUs held, level (empty without switches), span and runs
+    of consecutive nodes; where nodes fail, how often the job was stopped.
+    """
+    columns = node_job_columns(result)
+    columns.pop("account", None)
+    if result.nodes_fail:
+        stops = Counter(one.job for one in result.record.stopped)
+        columns["stops"] = [stops[number] for number in range(len(result.cluster.jobs))]
+    head = f"{JOB_COLUMNS},gpus,level,span,fragmentation{',stops' if result.nodes_fail else ''}"
+    return csv_of(head, zip(*columns.values(), strict=True), quoted=head.split(",").index("nodes"))

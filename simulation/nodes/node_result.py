@@ -1,0 +1,225 @@
+"""A finished node-level simulation: the counts of result.py, and beside them where each job ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...auction.allocation import Allocation
+from ...bidgen.columns import Columns
+from ...bidgen.demand import Demand
+from ...cluster.workload import ClusterWorkload
+from ...topology.tree import Topology
+from ..log_columns import LARGEST_TIME_S, Requests, Workload
+from ..result import Column, CutShort, Result
+from .node_machine import Machine
+from .node_promises import why_broken
+from .played import NodeRun, PlayedJob
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeResult(Result):
+    """Who ran where under which policy. ``workload`` holds the jobs that ran to their ends, by arrival.
+
+    Its sizes are the cores that jobs held, its run times the true ones. Every start is one of ``played``.
+
+    Attributes:
+        cluster: what was played.
+        topology: of its nodes; columns: the empty machine's.
+        played: by place in ``workload``.
+        record: the kernel's, with the jobs that can never start and what failures did.
+        nodes_fail: failures were asked for, whether or not any came.
+        promises: by job number, the start that was promised; None: no promises were asked for.
+        balance: credits that users paid (below 0) or were paid for stopped work; None: nobody might stop.
+    """
+
+    cluster: ClusterWorkload
+    topology: Topology
+    columns: Columns
+    played: tuple[PlayedJob, ...]
+    record: NodeRun
+    nodes_fail: bool = False
+    promises: Mapping[int, float] | None = None
+    balance: Mapping[str, float] | None = None
+
+    @property
+    def first_s(self) -> float:
+        """The first arrival of a job that ended, on the workload's clock: the result's second 0."""
+        return self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0
+
+    @property
+    def end(self) -> Column:
+        """Ends in seconds, worked out on the machine's own clock: to the bit where the next starts are."""
+        return np.array([one.start_s + one.run_s for one in self.played], np.float64) - self.first_s
+
+    @property
+    def cut_short(self) -> CutShort:
+        """The runs that failures stopped."""
+        stopped = self.record.stopped
+        return CutShort(
+            start=np.array([one.start_s for one in stopped], np.float64) - self.first_s,
+            end=np.array([one.end_s for one in stopped], np.float64) - self.first_s,
+            size=np.array([one.allocation.held.cores.sum() for one in stopped], np.float64),
+            waits=np.array([one.job in self.record.played for one in stopped], np.float64),
+        )
+
+    def failure_counts(self) -> dict[str, float]:
+        """Return how often nodes failed, and what that cost.
+
+        Nodes that went down, jobs that waited again, jobs that were lost, and core-seconds of the runs that
+        were stopped.
+        """
+        cut = self.cut_short
+        return {
+            "node_failures": len(self.record.outages),
+            "requeues": self.record.requeues,
+            "lost_jobs": len(self.record.lost),
+            "lost_core_s": fsum((cut.size * (cut.end - cut.start)).tolist()),
+        }
+
+    def preemption_counts(self) -> dict[str, float]:
+        """Return how often jobs were stopped for others, how many, and what that cost."""
+        stops = self.record.preempted
+        return {
+            "preemptions": len(stops),
+            "preempted_jobs": len({stop.job for stop in stops}),
+            "preempted_core_s": fsum(stop.lost_core_s for stop in stops),
+            "credits_paid": fsum(stop.credits for stop in stops),
+        }
+
+    def broken_promises(self) -> dict[int, str]:
+        """Return why a job started after its promise, by number."""
+        promises, outages = self.promises or {}, self.record.outages
+        runs = ((one.demand.index, one.start_s) for one in self.played)
+        return {
+            number: why_broken(promises[number], start, outages)
+            for number, start in runs
+            if number in promises and start > promises[number]
+        }
+
+    @property
+    def allocations(self) -> list[Allocation]:
+        """Where each job ran."""
+        return [one.allocation for one in self.played]
+
+    @property
+    def demands(self) -> list[Demand]:
+        """What each job asked for."""
+        return [one.demand for one in self.played]
+
+    @cached_property
+    def indptr(self) -> Counts:
+        """Job ``i`` ran on ``node[indptr[i]:indptr[i + 1]]``, shape (jobs + 1,)."""
+        return np.cumsum([0, *(len(allocation.nodes) for allocation in self.allocations)])
+
+    @cached_property
+    def node(self) -> Counts:
+        """Nodes of all jobs, ascending within a job."""
+        return np.concatenate([np.zeros(0, np.int64), *(allocation.nodes for allocation in self.allocations)])
+
+    @cached_property
+    def level(self) -> Counts:
+        """Level of each job's lowest common switch, shape (jobs,)."""
+        switches = self.topology.common_switch_of_sets(self.indptr, self.node)
+        levels: Counts = self.topology.level[switches]
+        return levels
+
+    @cached_property
+    def span(self) -> Counts:
+        """Last node less first, plus one, of each job, shape (jobs,)."""
+        spans: Counts = self.node[self.indptr[1:] - 1] - self.node[self.indptr[:-1]] + 1
+        return spans
+
+    @cached_property
+    def node_count(self) -> Counts:
+        """Nodes of each job, shape (jobs,)."""
+        counts: Counts = np.diff(self.indptr)
+        return counts
+
+    @cached_property
+    def blocks(self) -> Counts:
+        """Runs of consecutive nodes of each job: its fragmentation, shape (jobs,)."""
+        begins = np.diff(self.node, prepend=-2) != 1
+        begins[self.indptr[:-1]] = True
+        counts: Counts = np.add.reduceat(begins, self.indptr[:-1], dtype=np.int64)
+        return counts
+
+    @cached_property
+    def hops(self) -> Column:
+        """Mean links between two nodes of each job, shape (jobs,); 0 where it has one node."""
+        means = [mean_hops(self.topology, allocation.nodes) for allocation in self.allocations]
+        return np.array(means, np.float64)
+
+    def gres_held(self, kind: str) -> Column:
+        """Return how many of a gres each job held, over all its nodes, shape (jobs,)."""
+        held = [
+            int(allocation.held.gres[kind].sum()) if kind in allocation.held.gres else 0
+            for allocation in self.allocations
+        ]
+        return np.array(held, np.float64)
+
+
+def node_result(  # noqa: PLR0913 - one for each of a result's own members
+    cluster: ClusterWorkload,
+    machine: Machine,
+    record: NodeRun,
+    *,
+    policy: str,
+    order: str,
+    seconds: float,
+    nodes_fail: bool = False,
+    promises: Mapping[int, float] | None = None,
+    balance: Mapping[str, float] | None = None,
+) -> NodeResult:
+    """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
+    played = tuple(record.played.values())
+    arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
+    first = arrivals[0] if arrivals else 0.0
+    users = {name: place for place, name in enumerate(sorted({one.demand.job.user for one in played}))}
+    limits = [one.demand.job.time_limit_s or inf for one in played]
+    requests = Requests(
+        processors=int(machine.columns.total.cores.sum()),
+        submit=tuple(arrival - first for arrival in arrivals),
+        size=tuple(int(one.allocation.held.cores.sum()) for one in played),
+        estimate=tuple(min(limit, LARGEST_TIME_S) for limit in limits),
+        user=tuple(users[one.demand.job.user] for one in played),
+        weight=(1,) * len(played),
+    )
+    workload = Workload(
+        requests=requests,
+        run=tuple(one.run_s for one in played),
+        ids=tuple(one.demand.job.id for one in played),
+        row=tuple(one.demand.index for one in played),
+        rows=len(cluster.jobs),
+        killed=frozenset(place for place, one in enumerate(played) if one.killed),
+    )
+    return NodeResult(
+        workload=workload,
+        policy=policy,
+        order=order,
+        starts=tuple(one.start_s - first for one in played),
+        seconds=seconds,
+        cluster=cluster,
+        topology=machine.topology,
+        columns=machine.columns,
+        played=played,
+        record=record,
+        nodes_fail=nodes_fail,
+        promises=promises,
+        balance=balance,
+    )
+
+
+def mean_hops(topology: Topology, nodes: Counts) -> float:
+    """Return the mean links between two of some nodes, 0 of fewer than two."""
+    if len(nodes) < 2:  # noqa: PLR2004 - a pair
+        return 0.0
+    first, last = np.triu_indices(len(nodes), 1)
+    return float(topology.hops(nodes[first], nodes[last]).mean())

@@ -1,0 +1,90 @@
+"""One step: ends, what EASY would have done, better promises, arrivals, awards."""
+
+from __future__ import annotations
+
+from .awards import award
+from .due import promise_due
+from .easy_reference import follow, longest_wait, make_pass
+from .promise_plan import NOBODY, plan, promise
+from .promise_state import (
+    COPY_WAITING,
+    FREE,
+    REMEMBERED,
+    RUNNING,
+    WAITING,
+    Column,
+    PromisedState,
+    PromiseRules,
+)
+
+
+def step(
+    state: PromisedState, rules: PromiseRules, now: float, ended: Column, arrived: Column, started: Column
+) -> int:
+    """Make a pass; return how many jobs start, ``started`` takes them.
+
+    Args:
+        state: as the last step left it.
+        rules: the same in every step.
+        now: in seconds.
+        ended: jobs.
+        arrived: jobs.
+        started: as long as the queue may be.
+    """
+    for job in ended:
+        _end(state, now, job)
+    longest = 0.0
+    if rules.follows:
+        follow(state, now)
+        for job in arrived:
+            state.copy.waiting[state.machine.counts[COPY_WAITING]] = job
+            state.machine.counts[COPY_WAITING] += 1
+        if len(arrived) > 0:
+            make_pass(state, now)
+        longest = longest_wait(state, now)
+    elif rules.promises and state.machine.counts[WAITING] > 0:
+        _improve(state, rules, now)
+    for job in arrived:
+        if rules.promises and not rules.follows:
+            promise(state, now, job, state.jobs.submit[job] + rules.window_s)
+        else:
+            state.machine.waiting[state.machine.counts[WAITING]] = job
+            state.machine.gone[state.machine.counts[WAITING]] = 0
+            state.machine.counts[WAITING] += 1
+    if rules.follows and state.machine.counts[WAITING] > 0:
+        promise_due(state, rules, now, longest)
+    if state.machine.counts[FREE] == 0 or state.machine.counts[WAITING] == 0:
+        return 0
+    return award(state, rules, now, longest, started)
+
+
+def _end(state: PromisedState, now: float, job: int) -> None:
+    jobs, machine = state.jobs, state.machine
+    jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
+    user = jobs.user[job]
+    if user >= 0:
+        shares = state.shares
+        shares.last[user * REMEMBERED + shares.count[user] % REMEMBERED] = jobs.run[job] / jobs.estimate[job]
+        shares.count[user] += 1
+    machine.counts[FREE] += jobs.size[job]
+    count = machine.counts[RUNNING] - 1
+    place = 0
+    while machine.job[place] != job:
+        place += 1
+    while place < count:
+        machine.end[place] = machine.end[place + 1]
+        machine.size[place] = machine.size[place + 1]
+        machine.job[place] = machine.job[place + 1]
+        place += 1
+    machine.counts[RUNNING] = count
+
+
+def _improve(state: PromisedState, rules: PromiseRules, now: float) -> None:
+    """Promise earlier starts where the plan has come nearer, in the order of promises; never later ones."""
+    jobs, machine = state.jobs, state.machine
+    plan(state, now, NOBODY, False)
+    before = 0.0
+    for place in range(machine.counts[WAITING]):
+        job = machine.waiting[place]
+        better = max(jobs.submit[job] + rules.window_s, machine.planned[place], before)
+        jobs.promise[job] = before = min(jobs.promise[job], better)

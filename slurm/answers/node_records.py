@@ -1,0 +1,265 @@
+"""Slurm's node records: what a node has, what it says is free, and whether it takes jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...cluster.checks import all_plain
+from ...cluster.errors import InputError
+from ...cluster.nodes import Node, NodeState, Resources
+from ...formats.hostlist import expand
+from ...formats.notes import Notes
+from ...formats.reading import text_of
+from .answer_record import Record, is_json, read_document
+from .answer_text import Paragraph, paragraphs
+from .gres_text import parse_gres, settle
+
+_BASE = {
+    "IDLE": NodeState.IDLE,
+    "MIXED": NodeState.MIXED,
+    "ALLOCATED": NodeState.ALLOCATED,
+    "DOWN": NodeState.DOWN,
+    "ERROR": NodeState.DOWN,
+    "FUTURE": NodeState.UNKNOWN,
+    "UNKNOWN": NodeState.UNKNOWN,
+}
+#: Flags that decide the state whatever the base is, the strongest first.
+_DECIDING = {
+    "NOT_RESPONDING": NodeState.DOWN,
+    "INVALID_REG": NodeState.DOWN,
+    "REBOOT_ISSUED": NodeState.DOWN,
+    "FAIL": NodeState.FAIL,
+    "MAINTENANCE": NodeState.MAINT,
+    "MAINT": NodeState.MAINT,
+    "RESERVED": NodeState.RESERVED,
+    # Slurm would wake such a node for a job. An award starts now, so it is not offered.
+    "POWERED_DOWN": NodeState.UNKNOWN,
+    "POWERING_DOWN": NodeState.UNKNOWN,
+    "POWER_DOWN": NodeState.UNKNOWN,
+    "POWERING_UP": NodeState.UNKNOWN,
+    "POWER_UP": NodeState.UNKNOWN,
+    "POWER_DOWN_ASAP": NodeState.UNKNOWN,
+    "POWER_DOWN_FORCE": NodeState.UNKNOWN,
+    "POWER_DRAIN": NodeState.UNKNOWN,
+    "REBOOT_REQUESTED": NodeState.UNKNOWN,
+    # Closed by a job that has the block for itself, and of another cluster's (25.11 and later).
+    "BLOCKED": NodeState.UNKNOWN,
+    "EXTERNAL": NodeState.UNKNOWN,
+    "COMPLETING": NodeState.COMPLETING,
+}
+#: Flags that leave the base as it is: a planned node is idle until its job starts.
+_HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
+#: What a snapshot with such nodes says in its notes.
+THREADS_NOTE = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
+#: What a snapshot of nodes that differ in weight says in its notes.
+WEIGHTS_NOTE = "weights of nodes differ and are not looked at: Slurm takes nodes of lower weight first"
+
+
+#: A record's member -> its key in scontrol's text.
+_KEYS = {
+    "name": "NodeName",
+    "cpus": "CPUTot",
+    "effective_cpus": "CPUEfctv",
+    "alloc_cpus": "CPUAlloc",
+    "real_memory": "RealMemory",
+    "specialized_memory": "MemSpecLimit",
+    "weight": "Weight",
+    "sockets": "Sockets",
+    "cores": "CoresPerSocket",
+    "threads": "ThreadsPerCore",
+    "gres": "Gres",
+    "features": "ActiveFeatures",
+    "partitions": "Partitions",
+    "state": "State",
+}
+_LISTS = {"partitions": ",", "state": "+"}
+_TEXTS = {"name", "gres", "features"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFigures:
+    """A node as its record says, before running jobs are taken into account.
+
+    Attributes:
+        total, free: CPUs are the ``cores``: hardware threads where Slurm counts those.
+        threads: CPUs that an allocated core stands for.
+        weight: Slurm's: nodes of lower weight are taken first there.
+    """
+
+    name: str
+    total: Resources
+    free: Resources
+    state: NodeState
+    features: frozenset[str]
+    partitions: tuple[str, ...]
+    threads: int
+    weight: int
+
+
+def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
+    """Return the nodes of ``sinfo --json`` (22.05), ``scontrol show nodes --json`` or slurmrestd.
+
+    Raises:
+        InputError: there are no node records, or one is not as any Slurm version writes it.
+    """
+    if "nodes" not in document.members:
+        grouped = " (grouped by sinfo: use scontrol show nodes --json)" if document.has("sinfo") else ""
+        raise InputError(f"the member 'nodes' is missing{grouped}")
+    nodes = tuple(_noted(record, notes) for record in document.children("nodes"))
+    if any(node.threads > 1 for node in nodes):
+        notes.add("threads", THREADS_NOTE)
+    if len({node.weight for node in nodes}) > 1:
+        notes.add("node weights", WEIGHTS_NOTE)
+    return nodes
+
+
+def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
+    """Return a site's nodes with everything free: answers of ``read_nodes``, or scontrol's text.
+
+    All of them take jobs: what is down or drained now may have worked while a history was made.
+
+    Raises:
+        InputError: as ``read_nodes``, or the text holds no nodes.
+    """
+    document = read_document(content) if is_json(content) else _document(text_of(content))
+    figures = read_nodes(document, notes)
+    if not figures:
+        raise InputError("there are no nodes")
+    away = sum(not entry.state.is_working for entry in figures)
+    if away:
+        notes.add("node states", f"nodes that take no jobs now, taken as working: {away}")
+    return tuple(
+        Node(name=one.name, total=one.total, features=one.features, partitions=one.partitions)
+        for one in figures
+    )
+
+
+def _document(text: str) -> Record:
+    """Return ``scontrol show nodes`` as the JSON of the same."""
+    return Record({"nodes": [_members(entry) for entry in paragraphs(text, "NodeName")]}, "")
+
+
+def _members(entry: Paragraph) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for member, key in _KEYS.items():
+        if entry.text(key):
+            lists = member in _LISTS
+            members[member] = entry.text(key).split(_LISTS[member]) if lists else entry.text(key)
+            if not lists and member not in _TEXTS:
+                members[member] = entry.count(key)
+    return members
+
+
+def _noted(record: Record, notes: Notes) -> NodeFigures:
+    """Return a node; one whose text is known, with its notes, is not read anew."""
+
+    def read() -> tuple[NodeFigures, Notes]:
+        own = Notes()
+        return _node(record, own), own
+
+    node, own = record.once("node", read)
+    notes.join(own)
+    return node
+
+
+def _node(record: Record, notes: Notes) -> NodeFigures:
+    record.require("name", "state", "cpus", "alloc_cpus")
+    name = record.text("name")
+    if expand(name, record.place("name")) != (name,):
+        raise record.unknown("name", "the name of one node")
+    total, free = _resources(record, name, notes)
+    return NodeFigures(
+        name=name,
+        total=total,
+        free=free,
+        state=_state(record, name, notes),
+        features=frozenset(_features(record)),
+        partitions=_partitions(record),
+        threads=_threads(record),
+        weight=record.number("weight") or 0,
+    )
+
+
+def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Resources]:
+    used = record.count("alloc_cpus")
+    if record.count("cpus") == 0:
+        raise record.unknown("cpus", "above 0")
+    # Cores and memory set aside for the system (CoreSpecCount, MemSpecLimit) are no job's.
+    cpus = record.number("effective_cpus") or record.count("cpus")
+    if used > cpus:
+        notes.add("node figures", f"node {name}: {used} CPUs of {cpus} are allocated: taken as all")
+    memory = _memory(record)
+    if "no_consume" in record.text("gres"):
+        notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
+    gres = parse_gres(record.text("gres"), record.place("gres"))
+    all_plain(gres, record.place("gres"))
+    held, lost = settle(parse_gres(record.text("gres_used"), record.place("gres_used")), gres)
+    for kind, count in lost.items():
+        notes.add(
+            "node figures", f"node {name}: {count} {kind} in use are not among its gres {gres or 'none'}"
+        )
+    left = None if memory is None else max(0, memory - (record.number("alloc_memory") or 0))
+    return (
+        Resources(cores=cpus, memory_mib=memory, gres=gres),
+        Resources(
+            cores=max(0, cpus - used),
+            memory_mib=left,
+            gres={kind: count - held.get(kind, 0) for kind, count in gres.items()},
+        ),
+    )
+
+
+def _memory(record: Record) -> int | None:
+    memory = record.number("real_memory")
+    return None if memory is None else max(0, memory - (record.number("specialized_memory") or 0))
+
+
+def _features(record: Record) -> list[str]:
+    """Return the features that count now: the active ones where the record has them."""
+    member = "active_features" if "active_features" in record.members else "features"
+    names = [name for text in record.texts(member) for name in text.split(",") if name]
+    all_plain(names, record.place(member))
+    return names
+
+
+def _partitions(record: Record) -> tuple[str, ...]:
+    names = record.texts("partitions")
+    all_plain(names, record.place("partitions"))
+    return names
+
+
+def _threads(record: Record) -> int:
+    threads = record.number("threads") or 1
+    cores = (record.number("sockets") or 0) * (record.number("cores") or 0)
+    # A site may count cores as CPUs on nodes that have threads: then a core is one CPU.
+    return threads if record.count("cpus") == cores * threads else 1
+
+
+def _state(record: Record, name: str, notes: Notes) -> NodeState:
+    words = {
+        word.strip("*~#!%$@^-+ ").upper() for word in (*record.texts("state"), *record.texts("state_flags"))
+    }
+    bases = [_BASE[word] for word in words if word in _BASE]
+    if len(bases) != 1:
+        raise record.unknown("state", f"one of {', '.join(_BASE).lower()}")
+    strange = words - _BASE.keys() - _DECIDING.keys() - _HARMLESS - {"DRAIN"}
+    if strange:
+        notes.add("node states", f"node {name}: {', '.join(sorted(strange))}: not known, so it takes no jobs")
+        return NodeState.UNKNOWN
+    return _decided(bases[0], words, name, notes)
+
+
+def _decided(base: NodeState, words: set[str], name: str, notes: Notes) -> NodeState:
+    """Return the state that Slurm's base and flags make together."""
+    if base in (NodeState.DOWN, NodeState.UNKNOWN):
+        return base
+    for word, state in _DECIDING.items():
+        if word in words and "DRAIN" not in words:
+            if state is NodeState.UNKNOWN:
+                notes.add("node states", f"node {name}: {word.lower()}: taken as not available now")
+            return state
+    if "DRAIN" in words:
+        busy = base is not NodeState.IDLE or "COMPLETING" in words
+        return NodeState.DRAINING if busy else NodeState.DRAINED
+    return base

@@ -1,0 +1,266 @@
+"""Slurm's pending jobs: arrays become their tasks, holds are kept, priorities stay exact."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from ...cluster.checks import plain
+from ...cluster.errors import InputError
+from ...cluster.holds import BY_HAND
+from ...cluster.jobs import Job
+from ...cluster.snapshot import MAX_JOBS
+from ...formats.notes import Notes
+from .answer_record import Record
+from .association_limits import note_preferences
+from .associations import READ_REASONS
+from .detail import JobDetail
+from .license_lists import asks_for
+from .policy import SitePolicy, by_tier
+from .priorities import Priorities, priority_of
+from .request import Site, read_request
+from .states import JobPhase, hold_of, phase_of
+
+_TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
+_CUT = "..."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingReader:
+    """How pending jobs are read.
+
+    Attributes:
+        site: the cluster that requests are read against.
+        details: what scontrol prints, by job id.
+        now: the snapshot's time, seconds since the epoch, None when not known.
+        schedule_held: jobs held by hand are to be scheduled.
+        has_limits: limits of QOS and associations are read.
+        policy: the site's rules.
+        priorities: by job id, in the place of the queue's own; None: the queue's own.
+        against: what a request is read against; jobs of a known text and an equal one are not read anew.
+    """
+
+    site: Site
+    details: Mapping[int, JobDetail]
+    now: float | None
+    schedule_held: bool
+    has_limits: bool = False
+    policy: SitePolicy = field(default_factory=SitePolicy)
+    priorities: Priorities | None = None
+    against: object = None
+
+
+def read_jobs(records: Sequence[Record], queue: PendingReader, notes: Notes) -> tuple[Job, ...]:
+    """Return the pending jobs in file order.
+
+    Raises:
+        InputError: a member is missing or of an unknown shape, or array tasks exceed a snapshot's jobs.
+    """
+    pending = [record for record in records if phase_of(record) is JobPhase.PENDING]
+    _check_count(pending)
+    running = _running_tasks(records)
+    jobs = [job for record in pending for job in _jobs(record, queue, running, notes)]
+    if queue.priorities is not None:
+        jobs = _with_priorities(jobs, queue, notes)
+    if queue.schedule_held:
+        jobs = _lifted(jobs, notes)
+    elif held := sum(job.hold in BY_HAND for job in jobs):
+        notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
+    return by_tier([queue.policy.admitted(job, notes) for job in jobs], queue.policy.partitions, notes)
+
+
+def job_id(record: Record) -> str:
+    """Return a job's name in the snapshot: ``17``, and ``17_3`` for task 3 of an array."""
+    number, array, task = (
+        record.count("job_id"),
+        record.number("array_job_id"),
+        record.number("array_task_id"),
+    )
+    return f"{array}_{task}" if array and task is not None else str(number)
+
+
+def _jobs(record: Record, queue: PendingReader, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
+    """Yield one job, or one for each waiting task of an array."""
+    job = _noted(record, queue, notes)
+    text = record.text("array_task_string")
+    if not text:
+        yield job
+        return
+    array = record.number("array_job_id") or record.count("job_id")
+    limit = _limit(record, text)
+    tasks = list(array_tasks(text, record.place("array_task_string")))
+    if _CUT in text:
+        cut = f"job {array}: its list of array tasks is cut off, {len(tasks)} are read"
+        notes.add("arrays", f"{cut} (set SLURM_BITSTR_LEN=0 for squeue)")
+    for index, task in enumerate(tasks):
+        over = limit and index >= limit - running.get(array, 0)
+        # A hold by hand may be lifted further on; the array's limit must then still stand.
+        free = job.hold is None or (queue.schedule_held and job.hold in BY_HAND)
+        hold = "JobArrayTaskLimit" if over and free else job.hold
+        # Slurm's plan is for the task that is next.
+        planned = None if index else job.expected_start_time
+        yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
+
+
+def _noted(record: Record, queue: PendingReader, notes: Notes) -> Job:
+    """Return a job; one whose text and all that it is read against are known is not read anew."""
+
+    def read() -> tuple[Job, Notes]:
+        own = Notes()
+        return _job(record, queue, own), own
+
+    is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
+    detail = queue.details.get(record.count("job_id"))
+    key = queue.against, queue.site.tells_shared, bool(queue.details), detail, is_due
+    job, own = record.once("job", read, key)
+    notes.join(own)
+    return job
+
+
+def _job(record: Record, queue: PendingReader, notes: Notes) -> Job:
+    record.require("priority", "state_reason", "time_limit", "partition", "user_name")
+    label = f"job {record.count('job_id')}"
+    priority = record.count("priority")
+    request, unsupported = read_request(record, _detail(record, queue, notes), queue.site, notes, label)
+    for text in unsupported:
+        notes.add("not expressible", f"{label}: not expressible: {text}")
+    note_preferences(record, notes, label)
+    for member in ("user_name", "group_name", "account", "qos", "partition"):
+        plain(record.text(member), record.place(member))
+    return Job(
+        id=job_id(record),
+        priority=priority,
+        request=request,
+        submit_time=record.moment("submit_time"),
+        expected_start_time=record.moment("start_time"),
+        user=record.text("user_name"),
+        group=record.text("group_name"),
+        account=record.text("account"),
+        qos=record.text("qos"),
+        partition=record.text("partition"),
+        time_limit_s=(record.number("time_limit") or 0) * 60 or None,
+        hold=_hold(record, priority, queue),
+        unsupported=unsupported,
+    )
+
+
+def _hold(record: Record, priority: int, queue: PendingReader) -> str | None:
+    """Return why a job must not start; what a limit says that is read is for that limit to say."""
+    hold = hold_of(record, priority, queue.now)
+    if hold == "Licenses" and _is_behind(record, queue.site.gate):
+        # Its other licences, if it needs any, are counted as any job's are.
+        return None
+    is_read = queue.has_limits and hold is not None and READ_REASONS.fullmatch(hold)
+    return None if is_read else hold
+
+
+def _is_behind(record: Record, gate: str) -> bool:
+    """Whether a job needs the gate's licence, so that it waits behind the gate."""
+    return bool(gate) and asks_for(record.text("licenses"), gate)
+
+
+def _detail(record: Record, queue: PendingReader, notes: Notes) -> JobDetail | None:
+    """Return scontrol's detail of the same job; one of another job with its number is not used."""
+    detail = queue.details.get(record.count("job_id"))
+    if detail is None:
+        if queue.details and not record.has("required_switches"):
+            notes.add(
+                "job detail", f"job {record.count('job_id')}: not in the job detail: --switches not known"
+            )
+        return None
+    if "name" in record.members and detail.name != record.text("name"):
+        text = (
+            f"job {record.count('job_id')}: the job detail is of another job, {detail.name!r}, and not used"
+        )
+        notes.add("job detail", text)
+        return None
+    return detail
+
+
+def array_tasks(text: str, path: str) -> Iterator[int]:
+    """Yield the task numbers of ``1-6%2``, ``1,5,9`` or ``1-9:4``; one cut off by ``...`` is left out."""
+    for first, last, step in _ranges(text, path):
+        yield from range(first, last + 1, step)
+
+
+def _ranges(text: str, path: str) -> Iterator[tuple[int, int, int]]:
+    parts = text.partition("%")[0].split(",")
+    if parts[-1].endswith(_CUT):
+        parts.pop()  # the last number may lack digits
+    for part in parts:
+        match = _TASKS.fullmatch(part)
+        if match is None or int(match[3] or 1) < 1:
+            raise InputError(f"{text[:60]!r} is not a list of array tasks", path=path)
+        yield int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+
+
+def _limit(record: Record, text: str) -> int:
+    """Return how many tasks of an array may run at once, 0 for all."""
+    written = _TASKS.fullmatch(text.partition("%")[2].removesuffix(_CUT))
+    return record.number("array_max_tasks") or (int(written[1]) if written else 0)
+
+
+def _check_count(pending: Sequence[Record]) -> None:
+    """Refuse more tasks than a snapshot may have jobs before they are written out."""
+    total = 0
+    for record in pending:
+        text, place = record.text("array_task_string"), record.place("array_task_string")
+        total += (
+            sum(len(range(low, high + 1, step)) for low, high, step in _ranges(text, place)) if text else 1
+        )
+        if total > MAX_JOBS:
+            raise InputError(f"more than {MAX_JOBS} pending jobs and array tasks", path=record.path)
+
+
+def _running_tasks(records: Sequence[Record]) -> Counter[int]:
+    """Count the tasks of each array that count against its limit."""
+    return Counter(
+        array
+        for record in records
+        if (array := record.number("array_job_id"))
+        and phase_of(record) in (JobPhase.HOLDING, JobPhase.SUSPENDED)
+    )
+
+
+def _with_priorities(jobs: Sequence[Job], queue: PendingReader, notes: Notes) -> list[Job]:
+    """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
+    found: list[Job] = []
+    unknown = 0
+    for job in jobs:
+        priority = priority_of(job.id, queue.priorities or {})
+        by_hand = job.hold in BY_HAND
+        if priority is None or (by_hand and not queue.schedule_held):
+            unknown += not by_hand and job.priority > 0
+            found.append(job)
+        else:
+            found.append(replace(job, priority=priority, hold=None if by_hand and priority else job.hold))
+    if unknown:
+        notes.add("priorities", f"jobs without a saved priority keep the queue's: {unknown}")
+    return found
+
+
+def _lifted(jobs: Sequence[Job], notes: Notes) -> list[Job]:
+    """Schedule the jobs still held by hand: the first submitted first, all below every other priority.
+
+    Slurm gives a held job priority 0, which means held here; their old priorities are not known.
+    """
+    held = [job for job in jobs if job.hold in BY_HAND]
+    order = sorted(held, key=lambda job: job.submit_time or 0.0)
+    lowest = min((job.priority for job in jobs if job.priority > 0), default=None)
+    ranks = _ranks(len(order), lowest)
+    lifted = {job.id: replace(job, hold=None, priority=rank) for job, rank in zip(order, ranks, strict=True)}
+    if lifted:
+        text = f"held by hand, yet scheduled: {len(lifted)}, in order of submission behind all other jobs"
+        notes.add("held", text)
+    return [lifted.get(job.id, job) for job in jobs]
+
+
+def _ranks(count: int, lowest: int | Fraction | None) -> Collection[int | Fraction]:
+    """Return ``count`` falling positive numbers, below ``lowest`` where there is one; exact decimals."""
+    if lowest is None:
+        return range(count, 0, -1)
+    scale = 10 ** len(str(count))
+    return [min(lowest, 1) * Fraction(rank, scale) for rank in range(count, 0, -1)]

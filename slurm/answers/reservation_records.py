@@ -1,0 +1,222 @@
+"""Advance reservations, from ``scontrol show reservation`` as text or JSON, or from slurmrestd.
+
+Slurm lets a job into a reservation only when the job asks for it (tried on 22.05: a user's job that does
+not ask stays outside its user's own reservation), except with the flag MAGNETIC. A snapshot knows users
+only, so the nodes are closed to all jobs but those of a magnetic reservation's users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ...cluster.checks import all_plain
+from ...cluster.errors import InputError
+from ...cluster.nodes import Reservation
+from ...formats.hostlist import expand
+from ...formats.notes import Notes
+from .answer_record import Record, is_json, read_document
+from .answer_text import paragraphs
+
+_KIND = "reservations"
+#: Flags that say what a snapshot does not hold, and what it does instead.
+_CHANGING = {
+    "DAILY": "repeats daily: only its next time is known",
+    "HOURLY": "repeats hourly: only its next time is known",
+    "WEEKLY": "repeats weekly: only its next time is known",
+    "WEEKDAY": "repeats on weekdays: only its next time is known",
+    "WEEKEND": "repeats at weekends: only its next time is known",
+    "TIME_FLOAT": "floats ahead of the clock: its start is taken as it stands now",
+    "REPLACE": "takes further nodes as its own become busy: only those of now are known",
+    "REPLACE_DOWN": "takes other nodes for those that fail: only those of now are known",
+}
+#: Flags that change nothing for jobs outside: how its nodes were chosen, what ends it.
+_HARMLESS = {
+    "ALL_NODES",
+    "ANY_NODES",
+    "FLEX",
+    "FORCE_START",
+    "IGNORE_JOBS",
+    "IGNORE_RUNNING",
+    "LICENSE_ONLY",
+    "MAGNETIC",
+    "MAINT",
+    "NO_HOLD_JOBS",
+    "NO_HOLD_JOBS_AFTER_END",
+    "OVERLAP",
+    "PART_NODES",
+    "PURGE",
+    "PURGE_COMP",
+    "SPEC_NODES",
+    "STATIC",
+    "STATIC_ALLOC",
+    "TRES_PER_NODE",
+    "USER_DELETE",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationFigures:
+    """A reservation as Slurm tells it.
+
+    Attributes:
+        start, end: seconds since the epoch.
+        nodes: names as written, which the cluster may not have.
+        cores: how many cores it holds on all nodes together, None when not told.
+        access: who else may use it, in Slurm's words (``accounts physics``); empty for users only.
+        path: its place in the file.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    start: float
+    end: float
+    users: tuple[str, ...]
+    flags: frozenset[str]
+    cores: int | None
+    access: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoresHeld:
+    """What decides whether a reservation of some cores still keeps anything from other jobs.
+
+    Attributes:
+        cores: cores (not threads) of each node of the cluster.
+        running: cores that the running jobs inside each reservation hold.
+    """
+
+    cores: Mapping[str, int]
+    running: Mapping[str, int]
+
+
+def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
+    """Return the reservations as they are told.
+
+    Raises:
+        InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.
+    """
+    found: dict[str, ReservationFigures] = {}
+    for entry in _json(content) if is_json(content) else _text(content):
+        all_plain((entry.name, *entry.users), entry.path)
+        if entry.name in found:
+            raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)
+        if entry.end <= entry.start:
+            raise InputError("it ends before it starts", path=entry.path)
+        found[entry.name] = entry
+    return tuple(found.values())
+
+
+def fit_reservations(
+    entries: Iterable[ReservationFigures], held: CoresHeld, notes: Notes
+) -> tuple[Reservation, ...]:
+    """Return the reservations that keep nodes of the cluster from jobs, and note what they lose."""
+    return tuple(made for entry in entries if (made := _fitted(entry, held, notes)))
+
+
+def _fitted(entry: ReservationFigures, held: CoresHeld, notes: Notes) -> Reservation | None:
+    def say(text: str) -> None:
+        notes.add(_KIND, f"reservation {entry.name}: {text}")
+
+    nodes = tuple(name for name in entry.nodes if name in held.cores)
+    if dropped := len(entry.nodes) - len(nodes):
+        say(f"nodes not of the cluster are dropped: {dropped}")
+    if not nodes:
+        say("it names no node of the cluster and is dropped")
+        return None
+    total = sum(held.cores[name] for name in nodes)
+    if entry.cores and entry.cores < total and not dropped:
+        inside = held.running.get(entry.name, 0)
+        if inside >= entry.cores:
+            say(f"running jobs hold all its {entry.cores} cores: it keeps nothing else from jobs")
+            return None
+        say(f"it holds {entry.cores} of its nodes' {total} cores: taken as all of them")
+    _note_flags(entry, notes)
+    return Reservation(
+        name=entry.name, nodes=nodes, start=entry.start, end=entry.end, users=_users(entry, notes)
+    )
+
+
+def _note_flags(entry: ReservationFigures, notes: Notes) -> None:
+    for flag in sorted(entry.flags):
+        if flag in _CHANGING:
+            notes.add(_KIND, f"reservation {entry.name}: it {_CHANGING[flag]}")
+        elif flag not in _HARMLESS:
+            notes.add(_KIND, f"reservation {entry.name}: the flag {flag} is not known and not looked at")
+
+
+def _users(entry: ReservationFigures, notes: Notes) -> tuple[str, ...]:
+    """Return the users whose jobs may run inside without asking for it: none unless it is magnetic."""
+    who = [entry.access] if entry.access else []
+    if entry.users:
+        who.insert(0, f"users {','.join(entry.users)}")
+    if "MAGNETIC" not in entry.flags:
+        text = f"only jobs that ask for it may use it ({'; '.join(who) or 'no user'}): closed to all others"
+        notes.add(_KIND, f"reservation {entry.name}: {text}")
+        return ()
+    if entry.access or any(name.startswith("-") for name in entry.users):
+        text = f"whose jobs it attracts is not known here ({'; '.join(who)}): closed to all"
+        notes.add(_KIND, f"reservation {entry.name}: {text}")
+        return ()
+    return entry.users
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names of a list once each: Slurm repeats some."""
+    return tuple(dict.fromkeys(filter(None, text.split(","))))
+
+
+def _access(**who: str) -> str:
+    return "; ".join(f"{kind} {names}" for kind, names in who.items() if names)
+
+
+def _text(content: bytes) -> Iterator[ReservationFigures]:
+    for entry in paragraphs(content.decode(errors="replace"), "ReservationName"):
+        nodes = entry.text("Nodes")
+        yield ReservationFigures(
+            name=entry.pairs["ReservationName"],
+            nodes=expand(nodes, f"{entry.path} Nodes") if nodes else (),
+            start=entry.moment("StartTime"),
+            end=entry.moment("EndTime"),
+            users=_names(entry.text("Users")),
+            flags=frozenset(_names(entry.text("Flags").upper())),
+            cores=entry.count("CoreCnt"),
+            access=_access(
+                accounts=entry.text("Accounts"),
+                groups=entry.text("Groups"),
+                # 25.11 and later, as text only.
+                partitions=entry.text("AllowedPartitions"),
+                qos=entry.text("QOS"),
+            ),
+            path=entry.path,
+        )
+
+
+def _json(content: bytes) -> Iterator[ReservationFigures]:
+    document = read_document(content)
+    if "reservations" not in document.members:
+        raise InputError("the member 'reservations' is missing")
+    for record in document.children("reservations"):
+        record.require("name", "node_list", "start_time", "end_time", "users", "flags")
+        if not record.text("name"):
+            raise record.unknown("name", "a reservation's name")
+        nodes = record.text("node_list")
+        yield ReservationFigures(
+            name=record.text("name"),
+            nodes=expand(nodes, record.place("node_list")) if nodes else (),
+            start=_time(record, "start_time"),
+            end=_time(record, "end_time"),
+            users=_names(record.text("users")),
+            flags=frozenset(flag.upper() for flag in record.texts("flags")),
+            cores=record.number("core_count"),
+            access=_access(accounts=record.text("accounts"), groups=record.text("groups")),
+            path=record.path,
+        )
+
+
+def _time(record: Record, member: str) -> float:
+    moment = record.moment(member)
+    if moment is None:
+        raise record.unknown(member, "a time")
+    return moment

@@ -1,0 +1,232 @@
+"""Slurm's running jobs: what each holds on each node, fitted to what the nodes have.
+
+``job_resources`` has had several shapes. 21.08 writes an object of nodes by their place in ``nodes``, with a
+count of CPUs; 22.05 to 23.02 a list with the state of each core by socket; 24.05 and later the same below
+``nodes.allocation``, sockets and cores as lists and a core's state as a list of words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...cluster.checks import all_plain
+from ...cluster.errors import InputError
+from ...cluster.jobs import RunningJob
+from ...cluster.nodes import Resources
+from ...cluster.snapshot import free_resources
+from ...formats.hostlist import expand
+from ...formats.notes import Notes
+from .answer_record import INFINITE, Record
+from .detail import JobDetail
+from .gres_text import parse_gres, settle
+from .node_records import NodeFigures
+from .pending_jobs import job_id
+from .states import JobPhase, phase_of
+
+_PLACE = re.compile(r"[0-9]{1,9}")
+#: A core's states, lower case: ``unassigned`` is allocated and in no step's use.
+_HELD = ("allocated", "unassigned", "in_use")
+_FREE = ("unallocated",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NodeUse:
+    """What one node gives to a job; ``cpus`` is None where cores are counted."""
+
+    name: str
+    cores: int
+    cpus: int | None
+    memory_mib: int | None
+
+
+def read_running(
+    records: Sequence[Record],
+    details: Mapping[int, JobDetail],
+    nodes: Mapping[str, NodeFigures],
+    notes: Notes,
+    against: object = None,
+) -> tuple[RunningJob, ...]:
+    """Return the jobs that hold resources; together they never hold more than a node has.
+
+    Slurm's own answers disagree with each other at times: unknown nodes are dropped and an excess is
+    cut, each with a note. So is a job whose use is told nowhere: the nodes' own figures still count it.
+    What a job of a known text holds is not read anew where it is read ``against`` what it was.
+
+    Raises:
+        InputError: a member is missing or of an unknown shape.
+    """
+    left = {name: node.total for name, node in nodes.items()}
+    running: list[RunningJob] = []
+    for record in records:
+        phase = phase_of(record)
+        if phase in (JobPhase.HOLDING, JobPhase.SUSPENDED):
+            use = _use(record, details, nodes, against)
+            if phase is JobPhase.SUSPENDED:
+                use = {name: replace(amount, cores=0) for name, amount in use.items()}
+                notes.add(
+                    "suspended", f"job {job_id(record)} is suspended: it holds memory and gres, no cores"
+                )
+            fitted = dict(_fitted(job_id(record), use, left, notes))
+            if fitted:
+                running.append(_running(record, fitted))
+            else:
+                notes.add("running jobs", f"job {job_id(record)}: what it holds is not known: dropped")
+    return tuple(running)
+
+
+def _running(record: Record, nodes: Mapping[str, Resources]) -> RunningJob:
+    return RunningJob(
+        id=job_id(record),
+        nodes=nodes,
+        end_time=_end_time(record),
+        user=record.text("user_name"),
+        group=record.text("group_name"),
+        account=record.text("account"),
+        qos=record.text("qos"),
+        partition=record.text("partition"),
+    )
+
+
+def _end_time(record: Record) -> float | None:
+    """Return the estimated end; a job without a time limit has none (22.05 writes a year after its start)."""
+    if record.number_or_infinite("time_limit") in (None, INFINITE):
+        return None
+    return record.moment("end_time")
+
+
+def _use(
+    record: Record, details: Mapping[int, JobDetail], nodes: Mapping[str, NodeFigures], against: object
+) -> Mapping[str, Resources]:
+    """Return what the job holds by node, from its JSON, else from scontrol's detail."""
+    if use := record.once("use", lambda: _allocation(record, nodes), against):
+        return use
+    detail = details.get(record.count("job_id"))
+    return dict(detail.use) if detail else {}
+
+
+def _fitted(
+    job: str, use: Mapping[str, Resources], left: dict[str, Resources], notes: Notes
+) -> Iterator[tuple[str, Resources]]:
+    """Yield the use on each known node, cut to what other jobs leave, and take it off ``left``."""
+    for name, amount in use.items():
+        if name not in left:
+            notes.add("running jobs", f"job {job} runs on node {name}, which is not of the cluster: dropped")
+            continue
+        fitted = _cut(amount, left[name])
+        if lost := _lost(amount, fitted):
+            notes.add("running jobs", f"job {job} on node {name}: {lost} above what the node has are dropped")
+        left[name] = free_resources(left[name], fitted)
+        yield name, fitted
+
+
+def _cut(amount: Resources, left: Resources) -> Resources:
+    gres, _ = settle(amount.gres, left.gres)
+    memory = amount.memory_mib
+    if memory is not None and left.memory_mib is not None:
+        memory = min(memory, left.memory_mib)
+    return Resources(cores=min(amount.cores, left.cores), memory_mib=memory, gres=gres)
+
+
+def _lost(amount: Resources, fitted: Resources) -> str:
+    cores = amount.cores - fitted.cores
+    memory = (amount.memory_mib or 0) - (fitted.memory_mib or 0)
+    gres = sum(amount.gres.values()) - sum(fitted.gres.values())
+    parts = (f"{cores} cores" * bool(cores), f"{memory} MiB" * bool(memory), f"{gres} gres" * bool(gres))
+    return ", ".join(filter(None, parts))
+
+
+def _allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[str, Resources]:
+    """Return what a job holds by node; empty when its record does not say.
+
+    ``allocated_cores`` is what was asked for; what is held are the cores of the sockets, each as many
+    CPUs as it has threads. ``gres_detail`` has one text for each node, in the same order.
+
+    Raises:
+        InputError: the shape is none that a Slurm version is known to write.
+    """
+    gres = record.texts("gres_detail")
+    use: dict[str, Resources] = {}
+    for index, entry in enumerate(_uses(record)):
+        threads = nodes[entry.name].threads if entry.name in nodes else 1
+        place = record.place(f"gres_detail[{index}]")
+        held = parse_gres(gres[index], place) if index < len(gres) else {}
+        all_plain(held, place)
+        use[entry.name] = Resources(
+            cores=entry.cores * threads if entry.cpus is None else entry.cpus,
+            memory_mib=entry.memory_mib or None,
+            gres=held,
+        )
+    return use
+
+
+def _uses(record: Record) -> Iterator[_NodeUse]:
+    resources = record.child("job_resources")
+    if resources is None or not resources.members:
+        return
+    allocated = resources.members.get("allocated_nodes")
+    if isinstance(allocated, list):
+        yield from _listed(resources)
+    elif isinstance(allocated, dict):
+        yield from _by_place(resources)
+    elif isinstance(resources.members.get("nodes"), dict) and "allocation" in resources.members["nodes"]:
+        yield from _structured(resources)
+    else:
+        raise record.unknown("job_resources", "a job's resources as Slurm 21.08 to 26.05 write them")
+
+
+def _by_place(resources: Record) -> Iterator[_NodeUse]:
+    names = expand(resources.text("nodes"), resources.place("nodes"))
+    allocated = resources.child("allocated_nodes")
+    for place in allocated.members if allocated else ():
+        entry = allocated.child(place) if allocated else None
+        if entry is None or not _PLACE.fullmatch(place) or int(place) >= len(names):
+            raise InputError(f"{place!r} is no place in nodes", path=resources.place("allocated_nodes"))
+        yield _NodeUse(
+            name=names[int(place)], cores=0, cpus=entry.count("cpus"), memory_mib=entry.number("memory")
+        )
+
+
+def _listed(resources: Record) -> Iterator[_NodeUse]:
+    for entry in resources.children("allocated_nodes"):
+        entry.require("nodename", "sockets")
+        memory = entry.number("memory_allocated")
+        yield _NodeUse(name=entry.text("nodename"), cores=_cores(entry), cpus=None, memory_mib=memory)
+
+
+def _structured(resources: Record) -> Iterator[_NodeUse]:
+    nodes = resources.child("nodes")
+    for entry in nodes.children("allocation") if nodes else ():
+        entry.require("name", "sockets")
+        memory = entry.child("memory")
+        yield _NodeUse(
+            name=entry.text("name"),
+            cores=_cores(entry),
+            cpus=None,
+            memory_mib=memory.number("allocated") if memory else None,
+        )
+
+
+def _cores(entry: Record) -> int:
+    """Count the cores that the job holds on a node's sockets."""
+    return sum(_is_held(words, path) for words, path in _core_states(entry))
+
+
+def _core_states(entry: Record) -> Iterator[tuple[tuple[str, ...], str]]:
+    for socket in entry.entries("sockets"):
+        cores = socket.members.get("cores")
+        if isinstance(cores, dict):
+            place = Record(cores, socket.place("cores"))
+            yield from ((place.texts(core), socket.path) for core in cores)
+        else:
+            yield from ((core.texts("status"), core.path) for core in socket.children("cores"))
+
+
+def _is_held(words: tuple[str, ...], path: str) -> bool:
+    states = [word.lower() for word in words]
+    if states and all(state.startswith(_HELD) for state in states):
+        return True
+    if states and all(state in _FREE for state in states):
+        return False
+    raise InputError(f"{', '.join(words)!r} is not a core's state", path=path)

@@ -1,0 +1,377 @@
+"""A snapshot from Slurm's own output: nodes, topology, what runs and what waits, joined and checked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ...cluster.errors import InputError
+from ...cluster.jobs import RunningJob
+from ...cluster.nodes import License, Node, Resources
+from ...cluster.snapshot import Snapshot, free_resources, held_resources
+from ...formats.hostlist import one_file
+from ...formats.native.topology_wire import Laid
+from ...formats.notes import Notes
+from ...formats.reading import text_of
+from .answer_record import Record, is_json, read_document
+from .associations import Associations, read_limits
+from .cluster_config import ClusterConfig, read_config
+from .detail import JobDetail, parse_job_detail
+from .known import Known
+from .license_lists import read_licenses
+from .node_records import NodeFigures, read_nodes
+from .partitions import PartitionFigures, read_partitions
+from .pending_jobs import PendingReader, job_id, read_jobs
+from .policy import SitePolicy
+from .priorities import Priorities, read_priorities
+from .request import Site
+from .reservation_records import CoresHeld, ReservationFigures, fit_reservations, read_reservations
+from .running_jobs import read_running
+from .topology_any import parse_any_topology
+from .versions import NEWEST, parse_release, tells_shared
+
+T = TypeVar("T")
+
+_RELEASE = re.compile(rb'"release"\s*:\s*"(\d{1,4}\.[\w.-]{1,20})"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmText:
+    """One answer of Slurm: its text and the name that errors call it by (a file or a command)."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmSources:
+    """What a snapshot is made from.
+
+    Attributes:
+        jobs: ``squeue --json``, or slurmrestd's jobs.
+        nodes: ``sinfo --json`` of 22.05, ``scontrol show nodes --json``, or slurmrestd's nodes.
+        topology: topology.conf, topology.yaml, ``scontrol show topology``, or what ``topology_any`` reads;
+            None: the nodes' order.
+        job_detail: ``scontrol -d show job``; None: 22.05 does not tell who asks for ``--switches``.
+        licenses: ``scontrol show licenses``; a job that asks for one not known is not expressible.
+        partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
+        reservations: ``scontrol show reservation``; None: none.
+        limits: ``scontrol show assoc_mgr``, or sacctmgr's tables of QOS and associations; None: none.
+        config: ``scontrol show config``; None: no defaults but the partitions'.
+        priorities: ``sprio``'s; None: the queue's own.
+
+    Licences, partitions and reservations as text or as JSON.
+    """
+
+    jobs: SlurmText
+    nodes: SlurmText
+    topology: SlurmText | None = None
+    job_detail: SlurmText | None = None
+    licenses: SlurmText | None = None
+    partitions: SlurmText | None = None
+    reservations: SlurmText | None = None
+    limits: SlurmText | None = None
+    config: SlurmText | None = None
+    priorities: SlurmText | None = None
+
+
+@one_file()
+def import_slurm(
+    sources: SlurmSources,
+    *,
+    time: float | None = None,
+    schedule_held: bool = False,
+    gate: str = "",
+    notes: Notes | None = None,
+    known: Known | None = None,
+) -> tuple[Snapshot, Notes]:
+    """Return the snapshot that Slurm's answers make, and what it does not hold.
+
+    Args:
+        sources: Slurm's answers.
+        time: when they were taken, seconds since the epoch; by default the newest scheduling pass.
+        schedule_held: jobs held by hand are scheduled, with their saved priorities, those without one in
+            order of submission behind all others.
+        gate: a licence that no job needs, only kept from all: jobs that wait for it may start.
+        notes: notes made before, which then stand first.
+        known: what the answers of the look before held; for answers of live commands, with their ``time``.
+
+    Raises:
+        InputError: an answer is malformed or of an unknown shape; names the file, the path, the value.
+    """
+    notes = Notes() if notes is None else notes
+    figures = _read(sources.nodes, lambda text: read_nodes(_document(text, "nodes", known), notes))
+    nodes = _by_name(figures, sources.nodes.name)
+    config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
+    cluster = _Cluster(
+        nodes=nodes,
+        laid=_topology(sources.topology, nodes, notes),
+        details=_details(sources.job_detail, known),
+        licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
+        partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
+        reservations=_read_or(sources.reservations, read_reservations, ()),
+        limits=_limits(sources, config, notes),
+        config=config,
+        priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
+        gate=gate,
+        known=known,
+    )
+    snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
+    return snapshot, notes
+
+
+def _document(text: bytes, member: str, known: Known | None) -> Record:
+    return read_document(text) if known is None else known.document(text, member)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    """What all answers but the jobs' say."""
+
+    nodes: Mapping[str, NodeFigures]
+    laid: Laid
+    details: Mapping[int, JobDetail] | None
+    licenses: Mapping[str, License]
+    partitions: tuple[PartitionFigures, ...]
+    reservations: tuple[ReservationFigures, ...]
+    limits: Associations
+    config: ClusterConfig
+    priorities: Priorities | None
+    gate: str
+    known: Known | None
+
+    @property
+    def against(self) -> object:
+        """All that a job is read against beside its own text, for jobs that are not read anew."""
+        if self.known is None:
+            return None
+        nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
+        rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
+        return self.known.site((nodes, *rules))
+
+    @property
+    def policy(self) -> SitePolicy:
+        """What the site's rules say of its jobs."""
+        return SitePolicy(
+            partitions={figures.partition.name: figures for figures in self.partitions},
+            parents=self.limits.parents,
+            memory=self.config.memory,
+            counts_memory=bool(self.config.counts_memory),
+            each=self.limits.each,
+        )
+
+    @property
+    def site(self) -> Site:
+        """What requests are read against."""
+        return Site(
+            nodes=self.nodes,
+            threads=any(node.threads > 1 for node in self.nodes.values()),
+            licenses=self.licenses,
+            gate=self.gate,
+            exclusive_partitions=frozenset(
+                figures.partition.name for figures in self.partitions if figures.exclusive
+            ),
+            memory_of=self.policy.memory_of,
+            counts_memory=bool(self.config.counts_memory),
+        )
+
+
+def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, *, held: bool) -> Snapshot:
+    """Read the jobs and join everything."""
+    document = _document(text, "jobs", cluster.known)
+    records, against = _records(document), cluster.against
+    now = _time(document, records, notes) if time is None else time
+    _note_detail(records, cluster.details, notes)
+    running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
+    queue = PendingReader(
+        site=replace(cluster.site, tells_shared=tells_shared(document)),
+        details=cluster.details or {},
+        now=now,
+        schedule_held=held,
+        has_limits=bool(cluster.limits.limits),
+        policy=cluster.policy,
+        priorities=cluster.priorities,
+        against=against,
+    )
+    jobs = read_jobs(records, queue, notes)
+    running = tuple(queue.policy.with_counts(job) for job in running)
+    nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
+    if cluster.config.counts_memory is None:
+        _note_memory(nodes, notes)
+    _note_partition_qos(cluster, notes)
+    return Snapshot(
+        time=now,
+        nodes=nodes,
+        jobs=jobs,
+        switches=cluster.laid.switches,
+        network=cluster.laid.network,
+        running=running,
+        licenses=cluster.licenses,
+        partitions=tuple(figures.partition for figures in cluster.partitions),
+        reservations=fit_reservations(cluster.reservations, _cores_held(records, cluster, running), notes),
+        limits=cluster.limits.limits,
+        notes=notes.texts(),
+        unread=tuple(notes.policies),
+    )
+
+
+def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
+    """Parse an answer; errors name it, and its Slurm where that is newer than any known here."""
+    try:
+        return parse(source.content)
+    except InputError as error:
+        raise _with_release(error, source.content).in_file(source.name) from error
+
+
+def _with_release(error: InputError, content: bytes) -> InputError:
+    match = _RELEASE.search(content) if is_json(content) else None
+    release = parse_release(match[1].decode()) if match else None
+    if match is None or release is None or not release.is_newer:
+        return error
+    told = f"written by Slurm {match[1].decode()}; known are versions up to {NEWEST.series}"
+    return InputError(
+        f"{error.message} ({told})",
+        path=error.path,
+        file=error.file,
+    )
+
+
+def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T) -> T:
+    """Parse an answer where there is one."""
+    return otherwise if source is None else _read(source, parse)
+
+
+def _limits(sources: SlurmSources, config: ClusterConfig, notes: Notes) -> Associations:
+    """Return the limits, none where the configuration says that Slurm does not enforce them."""
+    found = _read_or(sources.limits, lambda text: read_limits(text_of(text), notes), Associations())
+    if config.enforces_limits is not False or not (found.limits or found.each):
+        return found
+    notes.add("limits", "limits are not enforced (AccountingStorageEnforce), so none is looked at")
+    return replace(found, limits=(), each=())
+
+
+def _note_partition_qos(cluster: _Cluster, notes: Notes) -> None:
+    """Note partitions whose own QOS is not among the limits that were read."""
+    if cluster.config.enforces_limits is False:
+        return
+    for figures in cluster.partitions:
+        qos = figures.rules.own_qos
+        if qos and qos not in cluster.limits.qos:
+            text = f"partition {figures.partition.name}: QoS={qos} is not looked at: its limits are not given"
+            notes.unread("partitions", text)
+
+
+def _records(document: Record) -> tuple[Record, ...]:
+    if "jobs" not in document.members:
+        raise InputError("the member 'jobs' is missing")
+    records = tuple(document.children("jobs"))
+    for record in records:
+        if "job_state" not in record.members and "steps" in record.members:
+            raise InputError("a record of accounting (sacct, slurmdbd): give squeue --json", path=record.path)
+    return records
+
+
+def _cores_held(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> CoresHeld:
+    """Return the cores of each node, and those that jobs inside each reservation hold."""
+    threads = {name: node.threads for name, node in cluster.nodes.items()}
+    inside = {job_id(record): record.text("resv_name") for record in records if record.has("resv_name")}
+    held: Counter[str] = Counter()
+    for job in running:
+        if name := inside.get(job.id):
+            held[name] += sum(use.cores // threads[node] for node, use in job.nodes.items())
+    cores = {name: node.total.cores // node.threads for name, node in cluster.nodes.items()}
+    return CoresHeld(cores=cores, running=held)
+
+
+def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures]:
+    by_name: dict[str, NodeFigures] = {}
+    for index, node in enumerate(figures):
+        if node.name in by_name:
+            raise InputError(f"node {node.name!r} stands twice", path=f"nodes[{index}].name", file=file)
+        by_name[node.name] = node
+    if not by_name:
+        raise InputError("there are no nodes", path="nodes", file=file)
+    return by_name
+
+
+def _topology(source: SlurmText | None, nodes: Mapping[str, NodeFigures], notes: Notes) -> Laid:
+    if source is None:
+        return Laid()
+    return _read(source, lambda content: parse_any_topology(content, tuple(nodes), notes).laid)
+
+
+def _details(source: SlurmText | None, known: Known | None) -> Mapping[int, JobDetail] | None:
+    """Return scontrol's details by job id, None when they are not given."""
+    if source is None:
+        return None
+    return _read(source, lambda content: parse_job_detail(text_of(content), known))
+
+
+def _note_detail(records: Iterable[Record], details: Mapping[int, JobDetail] | None, notes: Notes) -> None:
+    """Say so when nothing tells ``--switches``: 22.05 leaves it out of the JSON."""
+    if details or all(
+        record.has("required_switches") or record.has("minimum_switches") for record in records
+    ):
+        return
+    what = "no job detail is given" if details is None else "the job detail names no job"
+    notes.add("job detail", f"{what}: switch counts that jobs ask for are not known")
+
+
+def _time(document: Record, records: Iterable[Record], notes: Notes) -> float | None:
+    """Return when the jobs last changed or were looked at: no version says when it answered."""
+    looked = max((record.moment("last_sched_evaluation") or 0 for record in records), default=0)
+    newest = max(looked, document.moment("last_update") or 0)
+    if newest == 0:
+        notes.add("time", "the time of the snapshot is not known (--time gives it)")
+    return newest or None
+
+
+def _nodes(figures: Iterable[NodeFigures], held: Mapping[str, Resources], notes: Notes) -> tuple[Node, ...]:
+    """Return the nodes; free is the less of the node's own figure and what its jobs leave."""
+    nodes: list[Node] = []
+    for node in figures:
+        left = free_resources(node.total, held.get(node.name))
+        _note_disagreement(node, left, notes)
+        nodes.append(
+            Node(
+                name=node.name,
+                total=node.total,
+                free=_less(node.free, left),
+                state=node.state,
+                features=node.features,
+                partitions=node.partitions,
+            )
+        )
+    return tuple(nodes)
+
+
+def _less(one: Resources, other: Resources) -> Resources:
+    memory = None
+    if one.memory_mib is not None and other.memory_mib is not None:
+        memory = min(one.memory_mib, other.memory_mib)
+    gres = {name: min(count, other.gres[name]) for name, count in one.gres.items()}
+    return Resources(cores=min(one.cores, other.cores), memory_mib=memory, gres=gres)
+
+
+def _note_disagreement(node: NodeFigures, left: Resources, notes: Notes) -> None:
+    def say(what: str, own: int, jobs: int) -> None:
+        text = f"node {node.name}: by its record {own} {what} are free, by its jobs {jobs}: the less is taken"
+        notes.add("node figures", text)
+
+    if node.free.cores != left.cores:
+        say("cores", node.free.cores, left.cores)
+    for name, count in node.free.gres.items():
+        if count != left.gres[name]:
+            say(name, count, left.gres[name])
+    if node.free.memory_mib != left.memory_mib:
+        say("MiB", node.free.memory_mib or 0, left.memory_mib or 0)
+
+
+def _note_memory(nodes: Iterable[Node], notes: Notes) -> None:
+    """Say so when memory is allocated: then Slurm gives a job that asks for none all of each node's."""
+    if any(node.free.memory_mib != node.total.memory_mib for node in nodes):
+        text = "Slurm gives a job that asks for no memory all of a node's; here it takes none"
+        notes.unread("memory", f"{text} (--conf tells)")

@@ -1,0 +1,211 @@
+"""What the loop does to a job, as words of scontrol: pin a winner, put it back, hand it over to Slurm.
+
+Each is one update of the job, so that a loop that dies between two of them leaves every job behind the gate,
+pinned, or Slurm's own. A pin touches nothing of the request that cannot be put back: the licence goes, the
+nodes are named, the cores on each are fixed where they are equal. Other cores on each node need a reservation
+made before, which Slurm removes by itself when it is idle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ...cluster.schedule import Award
+from ...cluster.snapshot import Snapshot
+from ..answers.license_lists import with_gate, without_gate
+from ..answers.node_records import THREADS_NOTE
+from ..answers.states import JobPhase
+from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
+from .live_queue import LiveJob, names_of
+from .marks import Mark, write_mark
+
+#: Reservations of this kind of name are the loop's own.
+OWN = "aucsched-"
+#: What scontrol reads from standard input as one word: no blank, quote or backslash.
+_WORD = re.compile(r"[!#-&(-\[\]-~]+")
+
+Words = tuple[str, ...]
+
+
+class ActionKind(StrEnum):
+    """What is done to a job."""
+
+    PIN = "pin"
+    UNPIN = "unpin"
+    HAND_OVER = "hand over"
+    CLEAR = "clear"
+    PROMISE = "promise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One change.
+
+    Attributes:
+        job: its id.
+        commands: scontrol's, in order; the last is the change, what stands before prepares it.
+        nodes, cores: those of a pin, and the cores on each.
+        why: in words.
+    """
+
+    kind: ActionKind
+    job: str
+    commands: tuple[Words, ...]
+    nodes: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()
+    why: str = ""
+
+
+def line(words: Words) -> str:
+    """Return a command as a line of scontrol's standard input.
+
+    Raises:
+        CannotPlaceError: scontrol would read a word as something else.
+    """
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise CannotPlaceError(f"{word!r} is no word that scontrol reads as it stands")
+    return " ".join(words)
+
+
+def checked(action: Action) -> Action:
+    """Return an action whose every word scontrol reads as it stands.
+
+    Raises:
+        CannotPlaceError: it does not.
+    """
+    for words in action.commands:
+        line(words)
+    return action
+
+
+def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float) -> Action:
+    """Return what starts a winner on exactly its nodes.
+
+    Raises:
+        CannotPlaceError: Slurm's commands cannot put it there.
+    """
+    jobs = {one.id: one for one in snapshot.jobs}
+    nodes = {name: node for node in snapshot.nodes if (name := node.name) in award.nodes}
+    placing = JobCommands(snapshot, jobs[award.job], award, nodes, THREADS_NOTE in snapshot.notes)
+    words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
+    words.append(f"ReqNodeList={placing.hosts}")
+    count, cores = len(award.nodes), placing.cores
+    if job.most_nodes and job.most_nodes != job.least_nodes:
+        # Only then: a job without a range of its own could not be given back none.
+        words.append(f"NumNodes={count}-{count}")
+    before: list[Words] = []
+    if placing.request.exclusive:
+        pass  # Whole nodes: no count of cores is needed, and nodes may differ.
+    elif len(set(cores)) == 1:
+        # A new MinCPUsNode alone would change the job's CPUs as well.
+        words += [f"MinCPUsNode={cores[0]}", f"NumCPUs={sum(cores)}"]
+    else:
+        reservation = f"{OWN}{job.id}"
+        before.append(reservation_words(placing, reservation))
+        words.append(f"ReservationName={reservation}")
+    words.append(f"{job.carrier.word}={write_mark(_mark(award, job, now))}")
+    commands = (*before, tuple(words))
+    return checked(
+        Action(
+            kind=ActionKind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores)
+        )
+    )
+
+
+def _mark(award: Award, job: LiveJob, now: float) -> Mark:
+    most: dict[str, int] = {}
+    for use in award.nodes.values():
+        for name, count in use.gres.items():
+            most[name] = max(most.get(name, 0), count)
+    return Mark(
+        since=max(1, int(now)),
+        tries=job.mark.tries if job.mark else 0,
+        cores=tuple(use.cores for use in award.nodes.values()),
+        gres={name: count for name, count in most.items() if count},
+        nodes=job.required,
+        span=(job.least_nodes, job.most_nodes),
+        cpus=job.cpus,
+        min_cpus=job.min_cpus,
+        comment=job.mark.comment if job.mark else job.comment,
+        promised=job.mark.promised if job.mark else 0,
+    )
+
+
+def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = True) -> Action:
+    """Return what puts a pinned job back as it was: behind the gate, or where it is to be Slurm's own.
+
+    Raises:
+        CannotPlaceError: what it had asked for cannot be said in scontrol's words.
+    """
+    others = without_gate(job.licenses, licence)
+    licenses = with_gate(others, licence) if behind else others
+    words = ["update", f"JobId={check_id(job.id)}", f"Licenses={licenses}"]
+    words += _given_back(job, mark)
+    if job.reservation.startswith(OWN):
+        words.append("ReservationName=")
+    left = Mark(tries=mark.tries + 1, comment=mark.comment, promised=mark.promised)
+    kept = write_mark(left) if behind else ""
+    words.append(f"{job.carrier.word}={kept or _comment(mark.comment)}")
+    after: list[Words] = []
+    if job.reservation.startswith(OWN):
+        after.append(("delete", f"ReservationName={job.reservation}"))
+    kind = ActionKind.UNPIN if behind else ActionKind.HAND_OVER
+    return checked(Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why))
+
+
+def _given_back(job: LiveJob, mark: Mark) -> list[str]:
+    """Return the words that restore what the pin changed; what somebody has changed since stays theirs."""
+    count, (low, high) = len(mark.cores), mark.span
+    words = [f"ReqNodeList={mark.nodes}"] if len(names_of(job.required)) == count else []
+    if high and high != low and job.most_nodes == count:
+        words.append(f"NumNodes={low}-{high}")
+    if count and mark.cpus and job.min_cpus == mark.cores[0] and job.cpus == sum(mark.cores):
+        words += [f"MinCPUsNode={mark.min_cpus}", f"NumCPUs={mark.cpus}"]
+    return words
+
+
+def promise(job: LiveJob, start: int) -> Action:
+    """Return what writes a waiting job's promised start (seconds since the epoch) into its mark.
+
+    Raises:
+        CannotPlaceError: scontrol cannot read its id.
+    """
+    mark = replace(job.mark or Mark(comment=job.comment), promised=start)
+    words = ("update", f"JobId={check_id(job.id)}", f"{job.carrier.word}={write_mark(mark)}")
+    action = Action(kind=ActionKind.PROMISE, job=job.id, commands=(words,), why="its start is promised")
+    return checked(action)
+
+
+def hand_over(job: LiveJob, licence: str, why: str) -> Action:
+    """Return what leaves a job to Slurm: it waits behind the gate no longer, and is not pinned.
+
+    Raises:
+        CannotPlaceError: its other licences cannot be said in scontrol's words.
+    """
+    words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
+    if job.mark:
+        words.append(f"{job.carrier.word}={_comment(job.mark.comment)}")
+    return checked(Action(kind=ActionKind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
+
+
+def clear(reservation: str) -> Action:
+    """Return what removes a reservation of ours that no job uses."""
+    name = f"ReservationName={reservation}"
+    return checked(
+        Action(kind=ActionKind.CLEAR, job=reservation, commands=(("delete", name),), why="no job uses it")
+    )
+
+
+def _comment(text: str) -> str:
+    """Return a site's comment as it was; one that scontrol cannot read back stays in a mark of no pin."""
+    return text if not text or _WORD.fullmatch(text) else write_mark(Mark(comment=text))
+
+
+def own_reservations(jobs: Mapping[str, LiveJob]) -> set[str]:
+    """Return the loop's reservations that a job asks for which has not ended."""
+    alive = (job for job in jobs.values() if job.phase is not JobPhase.ENDED)
+    return {job.reservation for job in alive if job.reservation.startswith(OWN)}

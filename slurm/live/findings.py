@@ -1,0 +1,210 @@
+"""Is this Slurm one that the loop can work beside? Checked with questions only; nothing is changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ...cluster.errors import AucschedError, InputError
+from ..answers.live import Ask
+from ..answers.versions import NEWEST, OLDEST, SlurmRelease, parse_release
+from .license_gate import gates, licence_count
+from .passes import take_look
+
+#: Where the loop was tried on a real cluster.
+_TRIED = (22, 5)
+#: Releases from the first up to the second start requeued jobs without their licences.
+_FORGETTING = SlurmRelease(25, 5), SlurmRelease(25, 11, 7)
+#: From here on a restart holds waiting jobs whose licence is no longer there.
+_HOLDING = SlurmRelease(26, 5)
+_AT = re.compile(r"sdiag output at .*\((\d{9,11})\)")
+_SETTING = re.compile(r"^(\w+)\s*= (.*?)\s*$", re.MULTILINE)
+#: The gate's end is told in whole seconds; a clock that is further off moves it.
+_CLOCK_S = 5.0
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a check found."""
+
+    level: Severity
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """What the checks look at.
+
+    Attributes:
+        settings: of ``scontrol show config``.
+        user: who would run the loop.
+        now: seconds since the epoch.
+    """
+
+    ask: Ask
+    settings: Mapping[str, str]
+    licence: str
+    user: str
+    now: Callable[[], float]
+
+
+def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iterator[Finding]:
+    """Yield what each check found; the first that fails for good ends them."""
+    try:
+        text = ask(("scontrol", "show", "config")).decode(errors="replace")
+    except InputError as error:
+        yield Finding(level=Severity.FAIL, what="controller", text=str(error))
+        return
+    settings = dict(_SETTING.findall(text))
+    patient = Patient(ask=ask, settings=settings, licence=licence, user=user, now=now)
+    for what, check in CHECKS.items():
+        try:
+            level, said = check(patient)
+        except AucschedError as error:
+            level, said = Severity.FAIL, str(error)
+        yield Finding(level=level, what=what, text=said)
+
+
+def _version(patient: Patient) -> tuple[Severity, str]:
+    text = patient.settings.get("SLURM_VERSION", "")
+    release = parse_release(text)
+    if release is None:
+        return Severity.WARN, f"scontrol gives no known version: {text or 'none'}"
+    if release < OLDEST or release.is_newer:
+        known = f"those of {OLDEST.series} to {NEWEST.series} are"
+        return Severity.WARN, f"Slurm {text}: its answers are not known, {known}"
+    if release[:2] == _TRIED:
+        return Severity.OK, f"Slurm {text}, where the loop was tried"
+    return Severity.OK, f"Slurm {text}; the loop was tried on 22.05"
+
+
+def _requeues(patient: Patient) -> tuple[Severity, str]:
+    """Say of a release that it lets jobs past the gate, or holds those behind it (Slurm's changes)."""
+    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
+    if release is None:
+        return Severity.WARN, "whether requeued jobs keep their licences depends on the version"
+    if _FORGETTING[0] <= release < _FORGETTING[1]:
+        text = "starts requeued jobs without their licences, so past the gate"
+        return Severity.WARN, f"Slurm {release} {text}: 25.11.7 and 26.05.0 mend it"
+    if release >= _HOLDING:
+        text = "a restart of slurmctld holds waiting jobs whose licence is no longer in slurm.conf"
+        return Severity.WARN, f"{text}: empty the gate before you take {patient.licence} out"
+    return Severity.OK, "requeued jobs keep their licences"
+
+
+def _clock(patient: Patient) -> tuple[Severity, str]:
+    found = _AT.search(patient.ask(("sdiag",)).decode(errors="replace"))
+    if found is None:
+        return Severity.WARN, "sdiag does not tell the controller's time"
+    off = abs(int(found[1]) - patient.now())
+    text = f"the controller's clock differs by {off:.0f} s"
+    return (
+        (Severity.OK, text) if off <= _CLOCK_S else (Severity.FAIL, f"{text}: the gate's end would be wrong")
+    )
+
+
+def _rights(patient: Patient) -> tuple[Severity, str]:
+    owner = patient.settings.get("SlurmUser", "").partition("(")[0]
+    if patient.user in {"root", owner}:
+        return (
+            Severity.WARN,
+            f"{patient.user} may do all; an operator's rights are enough with --mark comment",
+        )
+    question = ("sacctmgr", "-n", "-P", "show", "user", patient.user, "format=AdminLevel")
+    try:
+        said = patient.ask(question).decode(errors="replace").split()
+    except InputError as error:
+        return Severity.FAIL, f"whether {patient.user} is an operator is not told: {error}"
+    if said and said[0] == "Operator":
+        return Severity.OK, f"{patient.user} is an operator: slurm run --mark comment"
+    if said and said[0] == "Administrator":
+        return Severity.OK, f"{patient.user} is an administrator"
+    return (
+        Severity.FAIL,
+        f"{patient.user} is no operator: sacctmgr modify user {patient.user} set adminlevel=operator",
+    )
+
+
+def _select(patient: Patient) -> tuple[Severity, str]:
+    plugin = patient.settings.get("SelectType", "")
+    if plugin == "select/cons_tres":
+        return Severity.OK, plugin
+    return Severity.FAIL, f"{plugin or 'no SelectType'}: pins need select/cons_tres"
+
+
+def _priority(patient: Patient) -> tuple[Severity, str]:
+    plugin = patient.settings.get("PriorityType", "")
+    if plugin == "priority/multifactor":
+        return Severity.OK, plugin
+    return Severity.WARN, f"{plugin or 'no PriorityType'}: priorities do not change while jobs wait"
+
+
+def _topology(patient: Patient) -> tuple[Severity, str]:
+    try:
+        text = patient.ask(("scontrol", "show", "topology")).decode(errors="replace")
+    except InputError as error:
+        return Severity.WARN, f"{error}; nodes stand in a row"
+    switches = sum(line.lstrip().startswith("SwitchName=") for line in text.splitlines())
+    if switches:
+        return Severity.OK, f"{switches} switches"
+    if re.match(r"\s*(?:Block|AggregatedBlock|Ring|Torus)", text):
+        what = "the topology is no tree: its rules are not looked at, and Slurm may hold jobs"
+        return Severity.WARN, f"{what} whose pins break them"
+    return Severity.WARN, "no switches: nodes stand in a row"
+
+
+def _licence(patient: Patient) -> tuple[Severity, str]:
+    total = licence_count(patient.ask, patient.licence)
+    return Severity.OK, f"{total} licences {patient.licence}: at most so many jobs behind the gate"
+
+
+def _gate(patient: Patient) -> tuple[Severity, str]:
+    now = patient.now()
+    found = [one for one in gates(patient.ask, patient.licence) if one.is_up(now)]
+    if not found:
+        return Severity.WARN, "it is down: slurm run puts it up"
+    return Severity.OK, f"{found[0].name} is up, ends in {found[0].end - now:.0f} s"
+
+
+def _submission(patient: Patient) -> tuple[Severity, str]:
+    plugins = patient.settings.get("JobSubmitPlugins", "")
+    if "lua" in plugins.split(","):
+        return Severity.OK, "job_submit.lua is on: see that it puts the licence on"
+    way = f"sbatch -L {patient.licence}:1, or aucsched slurm gate add"
+    return Severity.WARN, f"no job_submit.lua: jobs go behind the gate by {way}"
+
+
+def _answers(patient: Patient) -> tuple[Severity, str]:
+    look = take_look(gate=patient.licence, ask=patient.ask, now=patient.now)
+    snapshot = look.snapshot
+    counts = (
+        f"{len(snapshot.nodes)} nodes, {len(snapshot.jobs)} waiting and {len(snapshot.running)} running jobs"
+    )
+    return Severity.OK, f"{counts} are read in {look.read_s:.2f} s, {len(snapshot.notes)} notes"
+
+
+#: Each check by what it is about.
+CHECKS: Mapping[str, Callable[[Patient], tuple[Severity, str]]] = {
+    "version": _version,
+    "requeues": _requeues,
+    "clock": _clock,
+    "rights": _rights,
+    "placing": _select,
+    "priorities": _priority,
+    "topology": _topology,
+    "licence": _licence,
+    "gate": _gate,
+    "submission": _submission,
+    "answers": _answers,
+}

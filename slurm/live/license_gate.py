@@ -1,0 +1,119 @@
+"""The gate: a reservation of licences that keeps jobs waiting while Slurm's priorities grow, until it ends.
+
+Each job that waits for the auction asks for one of a licence that no program needs. A reservation of the kind
+LICENSE_ONLY holds all of them. When nobody moves its end on, it ends, and Slurm starts the jobs itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...cluster.errors import InputError, OptionError
+from ...formats.notes import Notes
+from ..answers.answer_text import Paragraph, paragraphs
+from ..answers.license_lists import counted_license, license_items, read_licenses
+from ..answers.live import Ask
+
+#: The licence's name unless another is given.
+LICENCE = "auction"
+_NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
+#: Asks for all reservations.
+RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
+_LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
+_USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
+_AHEAD_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A reservation that holds licences of the gate.
+
+    Attributes:
+        name: the reservation's.
+        start, end: seconds since the epoch.
+        held: how many of the licence it keeps from jobs.
+    """
+
+    name: str
+    start: float
+    end: float
+    held: int
+
+    def is_up(self, now: float) -> bool:
+        """Whether it keeps jobs; the controller's clock may be a little ahead of this host's."""
+        return self.start - _AHEAD_S <= now < self.end
+
+
+def check_licence(name: str) -> str:
+    """Return a licence's name.
+
+    Raises:
+        OptionError: scontrol could read it as something else.
+    """
+    if not _NAME.fullmatch(name):
+        raise OptionError(f"--license: {name!r} is no plain name of a licence")
+    return name
+
+
+def gates(ask: Ask, licence: str) -> tuple[Gate, ...]:
+    """Return the reservations of licences only that hold some of the gate's.
+
+    Raises:
+        InputError: scontrol fails, or prints what is not known.
+    """
+    text = ask(RESERVATIONS).decode(errors="replace")
+    found = (_gate(entry, licence) for entry in paragraphs(text, "ReservationName"))
+    return tuple(gate for gate in found if gate is not None)
+
+
+def _gate(entry: Paragraph, licence: str) -> Gate | None:
+    items = (counted_license(item) for _, item in license_items(entry.text("Licenses")))
+    held = sum(one[1] for one in items if one and one[0].partition("@")[0] == licence)
+    # 22.05 writes ANY_NODES in the place of LICENSE_ONLY: one without nodes is of licences only.
+    if not held or entry.text("Nodes"):
+        return None
+    name = entry.pairs["ReservationName"]
+    return Gate(name=name, start=entry.moment("StartTime"), end=entry.moment("EndTime"), held=held)
+
+
+def licence_count(ask: Ask, licence: str) -> int:
+    """Return how many of the gate's licence the cluster has.
+
+    Raises:
+        InputError: it has none.
+    """
+    found = read_licenses(ask(_LICENSES), Notes()).get(licence)
+    if found is None or not found.total:
+        text = f"the cluster has no licence {licence!r}: slurm.conf needs Licenses={licence}:1000000"
+        raise InputError(text, file=" ".join(_LICENSES))
+    return found.total
+
+
+def gate_name(licence: str, host: str) -> str:
+    """Return what a host calls its gate: whose name a gate bears is the leader."""
+    return f"{licence}_{re.sub(r'[^A-Za-z0-9-]', '-', host.partition('.')[0])[:40] or 'host'}"
+
+
+def create_words(name: str, licence: str, held: int, seconds: int, user: str) -> tuple[str, ...]:
+    """Return scontrol's words that put the gate up; Slurm refuses them while another gate holds the licences.
+
+    Raises:
+        OptionError: the user's name is none that scontrol reads as one word.
+    """
+    if not _USER.fullmatch(user):
+        raise OptionError(f"user {user!r} is no name that scontrol reads as it stands")
+    return (
+        *("create", "reservation", f"ReservationName={name}", "StartTime=now", f"EndTime=now+{seconds}"),
+        *(f"Licenses={licence}:{held}", "Flags=LICENSE_ONLY", f"Users={user}"),
+    )
+
+
+def extend_words(name: str, seconds: int) -> tuple[str, ...]:
+    """Return scontrol's words that move the gate's end on."""
+    return ("update", f"ReservationName={name}", f"EndTime=now+{seconds}")
+
+
+def drop_words(name: str) -> tuple[str, ...]:
+    """Return scontrol's words that put a gate down."""
+    return ("delete", f"ReservationName={name}")

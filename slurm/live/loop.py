@@ -1,0 +1,401 @@
+"""The loop behind the gate: look, decide, change little, look again; all that it knows stands in Slurm.
+
+Each pass moves the gate's end on first. A pass that cannot (another leader's gate is up, the log takes no
+line, Slurm does not answer) changes nothing: the gate ends, and Slurm starts the jobs itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...auction.options import StepOptions
+from ...cluster.errors import AucschedError, InputError
+from ...cluster.promises import NONE
+from ...cluster.snapshot import Snapshot
+from ...cluster.text import one_line
+from ...formats.reading import text_of
+from ..answers.known import Known
+from ..answers.live import Ask
+from ..answers.reservation_records import read_reservations
+from ..answers.states import JobPhase
+from .action_journal import LineJournal
+from .actions import Action, ActionKind, line
+from .command_runner import CommandRunner
+from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
+from .live_queue import LiveJob, names_of, read_queue
+from .loop_metrics import Metrics
+from .pass_plan import (
+    PutBackRules,
+    came_true,
+    decided,
+    left_to_preemption,
+    overdue,
+    still_true,
+    unused,
+    within,
+)
+from .passes import LivePass, cores_in_use, take_look, take_pass
+from .pin_claims import is_pinned, with_claims
+from .preempting import SlurmPreemption, by_stopping, read_preemption
+from .promising import LivePromises, changed_marks, with_promises
+from .revalidation import idle_now, jobs_now
+
+_MINUTE_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the loop runs.
+
+    Attributes:
+        rules: when jobs are put back.
+        host, user: whose gate it is.
+        gate_s: the gate ends so long after the last pass.
+        age_s: a plan older than this is not carried out.
+        most_changes, most_a_minute: commands of a pass and of a minute.
+        is_dry: commands are shown only, and the gate is not waited for.
+        at_once: how many commands are asked at the same time.
+        promise: ``plan`` or a duration; ``none`` keeps the promises of the marks and makes none.
+    """
+
+    rules: PutBackRules = field(default_factory=PutBackRules)
+    host: str
+    user: str
+    gate_s: int = 120
+    age_s: float = 30.0
+    most_changes: int = 500
+    most_a_minute: int = 2000
+    is_dry: bool = False
+    at_once: int = 1
+    promise: str = NONE
+
+
+@dataclass(slots=True, kw_only=True)
+class PassReport:
+    """What became of a pass.
+
+    Attributes:
+        at: when it began, seconds since the epoch.
+        outcome: ``done``, ``standby`` (another leader's gate is up) or why it failed.
+        leader: whose gate is up.
+        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that run.
+        cores, used: cores of nodes that take jobs, and those in use.
+        unread: rules of the site that are not looked at.
+        pinned, put_back, handed_over: jobs; promised: marks that got a start or another.
+        started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
+        dropped: actions that were no longer true; refused: those that Slurm did not carry out.
+        deferred: actions left for the next pass by the limits on changes.
+        changes: commands that were sent, the gate's not counted.
+        read_s, decide_s, check_s, place_s, verify_s: seconds by phase; total_s of all.
+        gap: the auction's, None where it is not known.
+        gate_end: seconds since the epoch; 0 where nothing was learnt of it.
+    """
+
+    at: float
+    number: int
+    outcome: str = "done"
+    leader: str = ""
+    waiting: int = 0
+    claimed: int = 0
+    running: int = 0
+    cores: int = 0
+    used: int = 0
+    unread: int = 0
+    pinned: int = 0
+    put_back: int = 0
+    promised: int = 0
+    handed_over: int = 0
+    started: int = 0
+    misplaced: int = 0
+    dropped: int = 0
+    refused: int = 0
+    deferred: int = 0
+    changes: int = 0
+    read_s: float = 0.0
+    decide_s: float = 0.0
+    check_s: float = 0.0
+    place_s: float = 0.0
+    verify_s: float = 0.0
+    total_s: float = 0.0
+    gap: float | None = None
+    gate_end: float = 0.0
+
+
+class Loop:
+    """Passes over one cluster.
+
+    Args:
+        settings: how it runs.
+        options: the auction's.
+        ask: answers Slurm's commands that change nothing.
+        hand: carries out those that do.
+        journal: takes a line for each action, before and after it.
+        clock: seconds that only go on.
+        now: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        options: StepOptions,
+        *,
+        ask: Ask,
+        hand: CommandRunner,
+        journal: LineJournal,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.settings = settings
+        self._options = options
+        self._ask = ask
+        self._hand = hand
+        self._journal = journal
+        self._clock = clock
+        self._now = now
+        self._seen: set[str] = set()
+        self._spent: deque[tuple[float, int]] = deque()
+        self._passes = 0
+        self._window = options.window
+        self._held = 0
+        self._known = Known()
+        self._preemption: SlurmPreemption | None = None
+        #: What an administrator is to read, once each.
+        self.remarks: list[str] = []
+        self._promises = LivePromises(settings.promise)
+
+    def one_pass(self) -> PassReport:
+        """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
+        self._passes += 1
+        report = PassReport(at=self._now(), number=self._passes)
+        began = self._clock()
+        try:
+            self._pass(report)
+        except AucschedError as error:
+            report.outcome = one_line(str(error))
+        report.total_s = self._clock() - began
+        self._tell(report)
+        return report
+
+    def _tell(self, report: PassReport) -> None:
+        """Log the pass itself; a log that takes nothing has been the outcome already."""
+        fields = {name: getattr(report, name) for name in PassReport.__slots__}
+        rounded = {name: round(v, 4) if isinstance(v, float) else v for name, v in fields.items()}
+        try:
+            self._journal.write([{"event": "pass", **rounded}])
+        except AucschedError as error:
+            report.outcome = one_line(str(error))
+
+    def _pass(self, report: PassReport) -> None:
+        # Whoever cannot log must not keep the gate up either.
+        self._journal.write([{"event": "begin", "at": report.at, "number": report.number}])
+        if not self._keep_gate(report):
+            return
+        rules, began = self.settings.rules, self._clock()
+        look = take_look(
+            gate=rules.licence,
+            ask=self._ask,
+            known=self._known,
+            at_once=self.settings.at_once,
+            clock=self._clock,
+            now=self._now,
+        )
+        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known, rules.carrier)
+        held = look.sources.reservations
+        reserved = () if held is None else read_reservations(held.content)
+        snapshot = with_claims(look.snapshot, queue, rules.licence, reserved)
+        report.read_s = self._clock() - began
+        self._count(look.snapshot, queue, report)
+        self._verify_starts(queue, report)
+        deciding = self._clock()
+        made = self._promises.made(snapshot, queue)
+        seen = replace(look, snapshot=with_promises(snapshot, made))
+        taken = take_pass(seen, self._options, self._clock, window=self._window)
+        self._window = taken.schedule.next_window
+        report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
+        started = {award.job for award in taken.started}
+        actions = [
+            *overdue(look.snapshot, queue, rules, look.at),
+            *unused(reserved, queue),
+            *decided(taken, queue, rules, self._now()),
+            *self._left_to_preemption(taken, queue),
+        ]
+        touched = {action.job for action in actions} | started
+        actions += changed_marks(made, queue, touched)
+        self._carry_out(actions, queue, began, report)
+
+    def _left_to_preemption(self, taken: LivePass, queue: Mapping[str, LiveJob]) -> list[Action]:
+        """Hand over what Slurm's own preemption would start; rules that cannot be asked stay as they were."""
+        look, rules = taken.look, self.settings.rules
+        if look.sources.config is not None:
+            try:
+                self._preemption = read_preemption(text_of(look.sources.config.content), self._ask)
+            except InputError as error:
+                text = one_line(str(error))
+                self._journal.write([{"event": "said", "number": self._passes, "text": text}])
+        if self._preemption is None:
+            return []
+        args = (look.snapshot, taken.schedule, queue, rules.licence)
+        return left_to_preemption(by_stopping(*args, self._preemption), rules)
+
+    def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: PassReport) -> None:
+        """Keep what the look says of the cluster as a whole."""
+        licence = self.settings.rules.licence
+        report.waiting = sum(job.is_waiting and job.needs(licence) for job in queue.values())
+        report.claimed = sum(is_pinned(job, licence) for job in queue.values())
+        report.running = sum(job.phase is JobPhase.HOLDING for job in queue.values())
+        report.cores, report.used = cores_in_use(snapshot)
+        report.unread = len(snapshot.unread)
+
+    def _keep_gate(self, report: PassReport) -> bool:
+        """Put the gate up, or move its end on; False where another leader's is up."""
+        settings, licence = self.settings, self.settings.rules.licence
+        name = gate_name(licence, settings.host)
+        report.leader = name
+        up = {one.name: one for one in gates(self._ask, licence)}
+        others = [one for one in up.values() if one.name != name and one.is_up(report.at)]
+        if others and not settings.is_dry:
+            report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
+            return False
+        mine = up.get(name)
+        said: tuple[str, ...] = ()
+        if mine is not None and mine.is_up(report.at):
+            said = self._hand((extend_words(name, settings.gate_s),))
+        if mine is None or not mine.is_up(report.at) or said:
+            self._make_gate(name, said, replaces=mine is not None)
+        report.gate_end = report.at + settings.gate_s
+        return True
+
+    def _make_gate(self, name: str, said: Sequence[str], *, replaces: bool) -> None:
+        """Put the gate up, in the place of one that has ended or whose end Slurm does not move.
+
+        Slurm takes no end before the start of a gate that a clock set back has put into the future. Nor does
+        it take a second gate of the same licences: the old one goes in the same call in which the new one
+        comes, so that what waits has milliseconds to slip through, not a pass.
+        """
+        settings, licence = self.settings, self.settings.rules.licence
+        self._held = licence_count(self._ask, licence)
+        create = create_words(name, licence, self._held, settings.gate_s, settings.user)
+        refused = self._hand((drop_words(name), create)) if replaces else self._hand((create,))
+        # The old one may have been gone already.
+        if refused and not any(
+            one.name == name and one.is_up(self._now()) for one in gates(self._ask, licence)
+        ):
+            raise InputError(refused[-1], file=f"scontrol {line(create)}")
+        if said:
+            text = f"the gate {name} was made anew, as Slurm did not move its end: {one_line(said[0])}"
+            self._journal.write([{"event": "said", "number": self._passes, "text": text}])
+            self.remarks.append(text)
+
+    def _carry_out(
+        self, actions: Sequence[Action], queue: Mapping[str, LiveJob], began: float, report: PassReport
+    ) -> None:
+        """Carry out what is still true, within the limits; log before, look after."""
+        actions, report.deferred = within(actions, self._allowance())
+        if not actions:
+            return
+        check = self._clock()
+        judged = list(still_true(actions, queue, jobs_now(self._ask), idle_now(self._ask)))
+        age = self._clock() - began
+        if age > self.settings.age_s:
+            judged = [(action, why or f"the plan is {age:.0f} s old") for action, why in judged]
+        kept = [action for action, why in judged if not why]
+        report.dropped = len(judged) - len(kept)
+        report.check_s = self._clock() - check
+        self._journal.write(
+            [{"event": "drop", **_line(action, report), "changed": why} for action, why in judged if why]
+            + [{"event": "intend", **_line(action, report)} for action in kept]
+        )
+        place = self._clock()
+        commands = [words for action in kept for words in action.commands]
+        # The clock of limits counts what may have been done, so before it is.
+        self._spent.append((place, len(commands)))
+        said = self._hand(commands) if commands else ()
+        report.place_s, report.changes = self._clock() - place, len(commands)
+        if not self.settings.is_dry:
+            self._verify(kept, said, report)
+            report.verify_s = self._clock() - place - report.place_s
+
+    def _allowance(self) -> int:
+        now = self._clock()
+        while self._spent and now - self._spent[0][0] >= _MINUTE_S:
+            self._spent.popleft()
+        spent = sum(count for _, count in self._spent)
+        return max(0, min(self.settings.most_changes, self.settings.most_a_minute - spent))
+
+    def _verify(self, actions: Sequence[Action], said: Sequence[str], report: PassReport) -> None:
+        """Look at each job again, and log what came of it."""
+        if not actions:
+            return
+        jobs, licence = jobs_now(self._ask), self.settings.rules.licence
+        lines = []
+        for action in actions:
+            is_true = came_true(action, jobs.get(action.job), licence)
+            lines.append({"event": "done" if is_true else "refused", **_line(action, report)})
+            report.refused += not is_true
+            report.pinned += is_true and action.kind is ActionKind.PIN
+            report.put_back += is_true and action.kind is ActionKind.UNPIN
+            report.handed_over += is_true and action.kind is ActionKind.HAND_OVER
+            report.promised += is_true and action.kind is ActionKind.PROMISE
+        self._journal.write(
+            [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
+        )
+
+    def _verify_starts(self, queue: Mapping[str, LiveJob], report: PassReport) -> None:
+        """Log pinned jobs that run by now, once each, and whether they run on their nodes."""
+        lines = []
+        running = {name: job for name, job in queue.items() if job.phase is JobPhase.HOLDING}
+        for name, job in running.items():
+            if job.mark is None or not job.mark.since or name in self._seen:
+                continue
+            nodes = names_of(job.nodes)
+            is_right = set(nodes) == set(names_of(job.required))
+            lines.append(
+                {"event": "runs" if is_right else "misplaced", "job": name, "nodes": job.nodes}
+                | ({} if is_right else {"required": job.required})
+            )
+            report.started += 1
+            report.misplaced += not is_right
+        self._journal.write(lines)
+        self._seen = {name for name, job in running.items() if job.mark is not None}
+
+
+def _line(action: Action, report: PassReport) -> dict[str, object]:
+    return {
+        "number": report.number,
+        "kind": action.kind.value,
+        "job": action.job,
+        "nodes": list(action.nodes),
+        "why": action.why,
+        "commands": [line(words) for words in action.commands],
+    }
+
+
+def tell(figures: Metrics, report: PassReport) -> None:
+    """Keep the figures of a pass."""
+    figures.add("aucsched_passes" if report.outcome in {"done", "standby"} else "aucsched_failures")
+    figures.spend(
+        read=report.read_s,
+        decide=report.decide_s,
+        place=report.place_s,
+        verify=report.verify_s + report.check_s,
+    )
+    if report.gate_end:
+        figures.until("aucsched_gate_left_seconds", report.gate_end)
+    if report.gate_end and report.outcome != "standby":
+        figures.since("aucsched_gate_age_seconds", report.at)
+    if report.outcome != "done":
+        return
+    figures.set("aucsched_pass_timestamp_seconds", report.at)
+    figures.set("aucsched_gap_ratio", report.gap)
+    figures.set("aucsched_awards", report.pinned)
+    for state, count in (("gated", report.waiting), ("pinned", report.claimed), ("running", report.running)):
+        figures.set("aucsched_jobs", count, state=state)
+    for state, count in (("all", report.cores), ("used", report.used)):
+        figures.set("aucsched_cores", count, state=state)
+    figures.set("aucsched_unread_rules", report.unread)
+    figures.add("aucsched_starts", report.started, by="auction")
+    figures.add("aucsched_put_back", report.put_back)
+    figures.add("aucsched_changes", report.changes)

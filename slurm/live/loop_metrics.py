@@ -1,0 +1,244 @@
+"""Figures of the loops beside Slurm for Prometheus: OpenMetrics text over HTTP, on loopback only."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+from ...cluster.errors import InputError, OptionError
+
+_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})", re.ASCII)
+#: A request's Host: the port may be left out.
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+))(?::\d{1,5})?", re.ASCII)
+_LARGEST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure that may be told.
+
+    Attributes:
+        kind: ``counter``, which only grows, or ``gauge``.
+        unit: OpenMetrics' word, with which the name ends; empty for a count.
+        help: a sentence.
+    """
+
+    kind: str
+    help: str
+    unit: str = ""
+
+
+#: Every figure by its name; a counter's samples end in ``_total``.
+FIGURES: Mapping[str, Figure] = {
+    "aucsched_passes": Figure(kind="counter", help="Passes that were made."),
+    "aucsched_failures": Figure(kind="counter", help="Passes that failed: Slurm did not answer, say."),
+    "aucsched_phase_seconds": Figure(
+        kind="counter", unit="seconds", help="Wall time of the passes by phase: read, decide, place, verify."
+    ),
+    "aucsched_pass_timestamp_seconds": Figure(
+        kind="gauge", unit="seconds", help="When the last pass that did not fail began."
+    ),
+    "aucsched_last_phase_seconds": Figure(
+        kind="gauge", unit="seconds", help="Wall time of the last pass by phase."
+    ),
+    "aucsched_gap_ratio": Figure(
+        kind="gauge", unit="ratio", help="How far the last award may be from the best, over the bids made."
+    ),
+    "aucsched_awards": Figure(kind="gauge", help="Jobs that the last pass would start, or placed."),
+    "aucsched_starts": Figure(
+        kind="counter", help="Started jobs: slurm, by Slurm itself; auction, on nodes that the auction chose."
+    ),
+    "aucsched_put_back": Figure(kind="counter", help="Placed jobs that did not start and were put back."),
+    "aucsched_changes": Figure(kind="counter", help="Commands that changed a job or the gate."),
+    "aucsched_jobs": Figure(kind="gauge", help="Jobs by state: waiting, running, gated, pinned."),
+    "aucsched_cores": Figure(kind="gauge", help="Cores of nodes that take jobs, by state: all, used."),
+    "aucsched_gate_age_seconds": Figure(
+        kind="gauge", unit="seconds", help="Seconds since this loop last moved the gate's end on."
+    ),
+    "aucsched_gate_left_seconds": Figure(
+        kind="gauge", unit="seconds", help="Seconds until the gate ends by itself; 0 where it has ended."
+    ),
+    "aucsched_unread_rules": Figure(kind="gauge", help="Rules of the site that are not looked at."),
+}
+
+
+class Metrics:
+    """The figures of one process; safe between the loop and those who ask.
+
+    Args:
+        now: seconds since the epoch.
+        labels: of every figure: which loop it is.
+    """
+
+    def __init__(self, *, now: Callable[[], float] = time.time, **labels: str) -> None:
+        self._now = now
+        self._labels = labels
+        #: Gauges that go on by themselves: the moment that each counts from, or down to.
+        self._moments: dict[str, tuple[float, float]] = {}
+        self._values: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, name: str, amount: float = 1, **labels: str) -> None:
+        """Let a counter grow."""
+        with self._lock:
+            values, key = self._place(name, "counter", labels)
+            values[key] = values.get(key, 0.0) + amount
+
+    def set(self, name: str, value: float | None, **labels: str) -> None:
+        """Set a gauge; None: it is not known any more."""
+        with self._lock:
+            values, key = self._place(name, "gauge", labels)
+            if value is None:
+                values.pop(key, None)
+            else:
+                values[key] = float(value)
+
+    def since(self, name: str, moment: float) -> None:
+        """Let a gauge tell the seconds since a moment, whenever it is asked for."""
+        with self._lock:
+            self._moments[name] = (1.0, moment)
+
+    def until(self, name: str, moment: float) -> None:
+        """Let a gauge tell the seconds until a moment, 0 after it, whenever it is asked for."""
+        with self._lock:
+            self._moments[name] = (-1.0, moment)
+
+    def spend(self, **seconds: float) -> None:
+        """Tell what the last pass spent by phase."""
+        for phase, amount in seconds.items():
+            self.add("aucsched_phase_seconds", amount, phase=phase)
+            self.set("aucsched_last_phase_seconds", amount, phase=phase)
+
+    def text(self) -> str:
+        """Return all figures as OpenMetrics text."""
+        now = self._now()
+        for name, (sign, moment) in list(self._moments.items()):
+            self.set(name, max(0.0, sign * (now - moment)))
+        with self._lock:
+            return "".join(self._lines()) + "# EOF\n"
+
+    def _place(
+        self, name: str, kind: str, labels: Mapping[str, str]
+    ) -> tuple[dict[tuple[tuple[str, str], ...], float], tuple[tuple[str, str], ...]]:
+        if FIGURES[name].kind != kind:
+            raise ValueError(f"{name} is not a {kind}")
+        return self._values.setdefault(name, {}), tuple(sorted({**self._labels, **labels}.items()))
+
+    def _lines(self) -> Iterator[str]:
+        for name, figure in FIGURES.items():
+            if name not in self._values:
+                continue
+            yield f"# TYPE {name} {figure.kind}\n"
+            if figure.unit:
+                yield f"# UNIT {name} {figure.unit}\n"
+            yield f"# HELP {name} {figure.help}\n"
+            end = "_total" if figure.kind == "counter" else ""
+            for key, value in sorted(self._values[name].items()):
+                labels = ",".join(f'{label}="{_escaped(text)}"' for label, text in key)
+                yield f"{name}{end}{{{labels}}} {value!r}\n" if labels else f"{name}{end} {value!r}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def loopback(address: str) -> tuple[str, int]:
+    """Return the host and port of ``127.0.0.1:9123``.
+
+    Raises:
+        OptionError: it is none, or no address of this host alone: figures are told to nobody else.
+    """
+    match = _ADDRESS.fullmatch(address)
+    host = "" if match is None else (match["six"] or match["host"])
+    if match is None or int(match["port"]) > _LARGEST_PORT:
+        raise OptionError(f"--metrics: {address!r} is not ADDRESS:PORT, as in 127.0.0.1:9123")
+    host = "127.0.0.1" if host == "localhost" else host
+    if not is_loopback(host):
+        raise OptionError(f"--metrics: {host} is not a loopback address: put a proxy in front of 127.0.0.1")
+    return host, int(match["port"])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this host's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def served(metrics: Metrics, address: str | None) -> Iterator[str | None]:
+    """Answer ``GET /metrics`` while the context lasts; yield where, None where no address is given.
+
+    Raises:
+        OptionError: the address is not a loopback address.
+        InputError: it cannot be listened on.
+    """
+    if address is None:
+        yield None
+        return
+    host, port = loopback(address)
+
+    class Handler(_Handler):
+        figures = metrics
+        hosts = frozenset({host, "localhost"})
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        daemon_threads = True
+
+    try:
+        server = Server((host, port), Handler)
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=f"--metrics {address}") from error
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
+    shown = f"[{host}]" if ":" in host else host
+    try:
+        yield f"http://{shown}:{server.server_address[1]}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers with the figures; says nothing on stderr.
+
+    A page of another site may make a browser on this host ask here under that site's name (DNS rebinding):
+    only this host's own names are answered.
+    """
+
+    figures: ClassVar[Metrics]
+    hosts: ClassVar[frozenset[str]]
+    server_version = "aucsched"
+    sys_version = ""
+    timeout = 10
+
+    def do_GET(self) -> None:
+        """Answer /metrics; 421 to a request for another host, 404 to everything else."""
+        asked = _HOST.fullmatch(self.headers.get("Host", ""))
+        if asked is None or (asked["six"] or asked["host"]).lower() not in self.hosts:
+            self.send_error(421)
+            return
+        if self.path.partition("?")[0] != "/metrics":
+            self.send_error(404)
+            return
+        body = self.figures.text().encode()
+        self.send_response(200)
+        self.send_header("Content-Type", _TYPE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's signature
+        """Say nothing."""

@@ -1,0 +1,176 @@
+"""What a pass changes, as a list of actions: pure, from what was seen and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...cluster.nodes import NodeState
+from ...cluster.schedule import Reason
+from ...cluster.snapshot import Snapshot
+from ..answers.license_lists import asks_for
+from ..answers.reservation_records import ReservationFigures
+from ..place import CannotPlaceError
+from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
+from .live_queue import LiveJob, names_of
+from .marks import Carrier
+from .passes import LivePass
+from .pin_claims import is_pinned
+from .revalidation import Now
+
+#: States of nodes on which no job starts until somebody does something about it.
+_GONE = {NodeState.DRAINED, NodeState.DRAINING, NodeState.DOWN, NodeState.FAIL, NodeState.UNKNOWN}
+#: Refusals of jobs that the auction can never start: they are Slurm's.
+_NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutBackRules:
+    """When jobs are put back.
+
+    Attributes:
+        licence: the gate's.
+        pin_s: a pinned job starts within so many seconds or is put back.
+        tries: a job that was put back so often is handed over to Slurm.
+        carrier: which comment of a job carries its mark.
+    """
+
+    licence: str = "auction"
+    pin_s: float = 60.0
+    tries: int = 3
+    carrier: Carrier = Carrier.ADMIN_COMMENT
+
+
+def overdue(
+    snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: PutBackRules, now: float
+) -> list[Action]:
+    """Return what puts back the pinned jobs that do not start, as their nodes or their users changed."""
+    usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
+    found: list[Action] = []
+    for job in queue.values():
+        if job.mark is not None and is_pinned(job, rules.licence):
+            why = _why_back(job, usable, rules, now)
+            if why:
+                found += _put_back(job, rules, why)
+    return found
+
+
+def _why_back(job: LiveJob, usable: set[str], rules: PutBackRules, now: float) -> str:
+    gone = [name for name in names_of(job.required) if name not in usable]
+    if gone:
+        return f"node {gone[0]} takes no jobs"
+    if job.is_held:
+        return "it is held"
+    waited = now - (job.mark.since if job.mark else 0)
+    # A clock that was set back makes a pin of the future: its age is not known.
+    if not 0 <= waited <= rules.pin_s:
+        return f"it did not start within {rules.pin_s:g} s ({job.reason or 'no reason'})"
+    return ""
+
+
+def _put_back(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
+    assert job.mark is not None  # noqa: S101 - for the type; is_pinned says so
+    behind = job.mark.tries + 1 < rules.tries
+    try:
+        yield unpin(job, job.mark, rules.licence, why, behind=behind)
+    except CannotPlaceError:
+        # It stays pinned: nothing that Slurm could read would put it back.
+        return
+
+
+def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob]) -> list[Action]:
+    """Return what removes the loop's reservations that no job asks for: a loop died between two commands."""
+    used = own_reservations(queue)
+    names = [entry.name for entry in reserved if entry.name.startswith(OWN)]
+    return [clear(name) for name in names if name not in used]
+
+
+def decided(taken: LivePass, queue: Mapping[str, LiveJob], rules: PutBackRules, now: float) -> list[Action]:
+    """Return what pins the winners and hands over the jobs that the auction cannot start."""
+    found: list[Action] = []
+    for refusal in taken.schedule.pending:
+        job = queue.get(refusal.job)
+        if refusal.reason in _NEVER and job is not None and job.needs(rules.licence):
+            found += _handed(job, rules, refusal.detail)
+    for award in taken.started:
+        job = queue[award.job]
+        try:
+            found.append(pin(taken.look.snapshot, award, job, rules.licence, now))
+        except CannotPlaceError as error:
+            found += _handed(job, rules, str(error))
+    return found
+
+
+def left_to_preemption(jobs: Iterable[LiveJob], rules: PutBackRules) -> list[Action]:
+    """Return what hands over the jobs for which Slurm would stop others."""
+    why = "Slurm may stop running jobs for it, the auction stops none"
+    return [action for job in jobs for action in _handed(job, rules, why)]
+
+
+def _handed(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
+    try:
+        yield hand_over(job, rules.licence, why)
+    except CannotPlaceError:
+        return
+
+
+def still_true(
+    actions: Iterable[Action], queue: Mapping[str, LiveJob], jobs: Mapping[str, Now], idle: Mapping[str, int]
+) -> Iterator[tuple[Action, str]]:
+    """Yield each action with why it is no longer true, empty where it is: jobs and nodes are as they were.
+
+    Args:
+        actions: in the order in which they are carried out.
+        queue: the jobs that the plan was made on.
+        jobs: the jobs as they are now.
+        idle: the idle CPUs of nodes that take jobs, now.
+    """
+    left = dict(idle)
+    for action in actions:
+        yield action, _changed(action, queue, jobs) or _taken(action, left)
+
+
+def _changed(action: Action, queue: Mapping[str, LiveJob], jobs: Mapping[str, Now]) -> str:
+    if action.kind is ActionKind.CLEAR:
+        return ""
+    was, now = queue[action.job], jobs.get(action.job)
+    if now is None or now.state != "PENDING":
+        return f"it is {now.state.lower() if now else 'gone'}"
+    if now.licenses != was.licenses:
+        return "its licences were changed"
+    if set(names_of(now.required)) != set(names_of(was.required)):
+        return "its nodes were changed"
+    return ""
+
+
+def _taken(action: Action, left: dict[str, int]) -> str:
+    if action.kind is not ActionKind.PIN:
+        return ""
+    for node, cores in zip(action.nodes, action.cores, strict=True):
+        if node not in left:
+            return f"node {node} takes no jobs"
+        if left[node] < cores:
+            return f"node {node} has {left[node]} idle CPUs, not {cores}"
+    for node, cores in zip(action.nodes, action.cores, strict=True):
+        left[node] -= cores
+    return ""
+
+
+def came_true(action: Action, now: Now | None, licence: str) -> bool:
+    """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
+    if action.kind is ActionKind.CLEAR or now is None or now.state != "PENDING":
+        return now is None or action.kind is not ActionKind.PIN or not now.nodes or now.is_on(action.nodes)
+    behind = asks_for(now.licenses, licence)
+    if action.kind is ActionKind.PIN:
+        return not behind and now.must_have(action.nodes)
+    return behind == (action.kind in {ActionKind.UNPIN, ActionKind.PROMISE})
+
+
+def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:
+    """Return the first actions whose commands are not above a number, and how many are left for later."""
+    count = 0
+    for index, action in enumerate(actions):
+        count += len(action.commands)
+        if count > most:
+            return list(actions[:index]), len(actions) - index
+    return list(actions), 0

@@ -1,0 +1,185 @@
+"""Jobs that Slurm would start by stopping others: they are handed over, so that its preemption is not lost.
+
+The auction stops nobody. A job behind the gate that found no place, and for which Slurm's own rules would
+stop running jobs of a lower tier or of a QOS that its own may stop, is Slurm's from then on. Whom Slurm
+really stops, and how (requeued, cancelled, suspended), it decides itself; what it requeues comes back behind
+the gate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ...cluster.errors import InputError
+from ...cluster.jobs import Job, RunningJob
+from ...cluster.nodes import NodeState
+from ...cluster.schedule import Reason, Schedule
+from ...cluster.snapshot import Snapshot
+from ..answers.answer_text import paragraphs
+from ..answers.live import Ask, Command
+from ..answers.states import JobPhase
+from .live_queue import LiveJob
+
+PARTITIONS: Command = ("scontrol", "-o", "show", "partitions")
+QOS: Command = ("sacctmgr", "-n", "-P", "show", "qos", "format=name,preempt,preemptmode")
+_TYPE = re.compile(r"^PreemptType\s*= preempt/(\w+)\s*$", re.MULTILINE)
+_COLUMNS = 3
+_OFF = {"off", "disabled"}
+#: States of nodes whose jobs' cores can be another's next.
+_WORKING = {NodeState.IDLE, NodeState.MIXED, NodeState.ALLOCATED}
+#: A job that waits for room, now or behind others; no other reason goes away when running jobs do.
+_FOR_ROOM = {Reason.OUTBID, Reason.NO_FIT, Reason.WINDOW, Reason.BID_CAP, Reason.RESERVATION}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmPreemption:
+    """Whom Slurm stops for whom.
+
+    Attributes:
+        tiers: of partitions, where a higher one stops a lower one (``preempt/partition_prio``).
+        kept: partitions whose jobs nothing stops.
+        stopped: QOS that jobs of a QOS may stop (``preempt/qos``).
+    """
+
+    tiers: Mapping[str, int] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    stopped: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def stops(self, job: Job, other: RunningJob) -> bool:
+        """Whether Slurm may stop a running job for a waiting one."""
+        if other.partition in self.tiers and other.partition not in self.kept:
+            mine = max((self.tiers.get(name, 0) for name in job.partition.split(",")), default=0)
+            if mine > self.tiers[other.partition]:
+                return True
+        # Of several QOS the first is the job's own, the others are its partitions'.
+        return other.qos.partition(",")[0] in self.stopped.get(job.qos.partition(",")[0], frozenset())
+
+
+def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
+    """Return by what rules the site stops running jobs, None where it stops none.
+
+    Args:
+        config: what ``scontrol show config`` printed.
+        ask: is asked for partitions or QOS, only where the rules are theirs.
+
+    Raises:
+        InputError: they cannot be had.
+    """
+    kind = _TYPE.search(config)
+    if kind is None or kind[1] == "none":
+        return None
+    return _by_qos(ask(QOS).decode(errors="replace")) if kind[1] == "qos" else _by_tier(ask(PARTITIONS))
+
+
+def _by_tier(content: bytes) -> SlurmPreemption:
+    entries = list(paragraphs(content.decode(errors="replace"), "PartitionName"))
+    return SlurmPreemption(
+        tiers={entry.pairs["PartitionName"]: entry.count("PriorityTier") or 0 for entry in entries},
+        kept=frozenset(
+            entry.pairs["PartitionName"] for entry in entries if entry.text("PreemptMode").lower() in _OFF
+        ),
+    )
+
+
+def _by_qos(text: str) -> SlurmPreemption:
+    rows = [line.split("|") for line in text.splitlines() if line]
+    if any(len(row) != _COLUMNS for row in rows):
+        raise InputError("not what was asked for", file=" ".join(QOS))
+    kept = {name for name, _, mode in rows if mode.lower() in _OFF}
+    return SlurmPreemption(
+        stopped={name: frozenset(filter(None, names.split(","))) - kept for name, names, _ in rows}
+    )
+
+
+def by_stopping(
+    snapshot: Snapshot,
+    schedule: Schedule,
+    queue: Mapping[str, LiveJob],
+    licence: str,
+    preemption: SlurmPreemption,
+) -> list[LiveJob]:
+    """Return the jobs behind the gate for which Slurm would make room, by priority, each on room of its own.
+
+    Args:
+        snapshot: what the schedule was made on; pinned jobs that have not started count as running there.
+        schedule: the pass's.
+        queue: the jobs as Slurm has them.
+        licence: the gate's.
+        preemption: the site's rules.
+    """
+    jobs = {job.id: job for job in snapshot.jobs}
+    waiting = [
+        jobs[one.job]
+        for one in schedule.pending
+        if one.reason in _FOR_ROOM and one.job in jobs and _is_gated(queue.get(one.job), licence)
+    ]
+    running = [job for job in snapshot.running if _runs(queue.get(job.id))]
+    room = _Room(snapshot, schedule, running)
+    found = (job for job in sorted(waiting, key=lambda job: -job.priority) if room.takes(job, preemption))
+    return [queue[job.id] for job in found]
+
+
+def _is_gated(job: LiveJob | None, licence: str) -> bool:
+    return job is not None and job.is_waiting and job.needs(licence)
+
+
+def _runs(job: LiveJob | None) -> bool:
+    return job is not None and job.phase is JobPhase.HOLDING
+
+
+class _Room:
+    """Cores by node: what the pass leaves free, and what running jobs hold that may be stopped."""
+
+    def __init__(self, snapshot: Snapshot, schedule: Schedule, running: Iterable[RunningJob]) -> None:
+        self._free = {node.name: node.free.cores for node in snapshot.nodes if node.state in _WORKING}
+        self._partitions = {node.name: set(node.partitions) for node in snapshot.nodes}
+        for partition in snapshot.partitions:
+            for name in partition.nodes:
+                self._partitions.setdefault(name, set()).add(partition.name)
+        for award in schedule.started:
+            for name, use in award.nodes.items():
+                if name in self._free:
+                    self._free[name] -= use.cores
+        self._running = {job.id: job for job in running}
+
+    def takes(self, job: Job, preemption: SlurmPreemption) -> bool:
+        """Take the room for a job, if stopping others makes it; False, and nothing taken, if not."""
+        own = set(filter(None, job.partition.split(",")))
+        places = {name: free for name, free in self._free.items() if not own or own & self._partitions[name]}
+        stopped = [other for other in self._running.values() if preemption.stops(job, other)]
+        held = dict.fromkeys(places, 0)
+        for other in stopped:
+            for name, use in other.nodes.items():
+                if name in held:
+                    held[name] += use.cores
+        cores = {name: free + held[name] for name, free in places.items() if free + held[name] > 0}
+        enough = sum(cores.values()) >= job.request.fewest_cores and len(cores) >= job.request.fewest_nodes
+        if not any(held.values()) or not enough:
+            return False
+        self._take(job, cores, stopped)
+        return True
+
+    def _take(self, job: Job, cores: Mapping[str, int], stopped: Iterable[RunningJob]) -> None:
+        """Count nodes as the job's, the roomiest first, until it has enough; who ran there is gone."""
+        used: set[str] = set()
+        left = job.request.fewest_cores
+        for name in sorted(cores, key=lambda name: (-cores[name], name)):
+            if left <= 0 and len(used) >= job.request.fewest_nodes:
+                break
+            used.add(name)
+            left -= cores[name]
+        for other in _on(used, stopped):
+            for name, use in self._running.pop(other.id).nodes.items():
+                if name in self._free:
+                    self._free[name] += use.cores
+        left = job.request.fewest_cores
+        for name in used:
+            share = min(self._free[name], max(1, left))
+            self._free[name] -= share
+            left -= share
+
+
+def _on(names: set[str], jobs: Iterable[RunningJob]) -> Iterator[RunningJob]:
+    return (job for job in jobs if names & job.nodes.keys())

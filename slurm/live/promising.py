@@ -1,0 +1,168 @@
+"""Promised starts of the jobs behind the gate: made by the rule of simulations, kept in their marks.
+
+Nothing but the marks remembers a promise, so that a loop that starts anew keeps every one. The loop
+writes a mark only where its start changes, and only for jobs that a pass has left waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from math import ceil, floor, inf
+
+from ...auction.state import StepState, state_of
+from ...bidgen.demand import Demand, DemandReader
+from ...cluster.jobs import Job
+from ...cluster.promises import NONE
+from ...cluster.snapshot import Snapshot
+from ...simulation.nodes.node_promises import Promises
+from .actions import Action
+from .actions import promise as promise_action
+from .live_queue import LiveJob
+from .marks import Carrier
+
+#: Promises kept at once, of the jobs that came first: each keeps nodes for as long as its limit.
+MOST = 2
+
+
+@dataclass(slots=True, kw_only=True)
+class _Cluster:
+    """The live cluster, as promises watch it; jobs have the same numbers in all passes."""
+
+    snapshot: Snapshot
+    arrivals: dict[str, float] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    unused: Iterator[int] = field(default_factory=count)
+    seen: StepState | None = None
+
+    @property
+    def running(self) -> Collection[int]:
+        """What runs, and what is pinned."""
+        return [self.number(job.id) for job in self.snapshot.running]
+
+    def state(self, now: float) -> StepState:  # noqa: ARG002 - a live cluster has one time
+        """Return the last look, pinned jobs as running ones."""
+        if self.seen is None:
+            self.seen = state_of(self.snapshot)
+        return self.seen
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Take a new look; jobs that are gone are forgotten."""
+        self.snapshot, self.seen = snapshot, None
+        known = {job.id for job in snapshot.jobs} | {job.id for job in snapshot.running}
+        self.numbers = {name: number for name, number in self.numbers.items() if name in known}
+        self.arrivals = {name: time for name, time in self.arrivals.items() if name in known}
+
+    def number(self, name: str) -> int:
+        """Return a job's number: those met first have the smallest."""
+        if name not in self.numbers:
+            self.numbers[name] = next(self.unused)
+        return self.numbers[name]
+
+
+class LivePromises:
+    """The promises of a loop.
+
+    Args:
+        promise: ``plan`` or a duration; ``none`` keeps the promises of the marks, and makes none.
+    """
+
+    def __init__(self, promise: str) -> None:
+        self._promise = promise
+        self._cluster: _Cluster | None = None
+        self._rule: Promises | None = None
+        #: Jobs that the pass before left waiting.
+        self._left: frozenset[str] = frozenset()
+
+    def made(self, snapshot: Snapshot, queue: Mapping[str, LiveJob]) -> dict[str, int]:
+        """Return the promised starts of the jobs behind the gate, seconds since the epoch.
+
+        Args:
+            snapshot: pinned jobs run on it, and jobs outside the gate are held.
+            queue: the same jobs with their marks.
+        """
+        if snapshot.time is None:
+            return {}
+        waiting = [job for job in snapshot.jobs if _takes_part(job, queue)]
+        before, self._left = self._left, frozenset(job.id for job in waiting)
+        known = {job.id: start for job in waiting if (start := _promised(queue[job.id]))}
+        new = sorted(
+            (job for job in waiting if job.id not in known and job.id in before),
+            key=lambda job: job.submit_time or 0.0,
+        )
+        asked = [job for job in waiting if job.id in known] + new[:MOST]
+        if self._promise == NONE or not asked:
+            return known
+        cluster, rule = self._watched(snapshot)
+        for job in sorted(asked, key=lambda job: job.submit_time or 0.0):
+            cluster.number(job.id)
+            cluster.arrivals[job.id] = snapshot.time if job.submit_time is None else job.submit_time
+        rule.made = {cluster.number(name): float(start) for name, start in known.items()}
+        kept = rule.kept(snapshot.time, _demands(asked, snapshot, cluster))
+        starts = {one.demand.job.id: rule.made[one.demand.index] for one in kept}
+        # A mark has whole seconds: a promise is never put off by that.
+        finite = {name: start for name, start in starts.items() if start < inf}
+        return known | {name: _whole(start, known.get(name)) for name, start in finite.items()}
+
+    def _watched(self, snapshot: Snapshot) -> tuple[_Cluster, Promises]:
+        if self._cluster is None or self._rule is None:
+            self._cluster = _Cluster(snapshot=snapshot)
+            self._rule = Promises(self._cluster, self._promise, most=MOST)
+        self._cluster.look(snapshot)
+        return self._cluster, self._rule
+
+
+def _whole(start: float, before: int | None) -> int:
+    return ceil(start) if before is None else min(before, floor(start))
+
+
+def _promised(job: LiveJob) -> int:
+    """Return the start in a job's mark, 0 without one: what its owner may write promises nothing."""
+    if job.mark is None or job.carrier is not Carrier.ADMIN_COMMENT:
+        return 0
+    return job.mark.promised
+
+
+def _takes_part(job: Job, queue: Mapping[str, LiveJob]) -> bool:
+    """Return whether a job may be promised a start.
+
+    The tasks of an array share a record and its mark: a mark of its own would split a task off.
+    """
+    live = queue.get(job.id)
+    can_start = job.hold is None and job.priority > 0 and not job.unsupported
+    return can_start and live is not None and not live.tasks
+
+
+def _demands(jobs: Iterable[Job], snapshot: Snapshot, cluster: _Cluster) -> list[Demand]:
+    """Return what jobs ask for; one that cannot be read is promised nothing: the step says why."""
+    reader = DemandReader(snapshot, cluster.state(0.0).columns)
+    found: list[Demand] = []
+    for job in jobs:
+        try:
+            demand = reader.read(job, cluster.number(job.id))
+        except Exception:  # noqa: BLE001, S112 - one job must not keep all the others from starting
+            continue
+        if isinstance(demand, Demand):
+            found.append(demand)
+    return found
+
+
+def with_promises(snapshot: Snapshot, made: Mapping[str, int]) -> Snapshot:
+    """Return the snapshot with promised starts."""
+    if not made:
+        return snapshot
+    return replace(
+        snapshot, jobs=tuple(replace(job, promised_start=made.get(job.id)) for job in snapshot.jobs)
+    )
+
+
+def changed_marks(
+    made: Mapping[str, int], queue: Mapping[str, LiveJob], started: Collection[str]
+) -> list[Action]:
+    """Return what writes promises that are new or have moved into the marks of waiting jobs."""
+    return [
+        promise_action(queue[name], start)
+        for name, start in made.items()
+        if name not in started and _promised(queue[name]) != start
+    ]

@@ -1,0 +1,187 @@
+"""The jobs of a shadow's log as a workload, which simulations play under any policy.
+
+What a shadow cannot say, a simulation of the same jobs can: what a machine run by the auction would have
+reached, beside what the same simulation says of Slurm's backfilling and what Slurm really did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from ...cluster.errors import InputError
+from ...cluster.jobs import Job, Request
+from ...cluster.nodes import Node, NodeState
+from ...cluster.snapshot import Snapshot
+from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload
+from ...formats.hostlist import expand
+from ...formats.native.from_wire import build_job
+from ...formats.native.to_wire import job_members
+from ...formats.native.wire import JobWire
+from ...formats.native.workload_file import parse_workload, workload_to_json
+from ...formats.notes import Notes
+from .shadow_log import ShadowPass, SlurmStart
+
+
+def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the cluster without its jobs as a workload's document, everything free."""
+    made = ClusterWorkload(
+        name="shadow",
+        nodes=[_emptied(node) for node in snapshot.nodes],
+        switches=snapshot.switches,
+        partitions=snapshot.partitions,
+        licenses={name: replace(entry, free=entry.total) for name, entry in snapshot.licenses.items()},
+        limits=snapshot.limits,
+    )
+    document: dict[str, Any] = msgspec.json.decode(workload_to_json(made))
+    return document
+
+
+def request_document(job: Job) -> dict[str, Any]:
+    """Return a job as it waits, as a workload's document; what Slurm planned is left out."""
+    # A whole number: a fraction has no exact place in a line that others than we may write.
+    plain = replace(
+        job,
+        priority=ceil(job.priority),
+        submit_time=None,
+        expected_start_time=None,
+        promised_start=None,
+        hold=None,
+    )
+    document: dict[str, Any] = msgspec.to_builtins(JobWire(**job_members(plain)))
+    return document
+
+
+def _emptied(node: Node) -> Node:
+    state = NodeState.IDLE if node.state.is_working else node.state
+    return replace(node, free=node.total, state=state)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Played:
+    """What became of a job: when it could start, and how long it ran.
+
+    Attributes:
+        was_unseen: it came and started between two passes: what it asked for is what it got.
+    """
+
+    request: Mapping[str, Any]
+    free_at: float | None
+    start: float | None = None
+    end: float | None = None
+    was_unseen: bool = False
+
+
+def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
+    """Return the jobs that Slurm started while the shadow looked, at the cluster of its first pass.
+
+    A job comes when it was submitted, or when the first pass saw that nothing held it any more; it runs for
+    as long as it did, one that still ran for its time limit. What ran already at the first pass holds its
+    nodes until it ended.
+
+    Raises:
+        InputError: no pass tells the cluster.
+    """
+    cluster = next((entry.cluster for entry in entries if entry.cluster), None)
+    if cluster is None:
+        raise InputError("no pass of the log tells the cluster: it begins with a process's first pass")
+    notes = Notes()
+    begin = entries[0].time
+    played = _played(entries, begin)
+    rows = [*_cluster_now(entries, begin), *_arriving(played, begin, notes)]
+    rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
+    empty = parse_workload(msgspec.json.encode(cluster))
+    return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes
+
+
+def _played(entries: Sequence[ShadowPass], begin: float) -> dict[str, _Played]:
+    jobs: dict[str, _Played] = {}
+    for entry in entries:
+        for job in entry.seen:
+            known = jobs.setdefault(job.job, _Played(request=job.request, free_at=None))
+            if known.free_at is None and not job.held:
+                # A job held at first is free from the pass on that sees it so.
+                known.free_at = job.submit if known.request is job.request else entry.time
+        for start in entry.started:
+            if start.job not in jobs and start.submit >= begin:
+                jobs[start.job] = _Played(request=_unseen(start), free_at=start.submit, was_unseen=True)
+            if start.job in jobs and jobs[start.job].start is None:
+                jobs[start.job].start = start.start
+        for end in entry.ended:
+            if end.job in jobs and jobs[end.job].start == end.start:
+                jobs[end.job].end = end.end
+    return jobs
+
+
+def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iterator[ArrivingJob]:
+    unknown = endless = unseen = 0
+    for one in played.values():
+        if one.start is None or not one.request:
+            unknown += 1
+            continue
+        job = build_job(msgspec.convert(one.request, JobWire))
+        run = one.end - one.start if one.end is not None else job.time_limit_s
+        if run is None:
+            unknown += 1
+            continue
+        endless += one.end is None
+        unseen += one.was_unseen
+        came = min(one.start if one.free_at is None else one.free_at, one.start)
+        yield ArrivingJob(
+            job=job,
+            arrival_s=max(came - begin, 0.0),
+            run_time_s=max(run, SHORTEST_RUN_S),
+            started_s=max(one.start - begin, 0.0),
+        )
+    if unknown:
+        notes.add("jobs", f"jobs that did not start while the log was written, left out: {unknown}")
+    if unseen:
+        text = "jobs that started before a pass saw them wait, taken to ask for the cores and nodes they got"
+        notes.add("jobs", f"{text}: {unseen}")
+    if endless:
+        notes.add("jobs", f"jobs that still ran, taken to run for their time limit: {endless}")
+
+
+def _unseen(start: SlurmStart) -> dict[str, Any]:
+    """Return the request of a job that nobody saw wait."""
+    nodes = len(expand(start.nodes))
+    job = Job(
+        id=start.job,
+        priority=max(start.priority, 1),
+        request=Request(cores=max(start.cores, nodes), nodes=nodes),
+        user=start.user,
+        account=start.account,
+        partition=start.partition,
+        time_limit_s=start.limit_s,
+    )
+    return request_document(job)
+
+
+def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[ArrivingJob]:
+    """Yield what ran at the first pass: it comes first and takes the nodes that it had."""
+    ends = {(end.job, end.start): end.end for entry in entries for end in entry.ended}
+    top = 1 + max((job.request.get("priority", 0) for entry in entries for job in entry.seen), default=0)
+    for start in entries[0].started:
+        end = ends.get((start.job, start.start))
+        if start.start < begin and (end is None or end > begin):
+            limit = 0.0 if start.limit_s is None else start.start + start.limit_s - begin
+            left = end - begin if end is not None else limit
+            yield _holding(start, max(left, SHORTEST_RUN_S), top)
+
+
+def _holding(start: SlurmStart, left_s: float, priority: Any) -> ArrivingJob:
+    names = expand(start.nodes)
+    request = Request(cores=max(start.cores, len(names)), nodes=len(names), required_nodes=names)
+    job = Job(
+        id=start.job,
+        priority=priority,
+        request=request,
+        user=start.user,
+        account=start.account,
+        time_limit_s=ceil(left_s),
+    )
+    return ArrivingJob(job=job, arrival_s=0.0, run_time_s=left_s)

@@ -1,0 +1,253 @@
+"""The shadow's log: a line of JSON for each pass, in files that are rotated; written, and read again."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from ...cluster.errors import InputError
+from ...cluster.text import escaped
+from ...formats.reading import read_document
+
+FORMAT = "aucsched-shadow/1"
+#: How a job ended that Slurm listed no more at the next pass.
+FORGOTTEN = "forgotten"
+
+
+class _Line(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """Members without a value are left out; those of later versions are passed over."""
+
+
+class Waiting(_Line):
+    """A job when it was first seen waiting, and again when nothing holds it any more.
+
+    ``limit_s`` is None where it has no time limit; ``request`` is the job as a workload file has it.
+    """
+
+    job: str
+    submit: float
+    cores: int
+    nodes: int
+    limit_s: int | None = None
+    user: str = ""
+    account: str = ""
+    held: str = ""
+    request: dict[str, Any] = {}
+
+
+class Offer(_Line):
+    """A job that the auction would start: a hostlist, its cores, the level of its lowest common switch."""
+
+    job: str
+    nodes: str
+    cores: int
+    level: int | None = None
+
+
+class SlurmStart(_Line):
+    """A job that Slurm started; ``cores`` and ``nodes`` are what it got."""
+
+    job: str
+    submit: float
+    start: float
+    nodes: str
+    cores: int
+    level: int | None = None
+    limit_s: int | None = None
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    priority: int = 0
+
+
+class End(_Line):
+    """A job that ended, told apart by its start from an earlier run of the same job.
+
+    ``state`` is Slurm's word, or FORGOTTEN: then the job ended by ``end``, nobody knows when.
+    """
+
+    job: str
+    start: float
+    end: float
+    state: str
+
+
+class ShadowPass(_Line):
+    """One pass.
+
+    Attributes:
+        time: when Slurm was asked, seconds since the epoch.
+        interval_s: seconds to the next pass, as was asked for.
+        options: the auction's, those that were given.
+        cores, used: of nodes that take jobs; those of them that are in use.
+        waiting: how many jobs wait, held ones not counted.
+        running: how many jobs run.
+        seen: jobs that wait and did not at the pass before.
+        would: what the auction would start now.
+        started, ended: by Slurm since the pass before; at a process's first pass all that it still lists.
+        planned: Slurm's own estimates of starts, where they changed; 0: it has none any more.
+        gone: jobs that waited and do not any more, without having started.
+        unread: rules of the site that are not looked at; at a process's first pass.
+        is_first: it is a process's first pass.
+        cluster: a workload file's cluster, without jobs; at a process's first pass.
+    """
+
+    time: float
+    interval_s: float
+    read_s: float
+    decide_s: float
+    cores: int
+    used: int
+    waiting: int
+    running: int
+    format: str = FORMAT
+    status: str = ""
+    gap: float | None = None
+    options: dict[str, str] = {}
+    seen: list[Waiting] = []
+    would: list[Offer] = []
+    started: list[SlurmStart] = []
+    ended: list[End] = []
+    planned: dict[str, float] = {}
+    gone: list[str] = []
+    unread: list[str] = []
+    is_first: bool = False
+    cluster: dict[str, Any] = {}
+
+
+def encode(entry: ShadowPass) -> bytes:
+    """Return the entry's line."""
+    # The format stands first in every line, also though it is the default.
+    text = escaped(msgspec.json.encode(entry).decode())
+    return f'{{"format":"{FORMAT}",{text[1:]}\n'.encode()
+
+
+class RotatedLog:
+    """A file of lines that is put aside when it is full: LOG becomes LOG.1, LOG.1 becomes LOG.2, and so on.
+
+    Args:
+        path: the file; it is made where there is none, and locked.
+        most_bytes: before a line would make it longer, it is put aside.
+        keep: how many of those put aside are kept.
+
+    Raises:
+        InputError: it cannot be written, or another process writes it.
+    """
+
+    def __init__(self, path: Path, *, most_bytes: int, keep: int) -> None:
+        self.path = path
+        self._most = most_bytes
+        self._keep = keep
+        self._handle = self._opened()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._handle)
+
+    def append(self, line: bytes) -> None:
+        """Write a line.
+
+        Raises:
+            InputError: the disk is full, say; what was written of the line is taken back.
+        """
+        try:
+            size = os.fstat(self._handle).st_size
+            if size and size + len(line) > self._most:
+                self._rotate()
+                size = 0
+            try:
+                self._write(line)
+            except OSError:
+                os.ftruncate(self._handle, size)
+                raise
+        except OSError as error:
+            raise InputError(error.strerror or str(error), file=str(self.path)) from error
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._handle, line) :]
+
+    def _opened(self) -> int:
+        try:
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            handle = os.open(self.path, flags, 0o640)
+        except OSError as error:
+            raise InputError(error.strerror or str(error), file=str(self.path)) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._end_torn_line(handle)
+        except BlockingIOError:
+            os.close(handle)
+            raise InputError("another process is writing it", file=str(self.path)) from None
+        except OSError as error:
+            os.close(handle)
+            raise InputError(error.strerror or str(error), file=str(self.path)) from error
+        return handle
+
+    def _end_torn_line(self, handle: int) -> None:
+        """End a line that a kill cut short: the reader passes over it."""
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            os.write(handle, b"\n")
+
+    def _rotate(self) -> None:
+        for number in range(self._keep, 0, -1):
+            older = self.path.with_name(f"{self.path.name}.{number}")
+            newer = self.path if number == 1 else self.path.with_name(f"{self.path.name}.{number - 1}")
+            if newer.exists():
+                newer.replace(older)
+        if not self._keep:
+            self.path.unlink()
+        os.close(self._handle)
+        self._handle = self._opened()
+
+
+def read_logs(paths: Sequence[str]) -> tuple[list[ShadowPass], int]:
+    """Return the passes of all files by their time, and how many lines were cut short and left out.
+
+    Raises:
+        InputError: a file cannot be read or is not a shadow log; names file and line. Or there is no
+            pass in any.
+    """
+    entries: dict[float, ShadowPass] = {}
+    torn = 0
+    for path in paths:
+        for entry in read_document(path, lambda content: list(_entries(content))):
+            if entry is None:
+                torn += 1
+            else:
+                entries[entry.time] = entry
+    if not entries:
+        raise InputError("it holds no pass", file=", ".join(paths))
+    return [entries[time] for time in sorted(entries)], torn
+
+
+def _entries(content: bytes) -> Iterator[ShadowPass | None]:
+    decoder = msgspec.json.Decoder(ShadowPass)
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = decoder.decode(line)
+        except msgspec.ValidationError as error:
+            raise InputError(f"not a line of a shadow log: {error}", path=f"line {number}") from error
+        except msgspec.DecodeError as error:
+            # A kill cuts lines short: such a line begins as one of ours.
+            if not line.startswith(b'{"format":"aucsched-shadow/'):
+                raise InputError("not a line of a shadow log", path=f"line {number}") from error
+            yield None
+            continue
+        if entry.format != FORMAT:
+            raise InputError(f"{entry.format!r} is not {FORMAT!r}", path=f"line {number} format")
+        yield entry

@@ -1,0 +1,227 @@
+"""The plan of a sweep: an input, a grid of options, the runs in the grid's order, and the row of each run."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .. import __version__
+from ..cluster.errors import InputError, OptionError
+from ..cluster.text import one_line
+from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
+from ..formats.reading import read_bytes, unpacked
+from .axes import AXES, Row, Value, shown
+from .run_kinds import SNAPSHOT, TRACE, WORKLOAD, RunKind
+
+#: Kind by name.
+KINDS: Mapping[str, RunKind] = {kind.name: kind for kind in (SNAPSHOT, TRACE, WORKLOAD)}
+
+#: The most runs of a sweep; more are taken for a typing error.
+_MOST_RUNS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is swept over: a file's content and what kind it is of.
+
+    Attributes:
+        name: the file's, without its folders; ``-`` for standard input.
+        kind: name in KINDS.
+        content: the file's bytes, which travel to the workers.
+    """
+
+    name: str
+    kind: str
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """The content's SHA-256 in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One point of the grid.
+
+    Attributes:
+        number: its place in the grid's order, from 0.
+        options: columns with all options of the run.
+    """
+
+    number: int
+    options: Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """Every run of a sweep, in the grid's order.
+
+    Attributes:
+        subject: what is swept over.
+        axes: name and values of each option that was given, in the order of nesting.
+        repeat: how many runs at each point, each with a seed of its own where there is one.
+        seed: of the first repetition.
+    """
+
+    subject: Subject
+    axes: tuple[tuple[str, tuple[Value, ...]], ...]
+    repeat: int
+    seed: int
+    runs: tuple[Run, ...]
+
+    def identity(self) -> dict[str, str]:
+        """Return what another sweep must share to go on with this one's results, in words for people."""
+        return {
+            "input": f"{self.subject.kind} {self.subject.digest}",
+            **{AXES[name].option: shown(values) for name, values in self.axes},
+            "--repeat": str(self.repeat),
+            "--seed": str(self.seed),
+        }
+
+
+def read_subject(path: str) -> Subject:
+    """Read the input and tell by its content what it is; ``-`` reads standard input.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    content = read_bytes(path)
+    try:
+        kind = _kind_of(unpacked(content))
+    except InputError as error:
+        raise error.in_file(path) from error
+    return Subject(name=one_line(Path(path).name), kind=kind, content=content)
+
+
+class _Head(msgspec.Struct):
+    """What tells the JSON formats apart."""
+
+    format: str = ""
+
+
+def _kind_of(content: bytes) -> str:
+    """Return the kind: JSON begins with a brace, everything else is taken for an SWF log."""
+    if content.lstrip()[:1] != b"{":
+        return TRACE.name
+    try:
+        head = msgspec.json.decode(content, type=_Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return SNAPSHOT.name  # whose reader says what is wrong
+    return WORKLOAD.name if head.format == WORKLOAD_FORMAT else SNAPSHOT.name
+
+
+def make_plan(
+    path: str, axes: Mapping[str, Sequence[Value]], *, repeat: int = 1, seed: int | None = None
+) -> RunPlan:
+    """Return the plan of a sweep over a file; every combination has been checked.
+
+    Args:
+        path: the file; ``-`` reads standard input.
+        axes: values by name in AXES.
+        repeat: runs at each point of the grid.
+        seed: of the first of them (0); the next has one more.
+
+    Raises:
+        InputError: the file cannot be read or is none of the kinds.
+        OptionError: a value cannot be used, or options cannot go together.
+    """
+    try:
+        return plan_over(read_subject(path), axes, repeat=repeat, seed=seed)
+    except InputError as error:
+        raise error.in_file("standard input" if path == "-" else path) from error
+
+
+def plan_over(
+    subject: Subject, axes: Mapping[str, Sequence[Value]], *, repeat: int = 1, seed: int | None = None
+) -> RunPlan:
+    """Return the plan of a sweep over what has been read; as ``make_plan``."""
+    kind = KINDS[subject.kind]
+    kind.refuse_others(axes)
+    ordered = tuple((name, tuple(axes[name])) for name in AXES if name in axes)
+    size = repeat
+    for _, values in ordered:
+        size *= len(values)
+    if size > _MOST_RUNS:
+        raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
+    runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)
+    return RunPlan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
+
+
+def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
+    """Return the grid's points; each of several policies runs once for the options that it reads.
+
+    Raises:
+        OptionError: none of the policies reads an axis.
+    """
+    names = tuple(name for name, _ in axes)
+    points = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in axes))]
+    policies = dict(axes).get("policy", ())
+    if len(policies) < 2:  # noqa: PLR2004 - one policy gets all options, and refuses what it ignores
+        return points
+    for name in names:
+        if not any(kind.reads(name, point) for point in points):
+            raise OptionError(f"{AXES[name].option}: none of {', '.join(map(str, policies))} reads it")
+    narrowed = ({name: point[name] for name in names if kind.reads(name, point)} for point in points)
+    return [dict(point) for point in dict.fromkeys(tuple(one.items()) for one in narrowed)]
+
+
+def _runs(
+    kind: RunKind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
+) -> tuple[Run, ...]:
+    runs: list[Run] = []
+    for point in _points(kind, axes):
+        uses_seed = kind.uses_seed(point)
+        if seed is not None and not uses_seed:
+            raise OptionError(f"--seed: policy {point.get('policy', 'easy')} takes no chances")
+        for place in range(repeat):
+            turn: Mapping[str, Value] = {"seed": (seed or 0) + place} if uses_seed else {}
+            options = kind.resolve(loaded, {**point, **turn, "repeat": place})
+            runs.append(Run(number=len(runs), options=options))
+    return tuple(runs)
+
+
+FAILED = "failed"
+
+
+def versions() -> Row:
+    """Return the columns that say what computed a row."""
+    try:
+        highspy = version("highspy")
+    except PackageNotFoundError:
+        highspy = ""
+    return {"aucsched": __version__, "highspy": highspy, "python": platform.python_version()}
+
+
+def run_row(kind: str, loaded: Any, run: Run) -> Row:
+    """Run one point of the grid and return its row: its options, its result, and versions.
+
+    An error of any kind becomes the row's ``error``; the columns of the result are then missing.
+    """
+    began, cpu = time.perf_counter(), time.process_time()
+    try:
+        result = KINDS[kind].run(loaded, run.options)
+    except Exception as error:  # noqa: BLE001 - whatever fails is a row, and the others go on
+        result = failure(f"{type(error).__name__}: {error}")
+    seconds = {"seconds.run": time.perf_counter() - began, "seconds.cpu": time.process_time() - cpu}
+    return {"run": run.number, **run.options, **result, **seconds, **versions()}
+
+
+def failure(message: str) -> Row:
+    """Return the columns of a run that failed."""
+    return {"status": FAILED, "error": one_line(message)}
+
+
+def lost_row(run: Run) -> Row:
+    """Return the row of a run whose process died."""
+    died = failure("its process died each time it was tried")
+    return {"run": run.number, **run.options, **died, **versions()}
