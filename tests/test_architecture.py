@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,15 @@ def test_rooms_import_only_rooms_below_them() -> None:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_class_name_stands_once_in_the_package() -> None:
+    """Two classes of one name stand for two things; wire types are named as in the published schemas."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")) if room not in {"benchmarks", "examples"} else ():
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].append(str(file.relative_to(ROOT)))
+    several = {name: files for name, files in places.items() if len(files) > 1 and not name.endswith("Wire")}
+    assert several == {}
