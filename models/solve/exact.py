@@ -1,16 +1,12 @@
 """Maximising sums of large integer weights exactly, with a solver that computes in floating point.
 
 Priorities may be near 4·10⁹ and differ by 1 (Slurm's priority/basic), or be fractions. HiGHS prunes by
-tolerances that such differences fall below. So the weights are split into small integer digits and the sum
-is maximised digit by digit, each stage fixed before the next:
+tolerances that such differences fall below. So the weights are split into small integer digits, w = h·B + d
+with 2·Σ|d| < B, and the sum is maximised digit by digit: first Σh, then Σd. Priorities that are nearly
+multiples of each other, above all nearly equal ones, take this road. Where h·B' + d is small with the least
+B' above 2·Σ|d|, both are one stage: the order of the sums is the same with any such base.
 
-* *base split*: w = h·B + d with 2·Σ|d| < B: first Σh, then Σd. Priorities that are nearly multiples of each
-  other, above all nearly equal ones, take this road; no extra variables are needed. Where h·B' + d is small
-  with the least B' above 2·Σ|d|, both are one stage: the order of the sums is the same with any such base.
-* *positional digits*: w = Σ_k digit_k·M^k. Sums of low digits carry into higher ones; integer variables
-  hold the carries: Σ digit_k·b + carry_{k−1} = M·carry_k + rest_k with 0 ≤ rest_k < M. First the sum of the
-  top digits and the carry into them is maximised, then rest_{K−1}, …, rest_0.
-
+Weights that no base splits, as fractions beside 4·10⁹, have no stages: lexicographic.py cuts awards off.
 A stage's coefficients stay below 2²⁰ and its sums below 2³¹, where a tolerance of 10⁻⁶ decides nothing.
 """
 
@@ -25,16 +21,12 @@ from math import gcd, lcm
 import numpy as np
 import numpy.typing as npt
 
-from .solver import IntegerProgram
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 #: Largest weight and largest sum of weights that one stage maximises directly.
 LARGEST_WEIGHT = 2**20
 LARGEST_SUM = 2**31
-#: Positional digits are below this, so that a carry's coefficient times a tolerance stays below a unit.
-DIGIT_BASE = 2**16
 
 
 def integer_weights(weights: Sequence[int | Fraction]) -> tuple[list[int], Fraction]:
@@ -52,7 +44,7 @@ class Stage:
     """One objective of the sequence.
 
     Attributes:
-        values: integer coefficients of the program's columns, those added included.
+        values: integer coefficients of the program's columns.
         unit: how many units of weight one unit of this objective is.
         below: the most that all later stages together can add.
         narrowed: B' where values are h·B' + d, B being ``unit``; 0: they are no two digits.
@@ -72,49 +64,24 @@ class Stage:
         return high * self.unit + low - half
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExactProgram:
-    """A program, with columns added where digits carry, and the stages that maximise the sum exactly.
-
-    ``bids`` of its columns are the original ones; ``digits`` holds the weights' digits, lowest first, when
-    columns were added (a carry and a rest for each digit but the top one), and is empty otherwise.
-    """
-
-    program: IntegerProgram
-    stages: tuple[Stage, ...]
-    bids: int
-    digits: tuple[FloatArray, ...] = ()
-
-    def extended(self, bids: FloatArray) -> FloatArray:
-        """Return values of all columns that belong to 0/1 values of the bids."""
-        values = [bids]
-        carry = 0.0
-        for digit in self.digits[:-1]:
-            carry, rest = divmod(float(digit @ bids) + carry, DIGIT_BASE)
-            values.append(np.array([carry, rest]))
-        return np.concatenate(values)
-
-
-def exact_program(program: IntegerProgram, job: IntArray, weights: Sequence[int]) -> ExactProgram:
-    """Split the maximisation of Σ w_i·b_i into exact stages.
+def exact_stages(job: IntArray, weights: Sequence[int]) -> tuple[Stage, ...] | None:
+    """Split the maximisation of Σ w_i·b_i into exact stages; None where no base splits the weights.
 
     Args:
-        program: one binary column a bid, in the order of ``weights``.
         job: the job of each bid, ascending; at most one bid of a job wins.
         weights: not negative.
     """
     parts = _split(list(weights), job)
     if parts is None:
-        return _positional(program, list(weights), job)
+        return None
     narrow = _narrowed(parts, job)
     if narrow is not None:
-        return ExactProgram(program=program, stages=(narrow,), bids=program.columns)
+        return (narrow,)
     below = [largest_sum([unit * value for value in part], job) for part, unit in parts]
-    stages = tuple(
+    return tuple(
         Stage(values=np.array(part, np.float64), unit=unit, below=sum(below[number + 1 :]))
         for number, (part, unit) in enumerate(parts)
     )
-    return ExactProgram(program=program, stages=stages, bids=program.columns)
 
 
 def _narrowed(parts: list[tuple[list[int], int]], job: IntArray) -> Stage | None:
@@ -158,39 +125,3 @@ def _split(weights: list[int], job: IntArray) -> list[tuple[list[int], int]] | N
 def _bases(weights: list[int]) -> list[int]:
     positive = sorted(abs(weight) for weight in weights if weight)
     return sorted({positive[0], positive[len(positive) // 2], positive[-1]}) if positive else []
-
-
-def _positional(program: IntegerProgram, weights: list[int], job: IntArray) -> ExactProgram:
-    digits = _digits(weights)
-    jobs = float(len(np.unique(job)))
-    bids = program.columns
-    for place, digit in enumerate(digits[:-1]):
-        program = program.with_column(jobs, is_integer=True).with_column(DIGIT_BASE - 1.0, is_integer=True)
-        row = np.zeros(program.columns)
-        row[:bids] = digit
-        row[-2:] = -DIGIT_BASE, -1
-        if place:
-            row[-4] = 1
-        program = program.with_row(row, 0.0, 0.0)
-    top = np.zeros(program.columns)
-    top[:bids] = digits[-1]
-    top[-2] = 1
-    stages = [_digit_stage(top, len(digits) - 1)]
-    for place in reversed(range(len(digits) - 1)):
-        rest = np.zeros(program.columns)
-        rest[bids + 2 * place + 1] = 1
-        stages.append(_digit_stage(rest, place))
-    return ExactProgram(program=program, stages=tuple(stages), bids=bids, digits=tuple(digits))
-
-
-def _digit_stage(values: FloatArray, place: int) -> Stage:
-    return Stage(values=values, unit=DIGIT_BASE**place, below=DIGIT_BASE**place - 1)
-
-
-def _digits(weights: list[int]) -> list[FloatArray]:
-    """Return the digits of every weight, lowest first; at least two."""
-    digits: list[FloatArray] = []
-    while any(weights) or len(digits) < 2:  # noqa: PLR2004 - a carry needs a digit to go to
-        digits.append(np.array([weight % DIGIT_BASE for weight in weights], np.float64))
-        weights = [weight // DIGIT_BASE for weight in weights]
-    return digits

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aucsched.models.solve.exact import exact_program
+from aucsched.models.solve.exact import exact_stages
 from aucsched.models.solve.lexicographic import SolveSettings, exact_sum, solve_lexicographic
 from aucsched.models.solve.program import FloatArray, IntegerProgram
 from aucsched.models.solve.solver import SolverStatus
@@ -66,7 +66,7 @@ def best_of_all(
 @example(596)
 @settings(max_examples=40, deadline=None)
 def test_what_is_called_the_best_is(seed: int) -> None:
-    """Weights near 4·10⁹ beside fractions, as integers: no base splits them, so that their digits carry."""
+    """Weights near 4·10⁹ beside fractions, as integers: no base splits most of them."""
     rng, drawn = np.random.default_rng(seed), random.Random(seed)
     program, rows = auction(rng)
     kinds = [
@@ -78,14 +78,10 @@ def test_what_is_called_the_best_is(seed: int) -> None:
     counts = [weight for weight in weights for _ in range(CHOICES)]
     liked, job = rng.integers(1, 50, len(counts)) / 7, np.repeat(np.arange(JOBS), CHOICES)
     if seed == 596:
-        assert exact_program(program, job, counts).digits
+        assert exact_stages(job, counts) is None
     best, joy = best_of_all(rows, program.row_upper[JOBS:], weights, liked)
     settings_ = SolveSettings(time_limit_s=60, seed=0, clock=time.perf_counter)
     solution = solve_lexicographic(program, job, counts, liked, np.zeros(len(counts)), settings_)
-    assert exact_sum(counts, solution.values) <= best
-    assert solution.bound is None or solution.bound >= best
-    if solution.proved:
-        assert exact_sum(counts, solution.values) == solution.bound == best
-    if solution.status is SolverStatus.OPTIMAL or seed == 596:
-        assert solution.proved
-        assert liked @ solution.values == pytest.approx(joy)
+    assert solution.status is SolverStatus.OPTIMAL
+    assert exact_sum(counts, solution.values) == solution.bound == best
+    assert liked @ solution.values == pytest.approx(joy)

@@ -16,7 +16,7 @@ from support.build import ALONE, snapshot
 from aucsched import schedule
 from aucsched.models.solve import reduced_program as smaller_module
 from aucsched.models.solve.decomposition import dealing_of
-from aucsched.models.solve.exact import exact_program
+from aucsched.models.solve.exact import exact_stages
 from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
 from aucsched.models.solve.presolve import presolved
 from aucsched.models.solve.program import FloatArray, IntegerProgram
@@ -240,8 +240,7 @@ def test_two_digits_are_one_stage_that_orders_sums_and_says_what_they_are_worth(
     digits: list[tuple[int, int]], base: int
 ) -> None:
     weights = [base, *(high * base + low for high, low in digits)]
-    one = program([(dict.fromkeys(range(len(weights)), 1), -_INFINITE, 99)], [1.0] * len(weights))
-    [stage] = exact_program(one, np.arange(len(weights)), weights).stages
+    [stage] = exact_stages(np.arange(len(weights)), weights) or ()
     for chosen in product((0, 1), repeat=len(weights)):
         value = round(float(stage.values @ np.array(chosen)))
         assert stage.worth(value) == sum(weight for weight, wins in zip(weights, chosen, strict=True) if wins)
