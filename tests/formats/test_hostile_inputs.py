@@ -6,6 +6,7 @@ Times are the process's own, so that a busy machine does not matter.
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from pathlib import Path
 
@@ -156,8 +157,10 @@ LAUGHS = "- &a [x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LAUGHS, "the alias *a is not read"),
-        ("- " + "[" * LONG, "more than 20 levels deep"),
+        (LAUGHS, r"the alias \*a is not read"),
+        ("- " + "[" * 500, "more than 20 levels deep"),
+        # PyYAML 6.0.4 refuses 1 000 levels before it tells of the first.
+        ("- " + "[" * LONG, "more than 20 levels deep|maximum nesting depth"),
         ("- a: 1\n  a: 2\n", "'a' stands twice"),
         ("- ? [a]\n  : 1\n", "a key is a list or a mapping"),
         ("- a: b\n---\n- c\n", "a second document"),
@@ -166,7 +169,7 @@ LAUGHS = "- &a [x, x]\n" + "".join(
 def test_yaml_that_means_more_than_it_holds_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_topology(text, ["n1"], Notes())
-    assert message in str(caught.value)
+    assert re.search(message, str(caught.value))
 
 
 def test_hostlists_of_one_file_hold_so_many_names_together() -> None:

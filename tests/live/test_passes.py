@@ -62,8 +62,8 @@ def test_a_process_that_is_warm_compiles_nothing_in_its_first_pass() -> None:
     """Numba takes seconds where its cache is empty: a gate that is up may end meanwhile."""
     code = (
         "from aucsched.auction.options import StepOptions;from aucsched.slurm.live.passes import warm_up;"
-        "from aucsched.models.search import compiled;assert not compiled.is_loaded();"
+        "from aucsched.models.search import compiled_search;assert not compiled_search.is_loaded();"
         "warm_up(StepOptions(reserve=1));import sys;assert 'highspy' in sys.modules;"
-        "assert compiled.is_loaded() or 'numba' not in sys.modules"
+        "assert compiled_search.is_loaded() or 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -242,10 +242,10 @@ def test_nobody_who_does_not_search_imports_numba(code: str) -> None:
 
 _SCHEDULE = """
 import aucsched
-from aucsched.models.search import compiled
+from aucsched.models.search import compiled_search
 
 aucsched.schedule({example!r}, promise="none", reserve=0, work_limit=2)
-assert not compiled.is_loaded()
+assert not compiled_search.is_loaded()
 """
 
 
@@ -261,7 +261,7 @@ def test_a_broken_numba_is_named_and_the_step_goes_on_without(tmp_path: Path) ->
 
 def test_the_switch_leaves_numba_alone() -> None:
     code = (
-        "import sys\nfrom aucsched.models.search import compiled\nassert compiled.compiled_loop() is None\n"
-        "assert 'numba' not in sys.modules"
+        "import sys\nfrom aucsched.models.search import compiled_search\n"
+        "assert compiled_search.compiled_loop() is None\nassert 'numba' not in sys.modules"
     )
     python(code, **{compiled_search.SWITCH: "0"})
