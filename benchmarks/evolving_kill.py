@@ -26,14 +26,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aucsched.formats.native.read import load_snapshot
+from aucsched.negotiation.evolving import dynamic_scheduler
+from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import Fairness, at_start
 from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynResponse, DynState
-from aucsched.negotiation.offer_events import Send
-from aucsched.negotiation.parties import dynamic_scheduler
-from aucsched.negotiation.parties.dynamic_scheduler import DynamicState
-from aucsched.negotiation.remote.party import Party
-from aucsched.negotiation.remote.party_journal import Happening, PartyJournal
+from aucsched.negotiation.protocol import Send
+from aucsched.negotiation.transport.party import Party
+from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
 
 _APPLICATIONS = ("A", "B")
 _EXAMPLE = Path(__file__).parent.parent / "examples" / "growing_jacobi.py"

@@ -23,15 +23,15 @@ from aucsched import DynState, EvolvingClient
 from aucsched.cluster.jobs import Job, Request, RunningJob, Span
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.negotiation.evolving import dynamic_scheduler
+from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import at_start, same_for_every_user
 from aucsched.negotiation.evolving.iteration import Depths
-from aucsched.negotiation.parties import dynamic_scheduler
-from aucsched.negotiation.parties.dynamic_scheduler import DynamicState
-from aucsched.negotiation.remote.handshake import Identity
-from aucsched.negotiation.remote.link import LinkLimits, Listener, address_of
-from aucsched.negotiation.remote.party import Party
-from aucsched.negotiation.remote.party_journal import PartyJournal
-from aucsched.negotiation.remote.serve_dynamic import TERMS, serve_applications
+from aucsched.negotiation.transport.handshake import Identity
+from aucsched.negotiation.transport.link import LinkLimits, Listener, address_of
+from aucsched.negotiation.transport.party import Party
+from aucsched.negotiation.transport.party_journal import PartyJournal
+from aucsched.negotiation.transport.serve import TERMS, serve_applications
 from aucsched.simulation.charts.canvas import new_figure, styled
 from aucsched.simulation.charts.curves import waits_in_order
 from aucsched.simulation.evolving.evolving_run import simulate_evolving

@@ -18,18 +18,17 @@ from statistics import fmean, pstdev
 import msgspec
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.mappers.decision import DecisionName
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.batch.mapping import DecisionName
 from aucsched.negotiation.messages import NegotiationStart, ResourceOffer, ResponseResourceOffer
-from aucsched.negotiation.offer_events import Submit
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.parties.pair import Pair, Sent
+from aucsched.negotiation.pair import Pair, Sent
+from aucsched.negotiation.protocol import Submit
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.malleable_esp import Changeability, entry_of, node_names
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import negotiate
-from aucsched.simulation.negotiated.plays import esp_play
+from aucsched.simulation.negotiated.plays import Changeability, entry_of, esp_play, node_names
 
 NODES, JOBS, BOUND_S = 16, 228, 12_899.25
 #: What the thesis's figures show, in minutes (7.1: all malleable shares alike, worst at 10 %; 7.3).

@@ -22,12 +22,11 @@ from marked_part import can_draw, page_of
 from aucsched.cluster.jobs import JobKind
 from aucsched.commands.negotiate_options import THESIS
 from aucsched.formats.drawing import save_figure
-from aucsched.negotiation.parties.batch_state import BatchSettings
+from aucsched.negotiation.batch.batch_state import BatchSettings
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.malleable_esp import Changeability
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import negotiate
-from aucsched.simulation.negotiated.plays import esp_play
+from aucsched.simulation.negotiated.plays import Changeability, esp_play
 
 HERE = Path(__file__).parent
 ROWS, PICTURE = HERE / "results/figures-7.jsonl", HERE.parent / "docs/images/figures-7.png"

@@ -34,14 +34,14 @@ from pathlib import Path
 from command_options import command_options
 
 from aucsched.commands.negotiate_options import play_from, runtime_settings
-from aucsched.negotiation.offer_events import Send
-from aucsched.negotiation.parties import irtsched
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.remote.party import Party
-from aucsched.negotiation.remote.party_journal import Happening, PartyJournal
+from aucsched.negotiation.protocol import Send
+from aucsched.negotiation.runtime import irtsched
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.runtime.speedup import LINEAR
+from aucsched.negotiation.transport.party import Party
+from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
 from aucsched.simulation.negotiated.plays import Play
 
 _PARTIES = ("ibsched", "irtsched")

@@ -16,9 +16,8 @@ from aucsched.negotiation.messages import (
     ResourceOffer,
     StatusReport,
 )
-from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.remote.framing import framed
-from aucsched.negotiation.remote.handshake import Identity
+from aucsched.negotiation.transport.framing import decode_message, encode_message, framed
+from aucsched.negotiation.transport.handshake import Identity
 
 #: What has ended processes, or could.
 _KNOWN = (

@@ -17,13 +17,13 @@ from pathlib import Path
 from command_options import command_options
 
 from aucsched.commands.negotiate_options import play_from
+from aucsched.negotiation.batch.batch_state import BatchSettings
 from aucsched.negotiation.messages import PROTOCOL_VERSION, NegotiationStart, NegotiationStartResponse
-from aucsched.negotiation.parties.batch_state import BatchSettings
-from aucsched.negotiation.remote.handshake import Identity, PartyName
-from aucsched.negotiation.remote.link import Connector, LinkLimits, PartyAddress, address_of
-from aucsched.negotiation.remote.socket import SocketTransport
+from aucsched.negotiation.transport.handshake import Identity, PartyName
+from aucsched.negotiation.transport.link import Connector, LinkLimits, PartyAddress, address_of
+from aucsched.negotiation.transport.socket import SocketTransport
+from aucsched.simulation.negotiated.negotiated_run import batch_notes, terms_of
 from aucsched.simulation.negotiated.plays import Play
-from aucsched.simulation.negotiated.simulated_party import batch_notes, terms_of
 
 _LIMITS = LinkLimits(timeout_s=30.0, wait_s=30.0)
 _SECRET = "attack sockets"  # noqa: S105 - of this benchmark's own listeners

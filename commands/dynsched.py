@@ -33,13 +33,13 @@ def dynsched(snapshot: str, **options: Any) -> None:
     from ..cluster.errors import OptionError
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import snapshot_to_json
+    from ..negotiation.evolving import dynamic_scheduler as machine
+    from ..negotiation.evolving.dynamic_scheduler import DynamicState
     from ..negotiation.evolving.fairness import at_start
     from ..negotiation.evolving.iteration import Depths
-    from ..negotiation.parties import dynamic_scheduler as machine
-    from ..negotiation.parties.dynamic_scheduler import DynamicState
-    from ..negotiation.remote.handshake import Identity
-    from ..negotiation.remote.party import Party
-    from ..negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
+    from ..negotiation.transport.handshake import Identity
+    from ..negotiation.transport.party import Party
+    from ..negotiation.transport.serve import TERMS, DynamicCodec, serve_applications
 
     if options["listen"] is None or options["connect"] is not None:
         raise OptionError("dynsched listens: --listen is needed, and no --connect")

@@ -16,13 +16,12 @@ from .built_options import click_option
 from .outputs import OUTPUT, format_option, output_option, shown
 
 if TYPE_CHECKING:
-    from ..negotiation.mappers.mapping import Engine
-    from ..negotiation.parties.batch_state import BatchSettings
-    from ..negotiation.runtime.records import JobReport
+    from ..negotiation.batch.batch_state import BatchSettings
+    from ..negotiation.batch.mapping import Engine
+    from ..negotiation.messages import JobReport
     from ..negotiation.runtime.settings import RuntimeSettings
-    from ..simulation.negotiated.malleable_esp import Changeability
     from ..simulation.negotiated.negotiated_run import Negotiated
-    from ..simulation.negotiated.plays import Play
+    from ..simulation.negotiated.plays import Changeability, Play
 
 #: The machine of the thesis's experiment.
 _ESP_NODES = 16
@@ -309,7 +308,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
 
 
 def _no_mix() -> Changeability:
-    from ..simulation.negotiated.malleable_esp import Changeability
+    from ..simulation.negotiated.plays import Changeability
 
     return Changeability()
 
@@ -317,7 +316,7 @@ def _no_mix() -> Changeability:
 def _mix(options: dict[str, Any]) -> Changeability | None:
     from ..cluster.jobs import JobKind
     from ..negotiation.runtime.speedup import LINEAR
-    from ..simulation.negotiated.malleable_esp import Changeability
+    from ..simulation.negotiated.plays import Changeability
 
     if options["malleable"] is None:
         for name in ("moldable", "speedup"):
@@ -334,7 +333,7 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
     Raises:
         OptionError: an option would be ignored.
     """
-    from ..negotiation.parties.batch_state import BatchSettings
+    from ..negotiation.batch.batch_state import BatchSettings
 
     if options["third_of"] is not None and options["decision"] != "paper":
         raise OptionError("--third-of needs --decision paper")
@@ -361,7 +360,7 @@ def batch_settings(play: Play, options: dict[str, Any]) -> BatchSettings:
 
 
 def _engine(options: dict[str, Any]) -> Engine:
-    from ..negotiation.mappers.mapping import Engine
+    from ..negotiation.batch.mapping import Engine
 
     limits = {name: options[name] for name in ("work_limit", "time_limit_s")}
     given = [option.flag for option in read_by(NEGOTIATE) if options[option.name] is not None]

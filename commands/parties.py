@@ -31,13 +31,13 @@ from .negotiate_options import (
 from .outputs import OUTPUT, progress_over, say
 
 if TYPE_CHECKING:
-    from ..negotiation.parties.irtsched import RuntimeState
-    from ..negotiation.remote.handshake import Hello, Identity, PartyName
-    from ..negotiation.remote.link import Link
-    from ..negotiation.remote.party import Party
-    from ..negotiation.remote.party_journal import PartyJournal
+    from ..negotiation.runtime.irtsched import RuntimeState
+    from ..negotiation.transport.handshake import Hello, Identity, PartyName
+    from ..negotiation.transport.link import Link
+    from ..negotiation.transport.party import Party
+    from ..negotiation.transport.party_journal import PartyJournal
+    from ..simulation.negotiated.negotiated_run import RunLog
     from ..simulation.negotiated.plays import Play
-    from ..simulation.negotiated.simulated_party import RunLog
 
 _MIB = 2**20
 #: The longest secret, in bytes: more is another file, or a device without end.
@@ -109,12 +109,11 @@ def ibsched(workload: str, **options: Any) -> None:
     Both processes read the same WORKLOAD.
     """
     from ..formats.native.write import write_text
-    from ..negotiation.parties import ibsched as machine
-    from ..negotiation.remote.party import Party
-    from ..negotiation.remote.serve import serve_batch
+    from ..negotiation.batch import ibsched as machine
+    from ..negotiation.transport.party import Party
+    from ..negotiation.transport.serve import serve_batch
     from ..simulation.negotiated.negotiated_report import jobs_csv
-    from ..simulation.negotiated.negotiated_run import batch_of
-    from ..simulation.negotiated.simulated_party import batch_notes, settings_text
+    from ..simulation.negotiated.negotiated_run import batch_notes, batch_of, settings_text
 
     play = play_from(workload, options)
     settings = batch_settings(play, options)
@@ -188,7 +187,7 @@ class RuntimeSide:
 
     def serve(self) -> None:
         """Negotiate until the batch scheduler ends it."""
-        from ..negotiation.remote.serve import serve_runtime
+        from ..negotiation.transport.serve import serve_runtime
 
         if self.link is not None:
             serve_runtime(self.party, self.link, self.tell, self._meet)
@@ -200,7 +199,7 @@ class RuntimeSide:
 
     def write(self) -> None:
         """Write the result where the options say."""
-        from ..simulation.negotiated.simulated_party import batch_settings_in
+        from ..simulation.negotiated.negotiated_run import batch_settings_in
 
         result = self.log.result(self.play, batch_settings_in(self.notes), self.party.state)
         write_result(result, dict(self.options))
@@ -218,10 +217,10 @@ def runtime_side(
         tell: hears of losses, and where it listens.
         has_bar: progress is shown on a terminal.
     """
-    from ..negotiation.parties import irtsched as machine
-    from ..negotiation.parties.irtsched import RuntimeState
-    from ..negotiation.remote.party import Party
-    from ..simulation.negotiated.simulated_party import RunLog, batch_settings_in, settings_text
+    from ..negotiation.runtime import irtsched as machine
+    from ..negotiation.runtime.irtsched import RuntimeState
+    from ..negotiation.transport.party import Party
+    from ..simulation.negotiated.negotiated_run import RunLog, batch_settings_in, settings_text
 
     check_result_options(options)
     play = play_from(workload, options)
@@ -259,8 +258,8 @@ def _identity(
     notes: Mapping[str, str],
     check_notes: Callable[[Mapping[str, str]], object] | None = None,
 ) -> Identity:
-    from ..negotiation.remote.handshake import Identity
-    from ..simulation.negotiated.simulated_party import terms_of
+    from ..negotiation.transport.handshake import Identity
+    from ..simulation.negotiated.negotiated_run import terms_of
 
     # Before the secret draws a remark: a refusal is one line.
     if (options["listen"] is None) == (options["connect"] is None):
@@ -297,7 +296,7 @@ def secret_in(path: Path | None) -> bytes | None:
 @contextmanager
 def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[PartyJournal | None]:
     """Give the party's journal, None where none is asked for."""
-    from ..negotiation.remote.party_journal import PartyJournal
+    from ..negotiation.transport.party_journal import PartyJournal
 
     folder: Path | None = options["journal"]
     if folder is None:
@@ -321,7 +320,7 @@ def link_of(
     identity: Identity, options: dict[str, Any], tell: Callable[[str], None] = tell
 ) -> Iterator[Link]:
     """Give the way to the other party."""
-    from ..negotiation.remote.link import Connector, LinkLimits, Listener, address_of
+    from ..negotiation.transport.link import Connector, LinkLimits, Listener, address_of
 
     limits = LinkLimits(
         timeout_s=options["timeout"], wait_s=options["wait"], message_bytes=options["max_mib"] * _MIB

@@ -28,11 +28,10 @@ from ..cluster.errors import InputError
 from ..formats.checked_lines import CheckedLines
 from ..formats.jsontext import decode
 from .messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
-from .remote.codec import check_message
-from .remote.framing import PeerLostError
-from .remote.handshake import Identity
-from .remote.link import Connector, LinkLimits, NobodyError, address_of
-from .remote.serve_dynamic import TERMS
+from .transport.framing import PeerLostError, check_message
+from .transport.handshake import Identity
+from .transport.link import Connector, LinkLimits, NobodyError, address_of
+from .transport.serve import TERMS
 
 FORMAT = "aucsched-application-journal/1"
 _POLL_S = 0.2
@@ -67,7 +66,7 @@ class EvolvingClient:
     >>> with EvolvingClient("job 17", "unix:/run/dynsched", wait_s=0) as client:
     ...     client.request(cores=4)
     Traceback (most recent call last):
-    aucsched.negotiation.remote.link.NobodyError: unix:/run/dynsched: No such file or directory, for 0 s
+    aucsched.negotiation.transport.link.NobodyError: unix:/run/dynsched: No such file or directory, for 0 s
     """
 
     def __init__(

@@ -33,7 +33,7 @@ def up(*, licence: str, seconds: int) -> None:
     import socket
 
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.command_runner import must, one_scontrol
+    from ...slurm.live.actions import must, one_scontrol
     from ...slurm.live.license_gate import (
         check_licence,
         create_words,
@@ -59,7 +59,7 @@ def up(*, licence: str, seconds: int) -> None:
 def down(*, licence: str) -> None:
     """Put the gate down: Slurm starts the jobs behind it from now on."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.command_runner import must, one_scontrol
+    from ...slurm.live.actions import must, one_scontrol
     from ...slurm.live.license_gate import check_licence, drop_words, gates
 
     found = gates(ask_slurm, check_licence(licence))
@@ -100,7 +100,7 @@ def status(*, licence: str) -> int:
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.command_runner import Shown, one_scontrol
+    from ...slurm.live.actions import Shown, one_scontrol
     from ...slurm.live.gated_jobs import added, read_waiting
     from ...slurm.live.license_gate import check_licence
     from ..outputs import note
@@ -127,7 +127,7 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     """
     from ...slurm.answers.live import ask_slurm
     from ...slurm.answers.reservation_records import read_reservations
-    from ...slurm.live.command_runner import Shown, one_scontrol
+    from ...slurm.live.actions import Shown, one_scontrol
     from ...slurm.live.gated_jobs import cleared, not_cleared, read_all
     from ...slurm.live.license_gate import RESERVATIONS, check_licence
     from ..outputs import note
@@ -156,6 +156,6 @@ def take_off(*, licence: str, dry_run: bool) -> int:
 @gate.command("lua")
 def lua() -> None:
     """Print the job_submit.lua that puts each new job behind the gate."""
-    from ...slurm.live.plugin import job_submit_lua
+    from ...slurm.live.license_gate import job_submit_lua
 
     click.echo(job_submit_lua(), nl=False)

@@ -114,8 +114,8 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
     import socket
 
     from ...slurm.answers.live import AT_ONCE
+    from ...slurm.live.live_queue import Carrier
     from ...slurm.live.loop import Settings
-    from ...slurm.live.marks import Carrier
     from ...slurm.live.pass_plan import PutBackRules
 
     return Settings(
@@ -137,7 +137,7 @@ def _shown(settings: Settings, checked: Any) -> int:
     """Print what a pass would do."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.action_journal import NoJournal
-    from ...slurm.live.command_runner import Shown
+    from ...slurm.live.actions import Shown
     from ...slurm.live.loop import Loop
 
     hand = Shown(click.echo)
@@ -150,13 +150,12 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.action_journal import FileJournal
-    from ...slurm.live.command_runner import one_scontrol
-    from ...slurm.live.lock import default_lock, only_one
+    from ...slurm.live.actions import one_scontrol
     from ...slurm.live.loop import Loop, tell
     from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.passes import warm_up
     from ...slurm.live.shadow_log import RotatedLog
-    from ...slurm.live.ticker import Ticker
+    from ...slurm.live.ticker import Ticker, default_lock, only_one
     from ..outputs import note
 
     figures = Metrics(loop="run")

@@ -81,6 +81,6 @@ def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
 @click.command()
 def panel() -> None:
     """Print a Grafana dashboard of the figures that --metrics tells."""
-    from ...slurm.live.dashboard import dashboard
+    from ...slurm.live.loop_metrics import dashboard
 
     click.echo(dashboard(), nl=False)

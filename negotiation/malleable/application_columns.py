@@ -1,6 +1,6 @@
 """What the decision function works on: running applications as columns, and the rules it follows.
 
-Everything in this file, execution.py, harvesting.py, distributing.py and deciding.py is plain Python over
+Everything in this file, execution.py, harvesting.py and deciding.py is plain Python over
 arrays that numba compiles as it stands: the simulator plays a million jobs with the functions by which a live
 scheduler decides. An entry of a column is one application; entries from 0 to the number that run are in use,
 in order of their starts.
@@ -74,11 +74,11 @@ class JobColumns(NamedTuple):
 
 
 class PolicyRules(NamedTuple):
-    """The policy components and the execution model, by number (policies.py has the names).
+    """The policy components and the execution model, by number (malleable_policies.py has the names).
 
     Attributes:
         admission: M of achieve_mp, NO_LIMIT for none.
-        harvest, distribution, model: see policies.py.
+        harvest, distribution, model: see malleable_policies.py.
         max_harvests: an application harvested so often gives no more (control).
         protected_s: one that has run for less gives nothing (control).
         weighs: 1: harvest only where the wait it saves is above the delay it causes (control).

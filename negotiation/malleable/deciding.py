@@ -6,9 +6,19 @@ Decisions change counts and append who starts; how work goes on from there is ex
 from __future__ import annotations
 
 from .application_columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, Floats, Ints, JobColumns
-from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE, grow, trade
 from .execution import overhead_s, speed, work_left
-from .harvesting import can_harvest, give_up, set_floors, take
+from .harvesting import (
+    FAVOR_QUEUED,
+    FAVOR_RUNNING,
+    QUEUED_ONLY,
+    TRADE,
+    can_harvest,
+    give_up,
+    grow,
+    set_floors,
+    take,
+    trade,
+)
 
 
 def harvest(active: Active, running: int, need: int, spared: int, now: float, context: Context) -> bool:

@@ -1,10 +1,107 @@
-"""Taking processors from running applications: exactly what is asked for, or nothing (Weissman 2.2)."""
+"""Who gives processors, who gets them, and in which order: the harvest policies (Weissman 2.2).
+
+An order fills ``active.order`` with all running applications, the policy's own candidates first, and returns
+how many those are; where they cannot supply what is asked for, the others follow. A harvest takes exactly
+what is asked for, or nothing; to give free processors is its inverse.
+"""
 
 from __future__ import annotations
 
 from .application_columns import Active, PolicyRules
 from .execution import speed, work_left
-from .ordering import GIVES, LOW_IMPACT, NEVER, PRICED, order_of
+
+NEVER, EVEN, FAIR, LONG, SHORT, LOW_IMPACT, PRICED = 0, 1, 2, 3, 4, 5, 6
+
+#: Which way processors go; a sign, so that one comparison serves both.
+GIVES, GETS = 1, -1
+
+
+def order_even(active: Active, running: int) -> int:
+    """All, in order of their starts."""
+    for place in range(running):
+        active.order[place] = place
+    return running
+
+
+def order_fair(active: Active, running: int, way: int) -> int:
+    """Those harvested no more often than the average; to get, no less often."""
+    total = 0
+    for place in range(running):
+        total += active.harvests[place]
+    first = _place_first(active, running, 0, total, way)
+    _place_others(active, running, first, total, way)
+    return first
+
+
+def _place_first(active: Active, running: int, chosen: int, total: int, way: int) -> int:
+    for place in range(running):
+        above = active.harvests[place] * running - total
+        if way * above <= 0:
+            active.order[chosen] = place
+            chosen += 1
+    return chosen
+
+
+def _place_others(active: Active, running: int, chosen: int, total: int, way: int) -> None:
+    for place in range(running):
+        above = active.harvests[place] * running - total
+        if way * above > 0:
+            active.order[chosen] = place
+            chosen += 1
+
+
+def order_long(active: Active, running: int, now: float, way: int) -> int:
+    """Longest run first, of at least the average age; to get, the youngest first, of at most that."""
+    total = 0.0
+    for place in range(running):
+        active.order[place] = place if way == GIVES else running - 1 - place
+        total += now - active.start[place]
+    chosen = 0
+    while chosen < running:
+        above = (now - active.start[active.order[chosen]]) * running - total
+        if way * above < 0.0:
+            break
+        chosen += 1
+    return chosen
+
+
+def order_short(active: Active, running: int, now: float, way: int) -> int:
+    """Most time left first, of at least the average; to get, the least time left first, of at most that."""
+    total = 0.0
+    for place in range(running):
+        left = active.end[place] - now
+        total += left
+        at = place
+        while at > 0 and _before(left, active.end[active.order[at - 1]] - now, way):
+            active.order[at] = active.order[at - 1]
+            at -= 1
+        active.order[at] = place
+    chosen = 0
+    while chosen < running:
+        above = (active.end[active.order[chosen]] - now) * running - total
+        if way * above < 0.0:
+            break
+        chosen += 1
+    return chosen
+
+
+def _before(left: float, other: float, way: int) -> bool:
+    return way * left > way * other
+
+
+def order_of(active: Active, running: int, now: float, policy: int, way: int) -> int:
+    """Fill the order of a policy that goes round its candidates; return how many there are, at least one."""
+    chosen = running
+    if policy == FAIR:
+        chosen = order_fair(active, running, way)
+    elif policy == LONG:
+        chosen = order_long(active, running, now, way)
+    elif policy == SHORT:
+        chosen = order_short(active, running, now, way)
+    else:
+        chosen = order_even(active, running)
+    return max(chosen, 1)
+
 
 #: Less work than this counts as this much: prices stay finite.
 SHORTEST_S = 1e-6
@@ -101,3 +198,85 @@ def give_up(active: Active, running: int) -> int:
 def can_harvest(rules: PolicyRules) -> bool:
     """Return whether the policy harvests at all."""
     return rules.harvest != NEVER
+
+
+#: From FAVOR_QUEUED on running applications grow after the queue was served.
+FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
+
+#: A processor moves only for a price so many times the one it has: moving is not free.
+CLEARLY = 1.05
+
+
+def grow(active: Active, running: int, free: int, now: float, rules: PolicyRules) -> int:
+    """Let running applications grow up to their ideal, and return what is left."""
+    room = 0
+    for place in range(running):
+        room += active.ideal[place] - active.held[place]
+    given = min(free, room)
+    if given <= 0:
+        return free
+    if rules.harvest == LOW_IMPACT:
+        for _ in range(given):
+            active.held[most_missing(active, running)] += 1
+    elif rules.harvest == PRICED:
+        for _ in range(given):
+            active.held[highest_bidder(active, running, now, rules.model)] += 1
+    else:
+        chosen = order_of(active, running, now, rules.harvest, GETS)
+        give_in_turns(active, running, chosen, given)
+    return free - given
+
+
+def give_in_turns(active: Active, running: int, chosen: int, given: int) -> None:
+    """Give one at a time to each candidate in turn; to all, once the candidates have their ideal."""
+    reach = chosen
+    while given > 0:
+        begun = given
+        for at in range(reach):
+            place = active.order[at]
+            if active.held[place] < active.ideal[place]:
+                active.held[place] += 1
+                given -= 1
+                if given == 0:
+                    break
+        if given == begun:
+            reach = running
+
+
+def most_missing(active: Active, running: int) -> int:
+    """Return who has the smallest share of its ideal."""
+    best, smallest = -1, 2.0
+    for place in range(running):
+        if active.held[place] < active.ideal[place]:
+            share = active.held[place] / active.ideal[place]
+            if share < smallest:
+                best, smallest = place, share
+    return best
+
+
+def highest_bidder(active: Active, running: int, now: float, model: int) -> int:
+    """Return to whom one processor more is worth most."""
+    best, largest = -1, 0.0
+    for place in range(running):
+        if active.held[place] < active.ideal[place]:
+            price = price_of(active, place, active.held[place], now, model)
+            if best < 0 or price > largest:
+                best, largest = place, price
+    return best
+
+
+def trade(active: Active, running: int, now: float, rules: PolicyRules) -> None:
+    """Move processors from applications to which one is worth least to those to which one is worth most.
+
+    Ours: the control policy's floors hold, and moving ends when no price is clearly above another.
+    """
+    for _ in range(set_floors(active, running, now, rules)):
+        giver = cheapest(active, running, now, rules.model)
+        taker = highest_bidder(active, running, now, rules.model)
+        if giver < 0 or taker < 0 or giver == taker:
+            break
+        low = price_of(active, giver, active.held[giver] - 1, now, rules.model)
+        if price_of(active, taker, active.held[taker], now, rules.model) <= CLEARLY * low:
+            break
+        active.held[giver] -= 1
+        active.held[taker] += 1

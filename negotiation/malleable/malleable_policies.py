@@ -9,11 +9,22 @@ from math import isfinite
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from .application_columns import NO_LIMIT, PolicyRules
-from .distributing import FAVOR_QUEUED, FAVOR_RUNNING, QUEUED_ONLY, TRADE
 from .execution import LINEAR, PARABOLIC
-from .ordering import EVEN, FAIR, LONG, LOW_IMPACT, NEVER, PRICED, SHORT
+from .harvesting import (
+    EVEN,
+    FAIR,
+    FAVOR_QUEUED,
+    FAVOR_RUNNING,
+    LONG,
+    LOW_IMPACT,
+    NEVER,
+    PRICED,
+    QUEUED_ONLY,
+    SHORT,
+    TRADE,
+)
 
-#: Who gives processors, by name: ordering.py and harvesting.py say how.
+#: Who gives processors, by name: harvesting.py says how.
 HARVESTS: Mapping[str, int] = {
     "never": NEVER,
     "even": EVEN,

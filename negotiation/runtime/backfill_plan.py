@@ -2,6 +2,7 @@
 
 Jobs are served in the order of the Map; each takes its nodes for as long as it is expected to run, so that
 none delays one before it (conservative backfilling; the free nodes over time are Slurm's node space map).
+Running jobs that end when a reserved one would start are those that it depends on (lines 5 and 15).
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Literal
 
 import msgspec
 
+from ..messages import MapEntry
 from .node_profile import Profile
 from .placement_constraints import has_constraints, start_nodes
-from .records import MapEntry
 from .runtime_machine import DIGITS
 from .speedup import relative_speed
 from .tentative import TentativeState
@@ -170,3 +172,39 @@ def _reserve_suspended(draft: TentativeState, profiles: dict[str, Profile]) -> N
 def resume_count(entry: MapEntry, count: int) -> int:
     """Return the fewest nodes on which a suspended job goes on: malleable ones take their minimum."""
     return entry.min_nodes if entry.type == "malleable" else count
+
+
+#: One end time may be several jobs': all of them hold the waiting job up, or the thesis's single one.
+Dependencies = Literal["all", "one"]
+
+
+def update_dependencies(draft: TentativeState, reserved: Sequence[Planned], mode: Dependencies) -> None:
+    """Let running malleable jobs know which waiting job depends on their end.
+
+    A reserved job depends on those that are expected to end when it would start; the first in the Map's order
+    has the claim. A job that starts frees the ones that were kept or expanded for it.
+    """
+    draft.holds_for = {}
+    for job in [job for job, waiting in draft.grown_for.items() if waiting in draft.starts]:
+        del draft.grown_for[job]
+    ends = _ends(draft)
+    for planned in reserved:
+        holders = ends.get((planned.entry.partition, planned.start_s), [])
+        for job in holders if mode == "all" else holders[:1]:
+            draft.holds_for.setdefault(job, planned.entry.job)
+
+
+def _ends(draft: TentativeState) -> dict[tuple[str, float], list[str]]:
+    """Return the malleable jobs by partition and expected end, the largest first."""
+    ends: dict[tuple[str, float], list[str]] = {}
+    for partition in draft.machine.partitions:
+        for job in draft.elastic(partition):
+            ends.setdefault((partition, draft.end_s(job)), []).append(job.entry.job)
+    for jobs in ends.values():
+        jobs.sort(key=lambda job: -draft.count[job])
+    return ends
+
+
+def holders_of(draft: TentativeState, waiting: str) -> list[str]:
+    """Return the running jobs whose end a waiting job depends on."""
+    return [job for job, claimed in draft.holds_for.items() if claimed == waiting]

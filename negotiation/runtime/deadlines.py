@@ -5,8 +5,8 @@ A deadline that no count can keep any more binds nothing: the job runs as others
 
 from __future__ import annotations
 
+from ..messages import MapEntry
 from .backfill_plan import run_time_s
-from .records import MapEntry
 from .runtime_machine import RunRecord
 
 

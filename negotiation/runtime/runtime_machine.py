@@ -13,7 +13,7 @@ import msgspec
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import JobKind
-from .records import JobReport, JobState, MapEntry
+from ..messages import JobReport, JobState, MapEntry
 from .speedup import relative_speed
 
 #: Times are kept to the microsecond, so that ends which are equal on paper are equal here.
@@ -122,7 +122,7 @@ class MachineState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         idle: nodes that nobody holds.
         running, suspended: by job, in order of their starts.
         done: reports of the jobs that ended.
-        parts: of each node; all sets and counts are of parts (negotiation/runtime/node_parts.py).
+        parts: of each node; all sets and counts are of parts (negotiation/runtime/placement_constraints.py).
     """
 
     names: tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
-from .dependencies import Dependencies
+from .backfill_plan import Dependencies
 from .shrink import ShrinkOrder, Steps
 
 #: Among whom algorithm 5 shares idle nodes at its end: jobs that run, or also those that start.

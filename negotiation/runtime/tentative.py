@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ..messages import MapEntry
 from .placement_constraints import has_constraints, more_nodes, start_nodes
-from .records import MapEntry
 from .runtime_machine import MachineState, RunRecord, highest, started
 
 

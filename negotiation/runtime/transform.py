@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .backfill_plan import Planned, plan, run_time_s, union_of
-from .dependencies import Dependencies, holders_of, update_dependencies
-from .node_parts import in_parts, touched
-from .placement_constraints import has_constraints, usable
-from .records import MapEntry, OfferReservation
+from ..messages import MapEntry, OfferReservation
+from .backfill_plan import Dependencies, Planned, holders_of, plan, run_time_s, union_of, update_dependencies
+from .placement_constraints import has_constraints, in_parts, touched, usable
 from .runtime_machine import MachineState, bits_of
 from .settings import RuntimeSettings
 from .share import equipartition

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from ..messages import JobReport, JobState, MapEntry
 from .backfill_plan import resume_count
-from .node_parts import in_parts
-from .placement_constraints import start_nodes
-from .records import JobReport, JobState, MapEntry
+from .placement_constraints import in_parts, start_nodes
 from .runtime_machine import MachineState, RunRecord, bits_of, report, started
 from .settings import Urgency
 from .tentative import TentativeState, waiting_first

@@ -1,7 +1,7 @@
 """Requests as bids: one program trades a dynamic request against queued jobs (auction/decide.py).
 
 A request bids on nodes near its job's own, above every queued job, as the extended iteration serves requests
-first; limits on delays are licences of the engine (negotiation/evolving/budgets.py).
+first; limits on delays are licences of the engine (negotiation/evolving/fairness.py).
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
 from ...cluster.promises import PLAN
 from ...cluster.snapshot import Snapshot
-from ...negotiation.evolving.budgets import Budgets
 from ...negotiation.evolving.count_board import CountBoard, CountJob, CountRequest
-from ...negotiation.evolving.fairness import Accounts, DelayPolicy, Fairness
+from ...negotiation.evolving.fairness import Accounts, Budgets, DelayPolicy, Fairness
 from ...negotiation.evolving.iteration import Depths, delays_of, planned, serve
 from ...topology.tree import topology_of
 from ..workloads.evolving import EvolvingWorkload
-from .core_counts import Held
-from .providers import Granted, Iteration, ProviderDecision, ProviderView
+from .providers import Granted, Held, Iteration, ProviderDecision, ProviderView
 
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2

@@ -12,8 +12,7 @@ from ...negotiation.evolving.count_board import CountJob, CountRequest, CountRun
 from ...negotiation.evolving.fairness import Delay
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
-from .core_counts import Held, NodeCores
-from .providers import Granted, Provider, ProviderView
+from .providers import Granted, Held, NodeCores, Provider, ProviderView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

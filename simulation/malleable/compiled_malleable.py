@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ...negotiation.malleable import deciding, distributing, execution, harvesting, ordering
+from ...negotiation.malleable import deciding, execution, harvesting
 from ..compiling import Loop, compile_loops
 from . import malleable_loop
 
 #: With this many jobs plain Python takes longer than numba takes to compile the loop.
 MANY = 300_000
-_MODULES = (execution, ordering, harvesting, distributing, deciding, malleable_loop)
+_MODULES = (execution, harvesting, deciding, malleable_loop)
 
 
 @cache

@@ -21,7 +21,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
 from ...cluster.snapshot import Snapshot
-from ...negotiation.runtime.records import MapEntry
+from ...negotiation.messages import MapEntry
 from ...topology.tree import topology_of
 
 #: Members of a request that the nodes of one partition do not settle.

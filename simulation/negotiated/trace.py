@@ -13,6 +13,7 @@ from ...cluster.errors import InputError
 from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
+from ...negotiation.batch.batch_state import Arrival, BatchSettings
 from ...negotiation.messages import (
     DynRelease,
     DynRequest,
@@ -32,11 +33,10 @@ from ...negotiation.messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from ...negotiation.parties.batch_state import Arrival, BatchSettings
-from ...negotiation.parties.pair import Sent, StuckError
+from ...negotiation.pair import Sent, StuckError
 from ...negotiation.protocol import ProtocolError
-from ...negotiation.remote.codec import check_entry, encode_message
 from ...negotiation.runtime.settings import RuntimeSettings
+from ...negotiation.transport.framing import check_entry, encode_message
 from .negotiated_run import Negotiated, negotiate
 from .plays import Play
 

@@ -4,23 +4,28 @@ Each is one update of the job, so that a loop that dies between two of them leav
 pinned, or Slurm's own. A pin touches nothing of the request that cannot be put back: the licence goes, the
 nodes are named, the cores on each are fixed where they are equal. Other cores on each node need a reservation
 made before, which Slurm removes by itself when it is idle.
+
+One process fed on standard input carries the commands out, or nobody where they are only shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol
 
+from ...cluster.errors import AucschedError, InputError
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ..answers.license_lists import with_gate, without_gate
 from ..answers.node_records import THREADS_NOTE
 from ..answers.states import JobPhase
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
-from .live_queue import LiveJob, names_of
-from .marks import Mark, write_mark
+from .live_queue import LiveJob, Mark, names_of, write_mark
 
 #: Reservations of this kind of name are the loop's own.
 OWN = "aucsched-"
@@ -209,3 +214,85 @@ def own_reservations(jobs: Mapping[str, LiveJob]) -> set[str]:
     """Return the loop's reservations that a job asks for which has not ended."""
     alive = (job for job in jobs.values() if job.phase is not JobPhase.ENDED)
     return {job.reservation for job in alive if job.reservation.startswith(OWN)}
+
+
+#: scontrol reads a line of standard input into 4096 characters; a longer command is a process of its own.
+LONGEST_LINE = 4000
+_TIMEOUT_S = 120
+
+
+class NotDoneError(AucschedError):
+    """Slurm did not do what it was told."""
+
+
+class CommandRunner(Protocol):
+    """Carries out commands in order."""
+
+    def __call__(self, commands: Sequence[Words]) -> tuple[str, ...]:
+        """Carry out commands; return what Slurm said of those that it refused, which end nothing.
+
+        Raises:
+            NotDoneError: scontrol is not here, or hangs.
+        """
+        ...
+
+
+def one_scontrol(commands: Sequence[Words]) -> tuple[str, ...]:
+    """Carry out commands by one ``scontrol`` fed on standard input: no shell reads them, each is a line."""
+    said: list[str] = []
+    lines: list[str] = []
+    for words in commands:
+        text = line(words)
+        if len(text) < LONGEST_LINE:
+            lines.append(text)
+            continue
+        said += _fed(lines)
+        lines = []
+        said += _run(words, "")
+    return tuple(said + _fed(lines))
+
+
+def _fed(lines: Sequence[str]) -> list[str]:
+    return _run((), "".join(f"{text}\n" for text in lines)) if lines else []
+
+
+def _run(words: Words, text: str) -> list[str]:
+    program = shutil.which("scontrol")
+    if program is None:
+        raise NotDoneError("scontrol is not installed here")
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell, and every word is checked
+            [program, *words], input=text.encode(), capture_output=True, check=False, timeout=_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotDoneError(f"scontrol failed: {error}") from error
+    # Slurm prints names as users wrote them, in any encoding or none.
+    return [said for said in done.stderr.decode(errors="replace").splitlines() if said.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Shows commands instead of carrying them out.
+
+    Attributes:
+        show: takes a line.
+    """
+
+    show: Callable[[str], None]
+
+    def __call__(self, commands: Sequence[Words]) -> tuple[str, ...]:
+        """Show the commands."""
+        for words in commands:
+            self.show(f"scontrol {line(words)}")
+        return ()
+
+
+def must(hand: CommandRunner, words: Words) -> None:
+    """Carry out one command that everything else rests on.
+
+    Raises:
+        InputError: Slurm refused it.
+    """
+    said = hand((words,))
+    if said:
+        raise InputError(said[0], file=f"scontrol {line(words)}")

@@ -11,8 +11,7 @@ from ..answers.reservation_records import ReservationFigures
 from ..answers.states import JobPhase
 from ..place import CannotPlaceError
 from .actions import Words, hand_over, line, unpin
-from .live_queue import LiveJob, read_queue
-from .marks import Carrier
+from .live_queue import Carrier, LiveJob, read_queue
 from .pass_plan import unused
 from .pin_claims import is_pinned
 

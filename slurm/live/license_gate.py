@@ -1,13 +1,15 @@
 """The gate: a reservation of licences that keeps jobs waiting while Slurm's priorities grow, until it ends.
 
-Each job that waits for the auction asks for one of a licence that no program needs. A reservation of the kind
-LICENSE_ONLY holds all of them. When nobody moves its end on, it ends, and Slurm starts the jobs itself.
+Each job that waits for the auction asks for one of a licence that no program needs; a submit plugin shipped
+with the package can see to that. A reservation of the kind LICENSE_ONLY holds all of them. When nobody moves
+its end on, it ends, and Slurm starts the jobs itself.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from importlib.resources import files
 
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
@@ -117,3 +119,8 @@ def extend_words(name: str, seconds: int) -> tuple[str, ...]:
 def drop_words(name: str) -> tuple[str, ...]:
     """Return scontrol's words that put a gate down."""
     return ("delete", f"ReservationName={name}")
+
+
+def job_submit_lua() -> str:
+    """Return job_submit.lua's text, for the folder of slurm.conf and ``JobSubmitPlugins=lua``."""
+    return files(__package__).joinpath("job_submit.lua").read_text("utf-8")

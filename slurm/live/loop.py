@@ -22,8 +22,7 @@ from ..answers.live import Ask
 from ..answers.reservation_records import read_reservations
 from ..answers.states import JobPhase
 from .action_journal import LineJournal
-from .actions import Action, ActionKind, line
-from .command_runner import CommandRunner
+from .actions import Action, ActionKind, CommandRunner, line
 from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
 from .live_queue import LiveJob, names_of, read_queue
 from .loop_metrics import Metrics
@@ -31,6 +30,8 @@ from .pass_plan import (
     PutBackRules,
     came_true,
     decided,
+    idle_now,
+    jobs_now,
     left_to_preemption,
     overdue,
     still_true,
@@ -41,7 +42,6 @@ from .passes import LivePass, cores_in_use, take_look, take_pass
 from .pin_claims import is_pinned, with_claims
 from .preempting import SlurmPreemption, by_stopping, read_preemption
 from .promising import LivePromises, changed_marks, with_promises
-from .revalidation import idle_now, jobs_now
 
 _MINUTE_S = 60
 

@@ -19,8 +19,7 @@ from ...cluster.snapshot import Snapshot
 from ...simulation.nodes.node_promises import Promises
 from .actions import Action
 from .actions import promise as promise_action
-from .live_queue import LiveJob
-from .marks import Carrier
+from .live_queue import Carrier, LiveJob
 
 #: Promises kept at once, of the jobs that came first: each keeps nodes for as long as its limit.
 MOST = 2

@@ -12,8 +12,7 @@ from command_options import command_options
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.commands.negotiate_options import THESIS, batch_settings, runtime_settings
-from aucsched.simulation.negotiated.malleable_esp import Changeability
-from aucsched.simulation.negotiated.plays import esp_play
+from aucsched.simulation.negotiated.plays import Changeability, esp_play
 
 ROWS = Path(__file__).parents[2] / "benchmarks" / "results" / "figures-7.jsonl"
 

@@ -16,13 +16,12 @@ from support.negotiation import rigid
 from aucsched.auction.decide import decide
 from aucsched.cli import run as run_command
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.mappers import auction_map
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, MapperName
+from aucsched.negotiation.batch import auction_map
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, MapperName
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.malleable_esp import Changeability, esp_arrivals, node_names
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
-from aucsched.simulation.negotiated.plays import Play, esp_play
+from aucsched.simulation.negotiated.plays import Changeability, Play, esp_arrivals, esp_play, node_names
 
 
 @dataclass

@@ -22,7 +22,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     """A cluster of two nodes that answers in the place of Slurm's commands, on the host's clock."""
     cluster = FakeSlurm(nodes={"n0": "idle", "n1": "idle"}, now=time.time())
     monkeypatch.setattr("aucsched.slurm.answers.live.ask_slurm", cluster.ask)
-    monkeypatch.setattr("aucsched.slurm.live.command_runner.one_scontrol", cluster.hand)
+    monkeypatch.setattr("aucsched.slurm.live.actions.one_scontrol", cluster.hand)
     return cluster
 
 
@@ -73,7 +73,7 @@ def test_sigterm_finishes_the_pass(
             os.kill(os.getpid(), signal.SIGTERM)
         return fake.hand(commands)
 
-    monkeypatch.setattr("aucsched.slurm.live.command_runner.one_scontrol", told)
+    monkeypatch.setattr("aucsched.slurm.live.actions.one_scontrol", told)
     before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
     try:
         command = ["slurm", "run", "--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]

@@ -13,9 +13,15 @@ from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.findings import Severity, examine
 from aucsched.slurm.live.gated_jobs import added, read_waiting
-from aucsched.slurm.live.license_gate import check_licence, create_words, gate_name, gates, licence_count
-from aucsched.slurm.live.lock import only_one
-from aucsched.slurm.live.plugin import job_submit_lua
+from aucsched.slurm.live.license_gate import (
+    check_licence,
+    create_words,
+    gate_name,
+    gates,
+    job_submit_lua,
+    licence_count,
+)
+from aucsched.slurm.live.ticker import only_one
 
 #: As 22.05.8 wrote it, times in seconds of the epoch.
 PRINTED = (

@@ -6,9 +6,9 @@ import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.formats.hostlist import expand
-from aucsched.slurm.live.command_runner import Shown
+from aucsched.slurm.live.actions import Shown
+from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop import Loop
-from aucsched.slurm.live.marks import Carrier
 from aucsched.slurm.live.pass_plan import PutBackRules
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.slurm.live.actions import line
-from aucsched.slurm.live.marks import Mark, read_mark, write_mark
+from aucsched.slurm.live.live_queue import Mark, read_mark, write_mark
 from aucsched.slurm.place import CannotPlaceError
 
 COUNTS = st.integers(0, 10**6)

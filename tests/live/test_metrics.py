@@ -11,8 +11,7 @@ import pytest
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.cluster_status import cluster_status, figures_of
-from aucsched.slurm.live.dashboard import dashboard
-from aucsched.slurm.live.loop_metrics import FIGURES, Metrics, loopback, served
+from aucsched.slurm.live.loop_metrics import FIGURES, Metrics, dashboard, loopback, served
 
 
 def filled() -> Metrics:

@@ -11,8 +11,8 @@ from aucsched.cli import cli
 from aucsched.cluster.errors import OptionError
 from aucsched.commands.auction_options import step_options
 from aucsched.commands.slurm.run import promised_options
+from aucsched.slurm.live.live_queue import Carrier, Mark, read_mark
 from aucsched.slurm.live.loop import Loop, Settings
-from aucsched.slurm.live.marks import Carrier, Mark, read_mark
 from aucsched.slurm.live.pass_plan import PutBackRules
 
 

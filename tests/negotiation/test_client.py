@@ -15,17 +15,17 @@ from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.negotiation.evolving import dynamic_scheduler
+from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import Fairness, at_start
 from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
-from aucsched.negotiation.parties import dynamic_scheduler
-from aucsched.negotiation.parties.dynamic_scheduler import DynamicState
-from aucsched.negotiation.remote.framing import PeerLostError
-from aucsched.negotiation.remote.handshake import Identity, RefusedError
-from aucsched.negotiation.remote.link import Connector, LinkLimits, Listener, NobodyError, address_of
-from aucsched.negotiation.remote.party import Party
-from aucsched.negotiation.remote.party_journal import PartyJournal
-from aucsched.negotiation.remote.serve_dynamic import TERMS, DynamicCodec, serve_applications
+from aucsched.negotiation.transport.framing import PeerLostError
+from aucsched.negotiation.transport.handshake import Identity, RefusedError
+from aucsched.negotiation.transport.link import Connector, LinkLimits, Listener, NobodyError, address_of
+from aucsched.negotiation.transport.party import Party
+from aucsched.negotiation.transport.party_journal import PartyJournal
+from aucsched.negotiation.transport.serve import TERMS, DynamicCodec, serve_applications
 
 
 class Server:

@@ -12,10 +12,10 @@ from support.run import aucsched
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.formats.native.workload_file import parse_workload, workload_to_json
-from aucsched.negotiation.parties.batch_state import BatchSettings
+from aucsched.negotiation.batch.batch_state import BatchSettings
+from aucsched.negotiation.messages import MapEntry, NodeCount
 from aucsched.negotiation.runtime.backfill_plan import run_time_s
 from aucsched.negotiation.runtime.deadlines import is_pressing, least_count, needed_count, rescue_count
-from aucsched.negotiation.runtime.records import MapEntry, NodeCount
 from aucsched.negotiation.runtime.runtime_machine import empty_machine, started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.runtime.share import equipartition, full_transformation, partial_transformation

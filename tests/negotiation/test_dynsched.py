@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState, step
 from aucsched.negotiation.evolving.fairness import Fairness, at_start, same_for_every_user
 from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import (
@@ -21,11 +22,9 @@ from aucsched.negotiation.messages import (
     DynStatus,
     NegotiationEnd,
 )
-from aucsched.negotiation.offer_events import Wake
-from aucsched.negotiation.parties.dynamic_scheduler import DynamicState, step
-from aucsched.negotiation.protocol import ProtocolError
-from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.remote.serve_dynamic import DynamicCodec
+from aucsched.negotiation.protocol import ProtocolError, Wake
+from aucsched.negotiation.transport.framing import decode_message, encode_message
+from aucsched.negotiation.transport.serve import DynamicCodec
 
 Said = DynRequest | DynRelease | DynStatus
 

@@ -11,6 +11,8 @@ from support.negotiation import check_machine, machine, malleable, rigid
 
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import JobKind
+from aucsched.negotiation.batch import ibsched
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
@@ -32,13 +34,11 @@ from aucsched.negotiation.messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from aucsched.negotiation.offer_events import Connect, Disconnect, Wake
-from aucsched.negotiation.parties import ibsched, irtsched
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.protocol import ProtocolError
-from aucsched.negotiation.remote.codec import decode_message, encode_message
+from aucsched.negotiation.protocol import Connect, Disconnect, ProtocolError, Wake
+from aucsched.negotiation.runtime import irtsched
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.negotiation.transport.framing import decode_message, encode_message
 
 JOBS = st.sampled_from(["a", "b", "m", "z", "unknown"])
 NODES = st.lists(st.sampled_from(["n1", "n2", "n3", "n4", "n9"]), unique=True, max_size=5).map(tuple)

@@ -15,18 +15,17 @@ from hypothesis import strategies as st
 from support.negotiation import check_jobs, check_machine, conserved, machine
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.messages import Message
-from aucsched.negotiation.offer_events import Connect, Disconnect, Event, Send, Submit, Wake
-from aucsched.negotiation.parties import ibsched, irtsched
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.parties.pair import Pair
-from aucsched.negotiation.protocol import ProtocolError
-from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.batch import ibsched
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.messages import MapEntry, Message
+from aucsched.negotiation.pair import Pair
+from aucsched.negotiation.protocol import Connect, Disconnect, Event, ProtocolError, Send, Submit, Wake
+from aucsched.negotiation.runtime import irtsched
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
-from aucsched.simulation.negotiated.malleable_esp import entry_of
+from aucsched.negotiation.transport.framing import decode_message, encode_message
+from aucsched.simulation.negotiated.plays import entry_of
 
 NODES = 6
 

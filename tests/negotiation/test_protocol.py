@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from support.negotiation import check_jobs, check_machine, kinds, malleable, pair, rigid
 
+from aucsched.negotiation.batch import ibsched
+from aucsched.negotiation.batch.batch_state import Arrival
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
@@ -19,13 +21,19 @@ from aucsched.negotiation.messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from aucsched.negotiation.offer_events import Connect, Disconnect, Leave, Submit, Wake
-from aucsched.negotiation.parties import ibsched, irtsched
-from aucsched.negotiation.parties.batch_state import Arrival
-from aucsched.negotiation.parties.pair import StuckError
-from aucsched.negotiation.protocol import ProtocolError, SessionPhase
+from aucsched.negotiation.pair import StuckError
+from aucsched.negotiation.protocol import (
+    Connect,
+    Disconnect,
+    Leave,
+    ProtocolError,
+    SessionPhase,
+    Submit,
+    Wake,
+)
+from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.malleable_esp import Changeability, esp_arrivals
+from aucsched.simulation.negotiated.plays import Changeability, esp_arrivals
 
 
 def arrivals(*jobs: object, at: float = 0.0) -> tuple[Arrival, ...]:

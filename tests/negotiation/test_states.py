@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from support.negotiation import machine, malleable, moldable, rigid
 
-from aucsched.negotiation.messages import ResponseResourceOffer
-from aucsched.negotiation.parties import ibsched, pair
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState, MapperName
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation import pair
+from aucsched.negotiation.batch import ibsched
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.messages import MapEntry, ResponseResourceOffer
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
 
 PAGE = Path(__file__).parents[2] / "docs" / "negotiation.md"

@@ -14,18 +14,16 @@ from support.negotiation import check_machine, malleable, moldable, rigid
 from support.run import aucsched, refused
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.messages import ResourceOffer, StatusReport
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.parties.pair import Pair, Sent
-from aucsched.negotiation.remote.codec import decode_message, encode_message
-from aucsched.negotiation.runtime.node_parts import in_parts
-from aucsched.negotiation.runtime.placement_constraints import start_nodes
-from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.messages import MapEntry, ResourceOffer, StatusReport
+from aucsched.negotiation.pair import Pair, Sent
+from aucsched.negotiation.runtime.irtsched import RuntimeState
+from aucsched.negotiation.runtime.placement_constraints import in_parts, start_nodes
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.runtime.speedup import relative_speed
-from aucsched.simulation.negotiated.malleable_esp import node_names
+from aucsched.negotiation.transport.framing import decode_message, encode_message
+from aucsched.simulation.negotiated.plays import node_names
 
 
 def sharing(entry: MapEntry, part: int, whole: int) -> MapEntry:

@@ -9,9 +9,8 @@ import pytest
 from support.negotiation import check_machine, machine, malleable, moldable, rigid
 
 from aucsched.cluster.errors import InputError
-from aucsched.negotiation.runtime.backfill_plan import plan
-from aucsched.negotiation.runtime.dependencies import update_dependencies
-from aucsched.negotiation.runtime.records import MapEntry
+from aucsched.negotiation.messages import MapEntry
+from aucsched.negotiation.runtime.backfill_plan import plan, update_dependencies
 from aucsched.negotiation.runtime.runtime_machine import (
     MachineState,
     advanced,

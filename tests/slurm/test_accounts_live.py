@@ -28,7 +28,7 @@ from slurm_shadow import QUESTION, spying
 
 import aucsched
 from aucsched.formats.hostlist import expand
-from aucsched.slurm.live.marks import Mark, write_mark
+from aucsched.slurm.live.live_queue import Mark, write_mark
 
 _MISSING = missing() or missing_accounting()
 pytestmark = [

@@ -19,8 +19,8 @@ import pytest
 from slurm_host import SlurmHost, missing, running_host
 
 from aucsched.formats.hostlist import expand
-from aucsched.slurm.live.marks import Mark, write_mark
-from aucsched.slurm.live.plugin import job_submit_lua
+from aucsched.slurm.live.license_gate import job_submit_lua
+from aucsched.slurm.live.live_queue import Mark, write_mark
 
 pytestmark = [
     pytest.mark.slurm,

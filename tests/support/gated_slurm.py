@@ -15,8 +15,7 @@ from typing import Any
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand, join
 from aucsched.slurm.answers.live import Ask, Command
-from aucsched.slurm.live.actions import Words
-from aucsched.slurm.live.command_runner import CommandRunner, NotDoneError
+from aucsched.slurm.live.actions import CommandRunner, NotDoneError, Words
 from aucsched.slurm.live.loop import Loop, Settings
 
 CORES = 4

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.messages import Message, ResourceOffer, ResponseResourceOffer
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.parties.pair import Pair, Sent
-from aucsched.negotiation.runtime.records import JobState, MapEntry
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.messages import JobState, MapEntry, Message, ResourceOffer, ResponseResourceOffer
+from aucsched.negotiation.pair import Pair, Sent
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.malleable_esp import entry_of, node_names
+from aucsched.simulation.negotiated.plays import entry_of, node_names
 
 
 def rigid(job: str, nodes: int, seconds: float, *, priority: int = 100, **members: Any) -> MapEntry:

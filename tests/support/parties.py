@@ -7,18 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from aucsched.negotiation.parties import ibsched, irtsched
-from aucsched.negotiation.parties.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.parties.irtsched import RuntimeState
-from aucsched.negotiation.remote.handshake import Identity, PartyName
-from aucsched.negotiation.remote.link import (
-    Link,
-    LinkLimits,
-    Listener,
-    address_of,
-)
-from aucsched.negotiation.remote.party import Party
+from aucsched.negotiation.batch import ibsched
+from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.runtime import irtsched
+from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.negotiation.transport.handshake import Identity, PartyName
+from aucsched.negotiation.transport.link import Link, LinkLimits, Listener, address_of
+from aucsched.negotiation.transport.party import Party
 from support.negotiation import check_jobs, machine, malleable, rigid
 
 NODES = 4

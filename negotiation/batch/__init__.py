@@ -1,0 +1,1 @@
+"""iBSched: the batch scheduler, its state, and how it answers an offer: greedy mapping or an auction."""

@@ -1,0 +1,286 @@
+"""What a mapper is given, what it returns, and whether that accepts the offer.
+
+A mapper answers queued jobs and an offer with a Map; the decision logic is Nagendra's (5.2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import msgspec
+
+from ...cluster.nodes import Switch
+from ..messages import Code, JobReport, MapEntry, NodeCount
+from ..runtime.runtime_machine import lowest
+from ..runtime.shrink import Steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The nodes of one runtime scheduler, as its batch scheduler knows them.
+
+    Attributes:
+        names: of the nodes; bit ``i`` of a node set is ``names[i]``.
+        bits: name -> that bit.
+        partitions: name -> its nodes.
+    """
+
+    names: tuple[str, ...] = ()
+    bits: Mapping[str, int] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, partitions: Mapping[str, Sequence[str]]) -> Place:
+        """Return the place of partitions by name."""
+        names = tuple(name for members in partitions.values() for name in members)
+        bits = {name: 1 << place for place, name in enumerate(names)}
+        masks = {part: sum(bits[name] for name in members) for part, members in partitions.items()}
+        return cls(names=names, bits=bits, partitions=masks)
+
+    def mask(self, names: Sequence[str]) -> int:
+        """Return a node set given by names; those that are none here are left out."""
+        bits = self.bits
+        mask = 0
+        for name in names:
+            mask |= bits.get(name, 0)
+        return mask
+
+    def names_of(self, nodes: int) -> tuple[str, ...]:
+        """Return a node set by name."""
+        names = self.names
+        found = []
+        while nodes:
+            bit = nodes & -nodes
+            found.append(names[bit.bit_length() - 1])
+            nodes ^= bit
+        return tuple(found)
+
+
+class Dispatched(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job that has started: where, what it asked for, and its last report."""
+
+    peer: str
+    entry: MapEntry
+    report: JobReport
+
+
+@dataclass(slots=True)
+class Slot:
+    """A job on its way into the Map; ``nodes`` is empty while it is not mapped.
+
+    Attributes:
+        entry: the job.
+        range: the counts that the negotiation stands at.
+        nodes: what it is mapped to.
+        start_s: the future start that the offer promises, None where it promises none.
+    """
+
+    entry: MapEntry
+    range: NodeCount
+    nodes: int = 0
+    start_s: float | None = None
+
+    @property
+    def count(self) -> int:
+        """Nodes it is mapped to."""
+        return self.nodes.bit_count()
+
+    def to_entry(self, place: Place) -> MapEntry:
+        """Return the job as the Map holds it."""
+        return msgspec.structs.replace(
+            self.entry,
+            node_cnt=self.count,
+            nodes=place.names_of(self.nodes),
+            node_count=self.range,
+            start_s=self.start_s,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """An offer as a mapper sees it.
+
+    Attributes:
+        place: the nodes.
+        idle: those that nobody holds.
+        promised: nodes of reservations that start now, by job.
+        later: starts of the other reservations, by job.
+        now_s: the runtime scheduler's clock.
+        attempt, attempts: where the transaction stands, and its limit.
+        running: jobs that run there, with their last reports: expected ends and sizes.
+        elastic: nodes that running jobs could give by shrinking, by partition.
+        next_arrival_s: when the next job comes, None when none is known.
+    """
+
+    place: Place
+    idle: int
+    promised: Mapping[str, int]
+    later: Mapping[str, float]
+    now_s: float
+    attempt: int
+    attempts: int
+    running: Mapping[str, Dispatched] = field(default_factory=dict)
+    elastic: Mapping[str, int] = field(default_factory=dict)
+    next_arrival_s: float | None = None
+
+    def idle_in(self, partition: str) -> int:
+        """Return the idle nodes of a partition."""
+        return self.idle & self.place.partitions.get(partition, 0)
+
+
+#: Steps of the search, or branch-and-bound nodes, of a Map where neither work nor time is given.
+WORK_LIMIT = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """How the auction's engine decides on each Map (mapper "auction"), as in every command.
+
+    Attributes:
+        strategy: ``greedy``, ``anytime`` or ``exact``.
+        work_limit: steps of the search, or branch-and-bound nodes of an exact solve; None: WORK_LIMIT where
+            no time is given either.
+        time_limit_s: instead of work, seconds of wall time: then one run may differ from another.
+    """
+
+    strategy: str = "greedy"
+    work_limit: int | None = None
+    time_limit_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRequest:
+    """What a mapper answers: queued jobs in queue order with their ranges.
+
+    Attributes:
+        queue: jobs, highest priority first, with the range that each stands at.
+        offered: the offer.
+        depth: how many unmapped jobs may be forwarded.
+        steps: how a mapped job's range is divided by the attempts (mapper "greedy").
+        switches: the nodes' tree, None where they stand in a row.
+        came_s: when each job came.
+        patience_s: how long a job waits before nodes are kept for it (mapper "auction").
+        engine: how the engine decides (mapper "auction").
+    """
+
+    queue: Sequence[tuple[MapEntry, NodeCount]]
+    offered: Offered
+    depth: int
+    steps: Steps = "ceiling"
+    switches: tuple[Switch, ...] | None = None
+    came_s: Mapping[str, float] = field(default_factory=dict)
+    patience_s: float = 0.0
+    engine: Engine = Engine()
+
+
+class Mapper(Protocol):
+    """Maps queued jobs to an offer."""
+
+    def __call__(self, request: MapRequest) -> list[Slot]:
+        """Return the Map: mapped jobs and at most ``depth`` others, in the order in which they are served."""
+        ...
+
+
+def take(free: dict[str, int], partition: str, count: int) -> int:
+    """Take the first ``count`` free nodes of a partition, and return them."""
+    nodes = lowest(free.get(partition, 0), count)
+    free[partition] = free.get(partition, 0) & ~nodes
+    return nodes
+
+
+#: Of what a third must be mapped: of the forwarded jobs, or of the whole queue (as the thesis also says).
+ThirdOf = Literal["forwarded", "queue"]
+#: Names of DECISIONS.
+DecisionName = Literal["paper", "objective"]
+
+
+class LastAttempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a transaction remembers of its attempts.
+
+    Attributes:
+        code: this party's last decision, None at the first attempt.
+        objective: the sum of priorities of the jobs mapped last.
+        mapped: how many there were.
+        relaxes: whether ranges still open: not once more jobs were mapped after an accept.
+    """
+
+    code: Code | None = None
+    objective: int = 0
+    mapped: int = 0
+    relaxes: bool = True
+
+    def after(self, code: Code, slots: Sequence[Slot]) -> LastAttempt:
+        """Return what is remembered after an attempt."""
+        mapped = sum(1 for slot in slots if slot.nodes)
+        stops = self.code is Code.ACCEPT and mapped > self.mapped
+        return LastAttempt(
+            code=code, objective=objective(slots), mapped=mapped, relaxes=self.relaxes and not stops
+        )
+
+
+def objective(slots: Sequence[Slot]) -> int:
+    """Return the sum of priorities of the mapped jobs."""
+    return sum(slot.entry.priority for slot in slots if slot.nodes)
+
+
+def paper_decision(
+    request: MapRequest, slots: Sequence[Slot], memory: LastAttempt, third_of: ThirdOf
+) -> Code:
+    """Return the thesis's decision.
+
+    (a) Reject while the front job is not mapped, or fewer than a third of the jobs are; waived past half
+    the attempts. (b) After an accept: accept again if the objective did not fall. (c) After a reject:
+    reject if it fell, else accept unless (a).
+    """
+    now = objective(slots)
+    if memory.code is Code.ACCEPT:
+        return Code.ACCEPT if now >= memory.objective else Code.REJECT
+    if memory.code is Code.REJECT and now < memory.objective:
+        return Code.REJECT
+    return Code.REJECT if _asks_for_more(request, slots, third_of) else Code.ACCEPT
+
+
+def _asks_for_more(request: MapRequest, slots: Sequence[Slot], third_of: ThirdOf) -> bool:
+    """Rule (a)."""
+    if 2 * request.offered.attempt > request.offered.attempts or not request.queue:
+        return False
+    mapped = {slot.entry.job for slot in slots if slot.nodes}
+    total = len(slots) if third_of == "forwarded" else len(request.queue)
+    return request.queue[0][0].job not in mapped or 3 * len(mapped) < total
+
+
+def objective_decision(
+    request: MapRequest,
+    slots: Sequence[Slot],
+    memory: LastAttempt,  # noqa: ARG001 - a decision's signature
+    third_of: ThirdOf,  # noqa: ARG001
+) -> Code:
+    """Return accept once no further attempt could map more.
+
+    Further attempts open ranges and let running jobs shrink: they help while an unmapped job is not at its
+    least count, or while shrinking could still make room for one; else nothing is gained by talking on.
+    """
+    unmapped = [slot for slot in slots if not slot.nodes]
+    if not unmapped:
+        return Code.ACCEPT
+    offered = request.offered
+    for slot in unmapped:
+        partition = slot.entry.partition
+        mapped = [other for other in slots if other.nodes and other.entry.partition == partition]
+        free = offered.idle_in(partition)
+        for other in mapped:
+            free &= ~other.nodes
+        spare = sum(other.count - other.entry.min_nodes for other in mapped)
+        reach = free.bit_count() + spare + offered.elastic.get(partition, 0)
+        if slot.entry.min_nodes <= reach:
+            return Code.REJECT
+    return Code.ACCEPT
+
+
+#: What ``--decision`` names.
+DECISIONS: dict[DecisionName, Callable[[MapRequest, Sequence[Slot], LastAttempt, ThirdOf], Code]] = {
+    "paper": paper_decision,
+    "objective": objective_decision,
+}

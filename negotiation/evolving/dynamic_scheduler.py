@@ -1,0 +1,260 @@
+"""dynsched: who answers applications that ask for more while they run (Prabhakaran, figures 3 and 4).
+
+``step`` is pure, as iBSched's and iRTSched's are: the nodes, the running jobs, the queue and what was said to
+whom follow from the journal alone. Every message is numbered by its job: said once more, it is answered as
+before and changes nothing, so that either side may die at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from ...cluster.jobs import RunningJob
+from ...cluster.snapshot import Snapshot
+from ..messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
+from ..protocol import Event, ProtocolError, Send, Wake
+from .fairness import Accounts, Fairness
+from .iteration import Depths
+from .requests import GrowthRequest, RequestBatch
+from .serving import evolve
+from .snapshots import held_less, parts_of, without
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A request that waits, until when."""
+
+    message: DynRequest
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicState:
+    """What dynsched knows.
+
+    Attributes:
+        snapshot: the cluster now; its time is the clock.
+        fairness, depths: of the extended iteration.
+        accounts: delays so far.
+        pending: requests that wait, first come first.
+        answers: the last one to each job.
+        changed: something was given back since the last iteration, or none was made yet.
+    """
+
+    snapshot: Snapshot
+    fairness: Fairness
+    depths: Depths
+    accounts: Accounts
+    pending: tuple[Pending, ...] = ()
+    answers: Mapping[str, DynResponse] = field(default_factory=dict)
+    changed: bool = True
+
+    @property
+    def now_s(self) -> float:
+        """The clock."""
+        return self.snapshot.time or 0.0
+
+    def held(self, job: str) -> dict[str, int]:
+        """Return the cores that a job holds, by node."""
+        for one in self.snapshot.running:
+            if one.id == job:
+                return {name: use.cores for name, use in one.nodes.items()}
+        return {}
+
+
+Step = tuple[DynamicState, tuple[Send, ...]]
+
+
+def step(state: DynamicState, happening: Event | Message, peer: str = "") -> Step:
+    """Return the state after the clock went on, or after a message of an application, and the answer.
+
+    Raises:
+        ProtocolError: the message may not come now; the state stays as it was.
+    """
+    match happening:
+        case Wake():
+            return _woken(state, happening.time_s), ()
+        case DynRequest():
+            state, answer = _requested(state, happening)
+        case DynRelease():
+            state, answer = _released(state, happening)
+        case DynStatus():
+            answer = _status(state, happening)
+        case _:
+            raise ProtocolError(f"{type(happening).__name__} may not come to dynsched")
+    return state, (Send(peer, answer),)
+
+
+def _woken(state: DynamicState, now_s: float) -> DynamicState:
+    """Let time pass: walltimes end, what is free is shared out, requests run out of time."""
+    if now_s < state.now_s:
+        raise ProtocolError(f"the clock stands at {state.now_s:g} s, not before {now_s:g} s")
+    snapshot = replace(state.snapshot, time=now_s)
+    over = [job for job in snapshot.running if job.end_time is not None and job.end_time <= now_s]
+    for job in over:
+        snapshot = without(snapshot, job.id)
+    state = replace(state, snapshot=snapshot, changed=state.changed or bool(over))
+    if state.changed or state.pending:
+        state = _iterated(state)
+    return _without_late(state)
+
+
+def _iterated(state: DynamicState) -> DynamicState:
+    """Make an extended iteration with all requests that wait; keep the answers."""
+    running = {job.id for job in state.snapshot.running}
+    waiting = [one for one in state.pending if one.message.job in running]
+    # From idle nodes only: nobody here could make another application leave what it holds.
+    requests = RequestBatch(asks=tuple(_ask(one.message) for one in waiting))
+    found = evolve(
+        state.snapshot, requests, fairness=state.fairness, accounts=state.accounts, depths=state.depths
+    )
+    state = replace(state, snapshot=found.snapshot, accounts=found.accounts, changed=False)
+    answers = dict(state.answers)
+    left = []
+    by = {one.message.job: one for one in waiting}
+    for answer in found.answers:
+        one = by[answer.request.job.id]
+        nodes = {} if answer.grant is None else {name: use.cores for name, use in answer.grant.nodes.items()}
+        if answer.grant is None:
+            left.append(one)
+        answers[one.message.job] = DynResponse(
+            time_s=state.now_s,
+            job=one.message.job,
+            serial=one.message.serial,
+            state=DynState.PENDING if answer.grant is None else DynState.GRANTED,
+            nodes=nodes,
+            held=state.held(one.message.job),
+            earliest_s=None if answer.earliest_s == inf else answer.earliest_s,
+            text=answer.why,
+        )
+    return replace(state, pending=tuple(left), answers=answers)
+
+
+def _ask(message: DynRequest) -> GrowthRequest:
+    return GrowthRequest(
+        job=message.job,
+        cores=message.cores,
+        nodes=message.nodes,
+        cores_per_node=message.cores_per_node,
+    )
+
+
+def _without_late(state: DynamicState) -> DynamicState:
+    """Refuse requests whose time is over, and forget those of jobs that ended."""
+    running = {job.id for job in state.snapshot.running}
+    answers, left = dict(state.answers), []
+    for one in state.pending:
+        job = one.message.job
+        if job in running and one.deadline_s > state.now_s:
+            left.append(one)
+            continue
+        text = answers[job].text if job in answers else ""
+        answers[job] = DynResponse(
+            time_s=state.now_s,
+            job=job,
+            serial=one.message.serial,
+            state=DynState.REFUSED,
+            held=state.held(job),
+            earliest_s=answers[job].earliest_s if job in answers else None,
+            text=text if job in running else "the job has ended",
+        )
+    return replace(state, pending=tuple(left), answers=answers)
+
+
+def _requested(state: DynamicState, message: DynRequest) -> tuple[DynamicState, DynResponse]:
+    known = _said_before(state, message)
+    if known is not None:
+        return state, known
+    if any(one.message.job == message.job for one in state.pending):
+        return _answered(state, message, DynState.REFUSED, "a job has one request at a time")
+    if _running(state, message.job) is None:
+        return _answered(state, message, DynState.REFUSED, "no such job runs")
+    pending = Pending(message=message, deadline_s=state.now_s + message.timeout_s)
+    state = _iterated(replace(state, pending=(*state.pending, pending)))
+    state = _without_late(state)
+    return state, state.answers[message.job]
+
+
+def _released(state: DynamicState, message: DynRelease) -> tuple[DynamicState, DynResponse]:
+    known = _said_before(state, message)
+    if known is not None:
+        return state, known
+    job = _running(state, message.job)
+    if job is None:
+        return _answered(state, message, DynState.REFUSED, "no such job runs")
+    if any(one.message.job == message.job for one in state.pending):
+        # Answers come in order of their numbers: what is said once more must not be done twice.
+        return _answered(state, message, DynState.REFUSED, "its request is still pending")
+    held = state.held(message.job)
+    for name, count in message.nodes.items():
+        if count > held.get(name, 0):
+            text = f"{count} is above the {held.get(name, 0)} cores that it has on {name}"
+            return _answered(state, message, DynState.REFUSED, text)
+    given = parts_of(job, message.nodes)
+    state = replace(state, snapshot=held_less(state.snapshot, job.id, given), changed=True)
+    state = _without_late(_iterated(state))
+    return _answered(state, message, DynState.RELEASED, "")
+
+
+def _status(state: DynamicState, message: DynStatus) -> DynResponse:
+    last = state.answers.get(message.job)
+    is_known = last is not None or _running(state, message.job) is not None
+    return DynResponse(
+        time_s=state.now_s,
+        job=message.job,
+        serial=0 if last is None else last.serial,
+        state=DynState.KNOWN if is_known else DynState.REFUSED,
+        held=state.held(message.job),
+        text="" if is_known else "no such job runs",
+    )
+
+
+def _running(state: DynamicState, job: str) -> RunningJob | None:
+    return next((one for one in state.snapshot.running if one.id == job), None)
+
+
+def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynResponse | None:
+    """Return the answer to a message that came before, with the time and what the job holds now.
+
+    Raises:
+        ProtocolError: its number is of one before the last.
+    """
+    last = state.answers.get(message.job)
+    if last is None or message.serial > last.serial:
+        return None
+    if message.serial < last.serial:
+        raise ProtocolError(f"{message.serial} is not the {last.serial} that {message.job} said last")
+    return _as_of(state, last)
+
+
+def _as_of(state: DynamicState, last: DynResponse) -> DynResponse:
+    return DynResponse(
+        time_s=state.now_s,
+        job=last.job,
+        serial=last.serial,
+        state=last.state,
+        nodes=last.nodes,
+        held=state.held(last.job),
+        earliest_s=last.earliest_s,
+        text=last.text,
+    )
+
+
+def _answered(
+    state: DynamicState, message: DynRequest | DynRelease, how: DynState, text: str
+) -> tuple[DynamicState, DynResponse]:
+    """Answer a message and keep the answer, unless a request of the job still waits for its own."""
+    answer = DynResponse(
+        time_s=state.now_s,
+        job=message.job,
+        serial=message.serial,
+        state=how,
+        held=state.held(message.job),
+        text=text,
+    )
+    waits = any(one.message.job == message.job for one in state.pending)
+    if waits and how is DynState.REFUSED:
+        return state, answer
+    return replace(state, answers={**state.answers, message.job: answer}), answer

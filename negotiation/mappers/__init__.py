@@ -1,1 +1,0 @@
-"""How iBSched answers an offer: greedy mapping or an auction."""

@@ -1,1 +1,0 @@
-"""The two parties as pure functions, and both in one process."""

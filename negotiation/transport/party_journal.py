@@ -1,0 +1,370 @@
+"""A party's journal: every event and message that changed its state, on the disk before anybody hears of it.
+
+State follows from the journal alone, because transitions are pure. The first line says whose journal it is;
+each other line is an event or a message, and a digest of what the transition sent: a program with other
+transitions is refused instead of continuing a state that was never there. Now and then the journal begins
+again with a checkpoint, the state that all before it led to, so that it stays short and is soon read.
+
+Equal values have equal digests, in every process. The JSON of a message would not do: ``omit_defaults``
+leaves a member out where it is the default *object*, and a process that has read its state from a checkpoint
+holds another object of the same value.
+
+A fresh process reads a checkpoint back before the journal that it replaces is given up. The process that
+wrote it is a poor judge of it: it holds the very objects that it wrote. So another one reads the file as a
+restart would. It is started at the first checkpoint and asked again at each further one, which takes
+milliseconds; it ends with its parent, when its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import select
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+
+from ...cluster.errors import AucschedError, InputError
+from ...cluster.version import __version__
+from ...formats.checked_lines import CheckedLines, texts_in
+from ...formats.jsontext import decode
+from ..messages import Message
+from ..protocol import Event, Send
+from .framing import encode_message, one_line
+
+#: Begins the digests of values; those of earlier journals are of JSON, and begin with a hexadecimal digit.
+_OF_VALUES = "="
+_ENCODER = msgspec.json.Encoder()
+#: Types of most members: they are as they are.
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
+def digest_of(sends: Sequence[Send]) -> str:
+    """Return a digest of what a transition sends, empty when it sends nothing.
+
+    1 and 1.0 are equal; the order of a mapping counts, as that of a sequence.
+    """
+    if not sends:
+        return ""
+    text = _ENCODER.encode([_plain(send.message) for send in sends])
+    return f"{_OF_VALUES}{zlib.crc32(text):08x}"
+
+
+def has_digest(sends: Sequence[Send], digest: str) -> bool:
+    """Whether a digest is that of what a transition sends; earlier journals have one of its JSON."""
+    if not digest or not sends or digest.startswith(_OF_VALUES):
+        return digest_of(sends) == digest
+    messages = [send.message for send in sends]
+    return digest in {_digest_of_json(messages), _digest_of_json([_with_defaults(one) for one in messages])}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as lists, texts and numbers: a member that has its default like any other."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value if isfinite(value) else str(value)
+    if isinstance(value, msgspec.Struct):
+        return [value.__struct_config__.tag, *map(_plain, msgspec.structs.astuple(value))]
+    if isinstance(value, dict):
+        return [[key, _plain(one)] for key, one in value.items()]
+    if isinstance(value, tuple):
+        return [*map(_plain, value)]
+    return value  # a name of an enumeration
+
+
+def _digest_of_json(messages: Sequence[Any]) -> str:
+    checksum = 0
+    for message in messages:
+        checksum = zlib.crc32(encode_message(message), checksum)
+    return f"{checksum:08x}"
+
+
+def _with_defaults(value: Any) -> Any:
+    """Return a message with the default objects themselves wherever a member equals one."""
+    if isinstance(value, tuple):
+        return tuple(_with_defaults(one) for one in value)
+    if not isinstance(value, msgspec.Struct):
+        return value
+    members = {}
+    for member in msgspec.structs.fields(value):
+        own = _with_defaults(getattr(value, member.name))
+        members[member.name] = member.default if own == member.default else own
+    return type(value)(**members)
+
+
+FORMAT = "aucsched-negotiation-journal/1"
+
+
+#: What a transition takes.
+Happening = Event | Message
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All that the entries before it led to.
+
+    Attributes:
+        version: of the program that made it.
+        entries: how many there were.
+        state: the party's, as its codec writes it.
+        memory: what was noted beside it (``party.WatchNotes``).
+        last_event, last_message: what happened last.
+    """
+
+    version: str
+    entries: int
+    state: msgspec.Raw
+    memory: msgspec.Raw = msgspec.Raw(b"null")
+    last_event: Event | None = None
+    last_message: Message | None = None
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    format: str
+    identity: dict[str, str]
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    event: Event | None = None
+    message: Message | None = None
+    sent: str = ""
+    notes: dict[str, str] = {}
+    checkpoint: Checkpoint | None = None
+
+
+class PartyJournal:
+    """An open journal.
+
+    ``checkpoint`` is what it begins with, None where it has all entries; ``held`` the entries behind it
+    when it was opened, with the digests of what was sent; ``notes`` facts beside the state, by name: the
+    last of each name counts.
+
+    Args:
+        path: the file.
+        identity: whose it is, by name: the party, the workload, its settings.
+        checkpoint_entries: entries from one checkpoint to the next, at least: the journal also has to have
+            twice the length of its last one, so that all checkpoints together are as much work as the
+            entries; 0: never.
+
+    Raises:
+        InputError: it is another's, damaged, in use, or cannot be written.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, str], *, checkpoint_entries: int = 0) -> None:
+        self.notes: dict[str, str] = {}
+        self.checkpoint: Checkpoint | None = None
+        self._every, self._identity = checkpoint_entries, dict(identity)
+        self._lines = CheckedLines(path, kind="journal of a negotiation", owner="process")
+        try:
+            self.held = self._read(identity)
+        except BaseException:
+            self._lines.close()
+            raise
+        self._begun_with = len(self.checkpoint.state) + len(self.checkpoint.memory) if self.checkpoint else 0
+        self._entries = len(self.held)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._lines.close()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it should begin again with a checkpoint."""
+        return 0 < self._every <= self._entries and self._lines.size >= 2 * self._begun_with
+
+    def begin_again(self, checkpoint: Checkpoint, is_sound: Callable[[Path], bool] = lambda _: True) -> None:
+        """Hold a checkpoint instead of what led to it.
+
+        ``is_sound`` is asked of the new file. One that is not, or cannot replace the old one, is dropped: the
+        old one is continued.
+        """
+        head = _Head(format=FORMAT, identity=self._identity)
+        texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]
+        if self.notes:
+            texts.append(msgspec.json.encode(_Line(notes=self.notes)))
+        if self._lines.begin_again(texts, is_sound):
+            self._begun_with = self._lines.size
+        self.postpone()
+
+    def postpone(self) -> None:
+        """Ask for no checkpoint before as many entries again."""
+        self._entries = 0
+
+    def add(self, happening: Happening, sends: Sequence[Send]) -> None:
+        """Add what happened; with something to be sent, all of it is on the disk when this returns."""
+        digest = digest_of(sends)
+        if isinstance(happening, Event):
+            line = _Line(event=happening, sent=digest)
+        else:
+            line = _Line(message=happening, sent=digest)
+        self._lines.hold(msgspec.json.encode(line))
+        self._entries += 1
+        if sends:
+            self._lines.flush()
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Keep facts beside the state; those that it has already are not written again."""
+        if {**self.notes, **notes} != self.notes:
+            self.notes.update(notes)
+            self._lines.append(msgspec.json.encode(_Line(notes=dict(notes))))
+
+    def flush(self) -> None:
+        """Bring to the disk what came without an answer."""
+        self._lines.flush()
+
+    def error(self, message: str) -> InputError:
+        """Return an error that names the file."""
+        return self._lines.error(message)
+
+    def _read(self, identity: Mapping[str, str]) -> tuple[tuple[Happening, str], ...]:
+        if not self._lines.held:
+            self._lines.append(msgspec.json.encode(_Head(format=FORMAT, identity=dict(identity))))
+            return ()
+        first, *others = self._lines.held
+        self._check_head(first, identity)
+        lines = [self._line(text, number) for number, text in enumerate(others, start=2)]
+        for line in lines:
+            self.notes.update(line.notes)
+        self.checkpoint = lines[0].checkpoint if lines else None
+        self._check_checkpoints(lines)
+        happenings = ((line.event if line.event is not None else line.message, line.sent) for line in lines)
+        return tuple((happening, sent) for happening, sent in happenings if happening is not None)
+
+    def _check_checkpoints(self, lines: Sequence[_Line]) -> None:
+        if any(line.checkpoint is not None for line in lines[1:]):
+            raise self.error("a checkpoint stands behind entries")
+        if self.checkpoint is not None and self.checkpoint.version != __version__:
+            version = self.checkpoint.version
+            raise self.error(f"its checkpoint is of aucsched {version}, this is {__version__}")
+
+    def _check_head(self, text: bytes, identity: Mapping[str, str]) -> None:
+        try:
+            head = decode(text, _Head)
+        except InputError as error:
+            raise self.error(f"it is no journal of a negotiation: {error}") from error
+        if head.format != FORMAT:
+            raise self.error(f"{head.format!r} is not {FORMAT!r}")
+        for name in {**head.identity, **identity}:
+            then, now = head.identity.get(name, "none"), identity.get(name, "none")
+            if then != now:
+                difference = f"it was begun with {name} {then}, this run has {now}"
+                raise self.error(f"{difference}; remove it to begin anew")
+
+    def _line(self, text: bytes, number: int) -> _Line:
+        try:
+            return decode(text, _Line)
+        except InputError as error:
+            raise self.error(f"line {number}: {error}") from error
+
+
+def checkpoint_in(path: Path) -> Checkpoint:
+    """Return the checkpoint that a journal begins with; the journal may be open elsewhere.
+
+    Raises:
+        InputError: it has none, or one that cannot be decoded.
+        OSError: the file cannot be read.
+    """
+    texts = texts_in(path)
+    checkpoint = decode(texts[1], _Line).checkpoint if len(texts) > 1 else None
+    if checkpoint is None:
+        raise InputError("it begins with no checkpoint", file=str(path))
+    return checkpoint
+
+
+#: The longest time that a checkpoint may take to be read back, in seconds.
+_LIMIT_S = 60.0
+
+
+class CheckpointReader:
+    """A process that says of files whether a restart could continue from them.
+
+    Args:
+        codec: of the state (``party.Codec``).
+        memory: makes what was noted beside the state (``party.WatchNotes``); None: nothing was.
+    """
+
+    def __init__(self, codec: Any, memory: Callable[[], Any] | None) -> None:
+        self._reads = pickle.dumps((codec, memory))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def fault_in(self, path: Path) -> str:
+        """Return why a restart could not continue from a journal's checkpoint, empty when it could."""
+        try:
+            if self._process is None:
+                self._process = _started(self._reads)
+            answer = _asked(self._process, path)
+        except OSError as error:
+            answer = None
+            why = error.strerror or str(error)
+        else:
+            why = "the process that reads it back has given no answer"
+        if answer is None:
+            self.close()
+            return why
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def _started(reads: bytes) -> subprocess.Popen[bytes]:
+    # -P: the folder that the party was started in is no place for modules.
+    process = subprocess.Popen(  # noqa: S603 - this interpreter and this module
+        [sys.executable, "-P", "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    cast("IO[bytes]", process.stdin).write(reads)
+    return process
+
+
+def _asked(process: subprocess.Popen[bytes], path: Path) -> str | None:
+    """Return what the process says of a file, None when it says nothing."""
+    asks, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+    asks.write(json.dumps(str(path)).encode() + b"\n")
+    asks.flush()
+    readable, _, _ = select.select([answers], [], [], _LIMIT_S)
+    line = answers.readline() if readable else b""
+    return str(json.loads(line)) if line.endswith(b"\n") else None
+
+
+def fault_of(path: Path, codec: Any, memory: Callable[[], Any] | None) -> str:
+    """Return why a journal's checkpoint does not lead to what it says, empty when it does."""
+    try:
+        checkpoint = checkpoint_in(path)
+        state, noted = bytes(checkpoint.state), bytes(checkpoint.memory)
+        if codec.write(codec.read(state)) != state:
+            return "the state is another when it is read back"
+        if memory is not None:
+            made = memory()
+            made.restore(noted)
+            if made.saved() != noted:
+                return "what was noted beside the state is other when it is read back"
+    except (AucschedError, OSError) as error:
+        return one_line(str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, a restart would meet it too
+        return one_line(f"{type(error).__name__}: {error}")
+    return ""
+
+
+def main() -> None:
+    """Answer one path a line with what is wrong with it."""
+    codec, memory = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
+    for line in sys.stdin.buffer:
+        sys.stdout.write(json.dumps(fault_of(Path(json.loads(line)), codec, memory)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
