@@ -3,7 +3,8 @@
 Random queues before an empty machine: what ``schedule`` starts and where is what the first pass of
 ``simulate`` starts there, and what ``explain``, ``compare``, ``sweep`` and a pass beside a live Slurm start.
 Jobs that could never start on the machine are in neither queue: a simulation lists them and leaves them out.
-The same seed makes the same queue. Prints how many agree, and each that does not.
+The same seed makes the same queue; ``--first-seed 700000`` makes others. Prints how many agree, and each
+that does not.
 """
 
 from __future__ import annotations
@@ -100,12 +101,13 @@ def main() -> None:
     """Print how many cases agree; end with 1 where one does not."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--ceiling", type=float, help="seconds instead of 3, where the machine is very busy")
     given = parser.parse_args()
-    count = given.count
+    count, first = given.count, given.first_seed
     if given.ceiling is not None:
         options.TIME_LIMIT_S = given.ceiling
-    apart = {seed: found for seed in range(count) if (found := differing(seed))}
+    apart = {seed: found for seed in range(first, first + count) if (found := differing(seed))}
     for seed, found in apart.items():
         print(f"{seed}: {'; '.join(found)}")
     print(f"{count - len(apart)} of {count}: every command decides what schedule decides")

@@ -64,14 +64,12 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     ran: dict[str, dict[str, Ran]] = {}
     for name in options.only:
-        record = options.folder / f"{name}.log"
-        if not record.exists():
+        log = options.folder / f"{name}.log"
+        if not log.exists():
             record(name, cluster, workload, options)
-        ran[name] = read_log(record.read_text(), _ENDS if options.restarts else _ENDS[:1])
+        ran[name] = read_log(log.read_text(), _ENDS if options.restarts else _ENDS[:1])
         for state in _ENDS[1:] if options.restarts else ():
-            print(
-                f"{name}: {record.read_text().count(f' JobState={state} ')} jobs ended as {state}", flush=True
-            )
+            print(f"{name}: {log.read_text().count(f' JobState={state} ')} jobs ended as {state}", flush=True)
         lost = [one.job.id for one in workload.jobs if one.job.id not in ran[name]]
         assert not lost or options.restarts, f"{name}: jobs {lost} did not end"
         workload = replace(workload, jobs=tuple(one for one in workload.jobs if one.job.id not in lost))
@@ -135,9 +133,9 @@ def record(name: str, cluster: EvenCluster, workload: ClusterWorkload, options: 
         forgotten = len(numbers) - len(set(numbers))
         print(f"{forgotten} jobs were forgotten by a controller that was killed", flush=True)
         wait_for(len(set(numbers)), folder, environment)
-        record = (folder / "log" / "jobcomp.txt").read_text() + backfill_cycles(environment)
+        log_text = (folder / "log" / "jobcomp.txt").read_text() + backfill_cycles(environment)
         (options.folder / f"{name}.sdiag").write_text(_output(["sdiag"], environment))
-    (options.folder / f"{name}.log").write_text(record)
+    (options.folder / f"{name}.log").write_text(log_text)
     print(f"{name}: {time.monotonic() - began:.0f} s of wall time", flush=True)
 
 

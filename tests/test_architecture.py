@@ -234,3 +234,14 @@ def test_a_class_name_stands_once_in_the_package() -> None:
                     places[node.name].append(str(file.relative_to(ROOT)))
     several = {name: files for name, files in places.items() if len(files) > 1 and not name.endswith("Wire")}
     assert several == {}
+
+
+def test_measured_times_are_of_tests_that_there_are() -> None:
+    """A test that moved or has another name would lose its mark, and ``make quick`` would take it."""
+    lost = []
+    for line in (ROOT / "tests" / "times.txt").read_text().splitlines():
+        file, name = line.split()[1].split("::")
+        path = ROOT / file
+        if not path.exists() or f"def {name}(" not in path.read_text():
+            lost.append(line)
+    assert lost == []

@@ -17,8 +17,8 @@ from .compiled_search import as_lists, compiled_proofs, is_loaded
 from .packing import Packing
 from .proofs import Branch, ProofBids, prove
 
-#: Looks at bids that a proof takes: about a quarter of a second in plain Python.
-_LOOKS = 500_000
+#: Looks at bids that a proof takes: about a second in plain Python.
+_LOOKS = 2_000_000
 #: Sums of weights that integers and floats hold.
 _LARGEST_SUM = 1 << 52
 
