@@ -8,11 +8,11 @@ from math import inf
 
 import numpy as np
 
-from ..bidgen.columns import FloatArray, IntArray
-from ..bidgen.demand import Demand
 from ..bidgen.generate import Bids, Others, generate_bids
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
+from ..cluster.resources.capacity import FloatArray, IntArray
+from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S

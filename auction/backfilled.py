@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..bidgen.columns import Columns
-from ..bidgen.demand import Demand
-from ..bidgen.first_fit import FirstFitPlacer
-from .allocation import StartingJob, allocation_of_placement
+from ..bidgen.first_fit import FirstFitPlacer, allocation_of_placement
+from ..cluster.resources.allocation import StartingJob
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
 from .reserve import StepReservations
 
 

@@ -21,9 +21,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..bidgen.columns import Capacity, Columns, IntArray
-from ..bidgen.demand import Demand
-from ..bidgen.families.shares import KeptCores, SharePool
+from ..bidgen.families.shares import SharePool
+from ..cluster.resources.capacity import Capacity, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import KeptCores
 from ..topology.tree import Topology
 from .job_classes import Ask, ClassDemand, JobClass
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews, most_at_once
-from ..bidgen.columns import Columns
-from ..bidgen.demand import Demand
 from ..bidgen.generate import Others
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
 from .state import StepState
 
 #: Jobs that could start from which on only some of those that ask for the same bid.

@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..bidgen.columns import BoolArray, IntArray
-from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
+from ..cluster.resources.capacity import BoolArray, IntArray
+from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, worth_of

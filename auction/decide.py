@@ -24,11 +24,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
-from ..bidgen.demand import Demand
 from ..bidgen.first_fit import FirstFitPlacer
-from ..bidgen.guard import Guard
+from ..bidgen.table import allocation_of_bid
 from ..cluster.errors import OptionError
-from .allocation import StartingJob, allocation_of_bid
+from ..cluster.resources.allocation import StartingJob
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from .attempt import AttemptResult, attempt
 from .backfilled import backfilled
 from .balance import Balance, balance_of

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bidgen.columns import Columns
-from ..bidgen.demand import Demand
 from ..bidgen.first_fit import Placer
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable, joined_tables
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .ledger import FreeState, greedy
 

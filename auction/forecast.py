@@ -14,13 +14,15 @@ from math import inf
 import numpy as np
 
 from ..bidgen.candidates import FreeView
-from ..bidgen.columns import UNLIMITED_MIB, Capacity, Columns, IntArray, nothing_held
-from ..bidgen.demand import Demand
-from ..bidgen.guard import Guard
+from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
+from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, allocation_of_resources
+from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray, nothing_held
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
-from .allocation import Allocation, StartingJob, add_allocation, allocation_of_resources, place_alone
 from .state import Hold, Holds, StepState, state_of
 
 

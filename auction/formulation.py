@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import FloatArray, IntArray
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable
+from ..cluster.resources.capacity import FloatArray, IntArray
 from ..models.auction_model import AuctionModel
 from ..models.ipsched import Ipsched, VariantChoice
 from ..models.solve.solver import IntegerProgram, LpVariable

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..bidgen.demand import Demand
+from ..bidgen.table import allocation_of_bid
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
+from ..cluster.resources.allocation import resources_of
+from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Refusal
-from .allocation import allocation_of_bid, resources_of
 from .attempt import attempt
 from .check import AwardChecker
 from .options import StepOptions

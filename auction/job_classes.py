@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..bidgen.columns import Columns
-from ..bidgen.demand import Demand
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
 from .state import StepState
 
 #: The time limit, in seconds, that a job without one is counted with.

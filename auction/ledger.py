@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Columns, IntArray, nothing_held
-from ..bidgen.families.claims import Claim, Resource
-from ..bidgen.families.registry import amounts_of, claims_of, is_on_nodes
-from ..bidgen.guard import Guard
+from ..bidgen.families.claims import Claim
+from ..bidgen.families.registry import claims_of
 from ..bidgen.table import BidTable
+from ..cluster.resources.capacity import BoolArray, IntArray, Resource, nothing_held
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 
 
 class Short(NamedTuple):
@@ -91,8 +92,8 @@ class FreeState:
         """Return the columns without what was taken."""
         free, pools, table = self._columns.free.copy(), self._columns.pools.copy(), self._table
         for claim, left in self._pairs:
-            if claim.guard is None and is_on_nodes(claim.resource):
-                amounts_of(free, claim.resource)[:] = left
+            if claim.guard is None and claim.resource.is_on_nodes:
+                free.amounts(claim.resource)[:] = left
         kept = tuple(one.copy() for one in self._columns.kept)
         for bid in self._taken:
             job, entries = table.demands[int(table.job[bid])].job, table.entries(bid)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..bidgen.columns import Columns, FloatArray
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.jobs import Job
+from ..cluster.resources.capacity import FloatArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 from ..models.aucsched1 import Aucsched1
 from ..models.aucsched2 import Aucsched2
 from ..models.aucsched3 import Aucsched3

@@ -17,8 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Capacity, Columns, FloatArray, IntArray
-from ..bidgen.demand import Demand
+from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
 from .placements import costs_of_placements, least_of
 
 #: Packings: the first three by the prices as they are, the others by prices that chance changes so much (the

@@ -16,16 +16,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, FloatArray, IntArray
-from ..bidgen.demand import Demand, Variant
-from ..bidgen.families.pools import fewest
-from ..bidgen.fields import gres_choices, units_of, usable
+from ..bidgen.candidates import gres_choices, units_of, usable
 from ..bidgen.generate import Bids, Others
 from ..bidgen.table import BidTable, joined_tables
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.pools import fewest
 from ..cluster.schedule import Sizes
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from ..topology.graph_parts import parts_of_nodes
+from ..topology.tree import parts_of_nodes
 from .attempt import AttemptResult
 from .first_fit_award import first_fit_table, without_bids
 from .formulation import bid_weights, priority_weights

@@ -18,10 +18,10 @@ from math import ceil
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, FloatArray, IntArray
-from ..bidgen.demand import Demand
-from ..bidgen.families.claims import Cell
-from ..bidgen.families.pools import fewest
+from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Cell, FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.pools import fewest
 from ..models.search.packing import Packing, packing_from
 from ..models.search.prices import dot
 from ..models.search.relaxation import Relaxation

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from ..bidgen.columns import Columns
-from ..bidgen.demand import Demand, DemandReader, Ineligible
 from ..cluster.errors import InputError
 from ..cluster.holds import hold_words, is_held, may_start
 from ..cluster.jobs import Job
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, DemandReader, Ineligible
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural

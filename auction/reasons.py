@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..bidgen.columns import BoolArray, Columns, IntArray
-from ..bidgen.demand import Demand, DemandReader
-from ..bidgen.families.claims import Resource
 from ..bidgen.families.registry import words_of
 from ..bidgen.first_fit import FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids
-from ..bidgen.guard import Guard
+from ..cluster.resources.capacity import BoolArray, IntArray, Resource
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, DemandReader
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from ..bidgen.demand import Demand
-from ..bidgen.guard import Guard
 from ..cluster.jobs import Job
-from .allocation import Allocation, StartingJob
+from ..cluster.resources.allocation import Allocation, StartingJob
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from .forecast import Forecast, ReservedPlace, guard_for, limits_of
 from .state import StepState
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ..bidgen.columns import IntArray
-from ..bidgen.guard import Guard
-from ..bidgen.table import BidTable
-from .allocation import allocation_of_bid
+from ..bidgen.table import BidTable, allocation_of_bid
+from ..cluster.resources.capacity import IntArray
+from ..cluster.resources.job_reservations import Guard
 from .ledger import FreeState
 from .strategies import Cluster
 

@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..bidgen.columns import BoolArray, FloatArray, IntArray
-from ..bidgen.demand import Demand
 from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.demand import Demand
 from ..models.search.packing import packing_of
 from ..models.search.search_limits import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S

@@ -11,13 +11,15 @@ from math import inf
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Capacity, Columns, FloatArray, IntArray, columns_of
-from ..bidgen.demand import Demand, DemandReader
+from ..bidgen.families.registry import columns_of
 from ..cluster.jobs import Job, RunningJob
 from ..cluster.nodes import NodeState
+from ..cluster.resources.allocation import Allocation, allocation_of_resources
+from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, DemandReader
 from ..cluster.snapshot import Snapshot
 from ..topology.tree import Topology, topology_of
-from .allocation import Allocation, allocation_of_resources
 
 #: A node in one of these takes jobs again when one of its running jobs ends.
 _COMES_BACK = (NodeState.ALLOCATED, NodeState.COMPLETING)

@@ -8,11 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.columns import Columns, FloatArray, IntArray
 from ..bidgen.first_fit import Placer
 from ..bidgen.generate import BidOptions, Bids
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.resources.capacity import FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Sizes
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_limits import SearchLimits

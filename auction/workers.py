@@ -19,8 +19,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from ..bidgen.demand import Demand
 from ..cluster.errors import AucschedError
+from ..cluster.resources.demand import Demand
 from ..models.search.compiled_search import compiled_loop
 from .attempt import AttemptResult, attempt
 from .dask_client import check_dask, connected

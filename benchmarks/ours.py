@@ -32,8 +32,8 @@ from aucsched.auction.program_export import export
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import Cluster, preferences, state
-from aucsched.bidgen.columns import FloatArray, IntArray
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.formats.auctions.read_auction import load_auction
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of

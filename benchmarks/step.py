@@ -104,9 +104,9 @@ def _load() -> str:
 def _bids() -> str:
     import numpy as np
 
-    from aucsched.bidgen.columns import columns_of
-    from aucsched.bidgen.demand import Demand, DemandReader
+    from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.generate import BidOptions, generate_bids
+    from aucsched.cluster.resources.demand import Demand, DemandReader
     from aucsched.formats.native.read import parse_snapshot
     from aucsched.models.aucsched3 import Aucsched3
     from aucsched.models.solve.solver import SolverOptions, prepared

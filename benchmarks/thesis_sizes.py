@@ -41,7 +41,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     from aucsched.auction.options import options_with_preset
     from aucsched.auction.queue import queue_of
     from aucsched.auction.strategies import bid_options, state
-    from aucsched.bidgen.columns import columns_of
+    from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.generate import generate_bids
     from aucsched.topology.tree import topology_of
 

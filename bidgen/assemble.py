@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, Variant
 from ..topology.tree import Topology
-from .columns import BoolArray, Columns, FloatArray, IntArray
-from .demand import Demand, Variant
+from .candidates import GresChoice
 from .even_totals import deal_evenly, even, pack, sums_of
-from .fields import Field, GresChoice
 from .nodesets import nodeset_numbers
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
-from .windows import Windows
+from .windows import Field, Windows
 
 #: How a bid's cores are put on its nodes.
 EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3

@@ -4,17 +4,127 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
 
 import numpy as np
 
-from .columns import Capacity, Columns, IntArray
-from .demand import Demand, Variant
-from .families.shares import KeptCores
-from .fields import GresChoice, gres_choices, units_of, usable
-from .guard import Guard, capped_by
+from ..cluster.checks import LARGEST_COUNT
+from ..cluster.jobs import Span
+from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
+
+#: Ranges up to this many counts are tried at every count, wider ones at a few.
+_EVERY_COUNT = 8
+_SOME_COUNTS = 5
+_MOST_CHOICES = 16
 
 #: More nodes than any machine has.
 _ANY_COUNT = 10**9
+
+#: So many nodes are looked at first, each time twice as many as before.
+_FIRST_LOOK = 64
+
+#: All nodes.
+ALL = slice(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GresChoice:
+    """Counts that a group of bids asks for: on each node, and over all nodes from ``low`` to ``high``."""
+
+    per_node: tuple[tuple[str, str, int], ...]
+    total: tuple[tuple[str, str, int, int], ...]
+
+
+def gres_choices(variant: Variant) -> tuple[GresChoice, ...]:
+    """Return the counts to bid with, most gres first."""
+    return _choices(variant.gres, variant.gres_total)
+
+
+@lru_cache(maxsize=4096)
+def _choices(
+    gres: tuple[tuple[str, str, Span], ...], gres_total: tuple[tuple[str, str, Span], ...]
+) -> tuple[GresChoice, ...]:
+    totals = [tuple((kind, name, span.minimum, span.maximum) for kind, name, span in gres_total)]
+    if any(not span.is_exact for _, _, span in gres_total):
+        totals.append(tuple((kind, name, span.minimum, span.minimum) for kind, name, span in gres_total))
+    found: list[GresChoice] = []
+    for counts in _joint_counts([span for _, _, span in gres]):
+        per_node = tuple((kind, name, count) for (kind, name, _), count in zip(gres, counts, strict=True))
+        found.extend(GresChoice(per_node=per_node, total=total) for total in totals)
+    return tuple(found)
+
+
+def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:
+    """Return joint counts of several ranges, the largest first; along the diagonal where they are many."""
+    lists = [counts_of(span) for span in spans]
+    if prod(len(counts) for counts in lists) <= _MOST_CHOICES:
+        return sorted(product(*lists), key=sum, reverse=True)
+    steps = max(len(counts) for counts in lists)
+    return [
+        tuple(counts[round(step * (len(counts) - 1) / (steps - 1))] for counts in lists)
+        for step in range(steps)
+    ]
+
+
+def counts_of(span: Span) -> list[int]:
+    """Return the counts of a range that are bid with, largest first."""
+    if span.maximum - span.minimum < _EVERY_COUNT:
+        return list(range(span.maximum, span.minimum - 1, -1))
+    return sorted(
+        {round(value) for value in np.linspace(span.minimum, span.maximum, _SOME_COUNTS)}, reverse=True
+    )
+
+
+def usable(
+    demand: Demand,
+    variant: Variant,
+    choice: GresChoice,
+    free: Capacity,
+    columns: Columns,
+    nodes: IntArray | slice = ALL,
+) -> BoolArray:
+    """Return which of some nodes could be among the job's: the conditions of a nodeset (section 4.1) too."""
+    mask = variant.eligible[nodes] & (units_of(demand, free, columns, nodes) >= demand.least)
+    if demand.memory_per_node:
+        mask &= free.memory[nodes] >= demand.memory_per_node
+    if demand.exclusive:
+        mask &= columns.is_empty[nodes] & (free.cores[nodes] == columns.total.cores[nodes])
+        if demand.memory_per_unit:
+            # The award holds all the node's cores, so its memory is that of all of them.
+            mask &= _memory(free, nodes) // demand.memory_per_core >= columns.total.cores[nodes]
+    for kind, _, count in choice.per_node:
+        if count and kind not in free.gres:
+            mask[:] = False
+        elif count:
+            mask &= free.gres[kind][nodes] >= count
+    return mask
+
+
+def units_of(demand: Demand, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> IntArray:
+    """Return the units of cores that each of some nodes could give the job, its memory counted too."""
+    if demand.exclusive:
+        return columns.total.cores[nodes] // demand.unit
+    units = free.cores[nodes] // demand.unit
+    if demand.memory_per_unit:
+        units = np.minimum(units, _memory(free, nodes) // demand.memory_per_unit)
+    return units
+
+
+def _memory(free: Capacity, nodes: IntArray | slice) -> IntArray:
+    """Return the MiB a job may hold on each node: where memory is not limited, what an amount may be."""
+    memory: IntArray = np.minimum(free.memory[nodes], LARGEST_COUNT)
+    return memory
+
+
+def totals_of(choice: GresChoice, free: Capacity, nodes: IntArray) -> tuple[IntArray, ...]:
+    """Return what some nodes have of each gres that is asked for over all nodes; shape (nodes,) each."""
+    none = np.zeros(len(nodes), np.int64)
+    return tuple(free.gres[kind][nodes] if kind in free.gres else none for kind, _, _, _ in choice.total)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -154,3 +264,70 @@ def _most_among(demand: Demand, found: Candidates, view: FreeView) -> int:
             most = np.minimum(most, view.free.gres[kind][nodes] // count)
     bound = int(most.sum()) // fewest
     return min(bound, int(units.sum()) // demand.units) if demand.units and not demand.exclusive else bound
+
+
+class CandidateCache:
+    """Nodes in snapshot order, by what jobs ask of each.
+
+    Args:
+        columns: the machine's.
+        free: what is free: it may only get less.
+    """
+
+    def __init__(self, columns: Columns, free: Capacity) -> None:
+        self._columns = columns
+        self._free = free
+        # Beside the nodes the variant: no other can have its identity while it lives.
+        self._open: dict[object, tuple[Variant, IntArray]] = {}
+
+    def all(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray:
+        """Return all nodes that the job could use."""
+        nodes = self._known(demand, variant, choice)
+        left = nodes[self._mask(demand, variant, choice, nodes)]
+        self._keep(demand, variant, choice, left)
+        return left
+
+    def first(
+        self, demand: Demand, variant: Variant, choice: GresChoice, least: int, units: int
+    ) -> IntArray | None:
+        """Return the first nodes that are so many with so many units together; None: there are not enough."""
+        nodes = self._known(demand, variant, choice)
+        found: list[IntArray] = []
+        count = have = looked = 0
+        size = max(_FIRST_LOOK, 2 * least)
+        while (count < least or have < units) and looked < len(nodes):
+            some = nodes[looked : looked + size]
+            some = some[self._mask(demand, variant, choice, some)]
+            found.append(some)
+            count += len(some)
+            if units:
+                have += int(units_of(demand, self._free, self._columns, some).sum())
+            looked, size = min(looked + size, len(nodes)), 2 * size
+        if 2 * count < looked:
+            self._keep(demand, variant, choice, np.concatenate([*found, nodes[looked:]]))
+        return np.concatenate(found) if found and count >= least and have >= units else None
+
+    def _mask(self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray) -> BoolArray:
+        return usable(demand, variant, choice, self._free, self._columns, nodes)
+
+    def _known(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray:
+        key = _key(demand, variant, choice)
+        if key not in self._open:
+            self._open[key] = (variant, np.flatnonzero(variant.eligible))
+        return self._open[key][1]
+
+    def _keep(self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray) -> None:
+        self._open[_key(demand, variant, choice)] = (variant, nodes)
+
+
+def _key(demand: Demand, variant: Variant, choice: GresChoice) -> tuple[object, ...]:
+    """Return everything that ``usable`` depends on beside what is free."""
+    return (
+        id(variant.eligible),
+        choice.per_node,
+        demand.unit,
+        demand.least,
+        demand.memory_per_node,
+        demand.memory_per_core,
+        demand.exclusive,
+    )

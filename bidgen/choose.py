@@ -9,9 +9,8 @@ from typing import cast
 
 import numpy as np
 
-from .columns import IntArray
-from .fields import Field
-from .windows import Windows
+from ..cluster.resources.capacity import IntArray
+from .windows import Field, Windows
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
 

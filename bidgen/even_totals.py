@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .columns import IntArray
+from ..cluster.resources.capacity import IntArray
 
 Number = TypeVar("Number", np.int64, np.uint64)
 

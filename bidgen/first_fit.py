@@ -12,19 +12,19 @@ from typing import Protocol
 
 import numpy as np
 
+from ..cluster.resources.allocation import Allocation
+from ..cluster.resources.capacity import Capacity, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
+from ..cluster.resources.pools import Use
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .candidate_cache import CandidateCache
-from .columns import Capacity, Columns, IntArray
-from .demand import Demand, Variant
+from .candidates import CandidateCache, GresChoice, gres_choices, totals_of, units_of, usable
 from .even_totals import deal_evenly, even, pack
-from .families.pools import Use
-from .families.shares import KeptCores
-from .fields import GresChoice, field_of, gres_choices, totals_of, units_of, usable
-from .guard import Guard, capped_by
-from .required import required_sets
+from .scattered_sets import required_sets
 from .table import BidTable
-from .windows import WindowRules, first_window
+from .windows import WindowRules, field_of, first_window
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -271,6 +271,27 @@ def use_of(placement: Placement, columns: Columns) -> Use:
         for kind, _, _, high in placement.choice.total:
             gres[kind] = gres.get(kind, 0) + high
     return Use(nodes=len(nodes), cores=int(placement.cores.sum()), gres=gres)
+
+
+def allocation_of_placement(placement: Placement, columns: Columns) -> Allocation:
+    """Return what a first-fit placement holds."""
+    demand = placement.demand
+    order = np.argsort(placement.nodes)
+    nodes = placement.nodes[order]
+    cores = placement.cores[order]
+    gres = {kind: np.zeros(len(nodes), np.int64) for kind in columns.total.gres}
+    for kind, _, count in placement.choice.per_node:
+        if kind in gres:
+            gres[kind] += count
+    for kind, _, _, high in placement.choice.total:
+        if kind in gres:
+            free = columns.free.gres[kind][placement.nodes]
+            gres[kind] += deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))[order]
+    if demand.exclusive:
+        gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
+    memory = demand.memory_on(cores)
+    held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
+    return Allocation(nodes=nodes, held=held)
 
 
 def mode_of(demand: Demand) -> int:

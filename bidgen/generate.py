@@ -14,22 +14,24 @@ from math import ceil
 
 import numpy as np
 
+from ..cluster.resources.allocation import Allocation
+from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
 from ..topology.tree import Topology
 from .assemble import Assembler, BidGroup, Caps, ChosenWindows, NodesetArena
-from .columns import BoolArray, Capacity, Columns, FloatArray, IntArray
-from .demand import Demand, Variant
-from .exhaustive import exhaustive_bids
-from .families.registry import within_pools
-from .families.shares import KeptCores
-from .fields import Field, GresChoice, field_of, gres_choices, totals_of, units_of, usable
-from .first_fit import FirstFitPlacer, Placement, Placer, bids_at, mode_of
-from .guard import Guard, capped_by
+from .candidates import GresChoice, gres_choices, totals_of, units_of, usable
+from .families.registry import ROOM, within_pools
+from .first_fit import FirstFitPlacer, Placement, Placer, allocation_of_placement, bids_at, mode_of
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
 from .nodesets import general_nodesets
-from .required import required_sets
-from .table import BidTable
+from .scattered_sets import exhaustive_bids, required_sets
+from .table import BidTable, allocation_of_bid
 from .windows import (
+    Field,
     WindowRules,
+    field_of,
 )
 
 #: How the caps are dealt and the classes ordered.
@@ -157,7 +159,7 @@ def generate_bids(
     assembler = Assembler(columns, topology, generator.pool, ChosenWindows.joined(drafts))
     table = assembler.table(demands, caps, count)
     for guard in guards:
-        table = table.only(~guard.delayed_by(table))
+        table = table.only(~ROOM.delayed(guard, table))
     within = within_pools(table, columns)
     table = table if within.all() else table.only(within)
     present = np.bincount(table.job, minlength=len(demands)) > 0
@@ -204,6 +206,22 @@ def first_fit_bids(
     )
     caps = Caps(all=len(demands), per_job=1)
     return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
+
+
+def place_alone(
+    demand: Demand, columns: Columns, topology: Topology, is_over: Callable[[], bool] | None = None
+) -> Allocation | None:
+    """Return where a job could start on what is free if nothing else did, None when it fits nowhere.
+
+    Once ``is_over`` says that there is no more time, only first-fit looks.
+    """
+    placement = FirstFitPlacer(columns, topology).place(demand)
+    if placement is not None:
+        return allocation_of_placement(placement, columns)
+    # The auction also bids on nodes that first-fit does not look at together.
+    options = BidOptions(max_bids=1, max_bids_per_job=1)
+    table = generate_bids((replace(demand, index=0),), columns, topology, options, is_over=is_over).table
+    return allocation_of_bid(table, 0) if len(table) else None
 
 
 class _Generator:

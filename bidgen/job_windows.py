@@ -11,13 +11,14 @@ from math import ceil
 import numpy as np
 
 from ..cluster.jobs import JobType
+from ..cluster.resources.capacity import IntArray
+from ..cluster.resources.demand import Demand, Variant
 from .assemble import EVEN, ChosenWindows, NodesetArena
+from .candidates import GresChoice
 from .choose import order_windows
-from .columns import IntArray
-from .demand import Demand, Variant
-from .fields import Field, GresChoice
 from .first_fit import mode_of
 from .windows import (
+    Field,
     WindowRules,
     Windows,
     by_class,

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
+from ..cluster.resources.columns import Columns
 from ..topology.tree import Topology
-from .columns import BoolArray, Capacity, Columns, IntArray
 
 
 class Nodeset(NamedTuple):

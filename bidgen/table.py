@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .columns import BoolArray, FloatArray, IntArray
-from .demand import Demand
-from .families.pools import Use, use_of_arrays
+from ..cluster.resources.allocation import Allocation
+from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.pools import Use, use_of_arrays
 
 #: Class codes of ``BidTable.bid_class``.
 CLASS_A, CLASS_B, CLASS_C = 0, 1, 2
@@ -102,6 +103,16 @@ class BidTable:
             gres_ratio=self.gres_ratio[keep],
             gres_share=self.gres_share[keep],
         )
+
+
+def allocation_of_bid(table: BidTable, bid: int) -> Allocation:
+    """Return what a bid holds, in arrays of its own: a view would keep all bids of its auction in memory."""
+    entries = table.entries(bid)
+    nodes = table.node[entries].copy()
+    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries].copy()
+    gres = {kind: counts[entries].copy() for kind, counts in table.gres.items()}
+    held = Capacity(cores=table.cores[entries].copy(), memory=memory, gres=gres)
+    return Allocation(nodes=nodes, held=held)
 
 
 def joined_tables(

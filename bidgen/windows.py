@@ -7,15 +7,66 @@ switches (AUCSCHED3) the nodesets of the lowest common switch count: they end wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 
+from ..cluster.resources.capacity import BoolArray, IntArray
+from ..cluster.resources.demand import Demand, Variant
 from ..topology.tree import Topology
-from .columns import BoolArray, IntArray
-from .demand import Demand, Variant
-from .fields import Field, GresChoice
+from .candidates import GresChoice
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Field:
+    """Usable nodes of one job at one gres choice, in one scan order; arrays of shape (m,) or (m + 1,).
+
+    Attributes:
+        nodes: node indices in scan order.
+        units: units of cores that each could give (all of the node's when the job is exclusive).
+        run: number of the nodeset each stands in: a maximal run consecutive in snapshot order.
+        run_first, run_last: positions of the ends of that run.
+        sums: prefix sums of ``units``, from 0.
+        total_sums: prefix sums of each gres asked for over all nodes, from 0.
+        offset: where ``nodes`` starts in the generator's pool, −1 before it is put there.
+        windows: what was found of its windows already, by what was asked.
+    """
+
+    nodes: IntArray
+    units: IntArray
+    run: IntArray
+    run_first: IntArray
+    run_last: IntArray
+    sums: IntArray
+    total_sums: tuple[IntArray, ...]
+    offset: int = -1
+    windows: dict[object, object] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...]) -> Field:
+    """Return the field of ``nodes`` in the order given, with what each of them gives."""
+    breaks = np.ones(len(nodes), np.bool_)
+    np.not_equal(nodes[1:], nodes[:-1] + 1, out=breaks[1:])
+    run = np.cumsum(breaks) - 1
+    firsts = np.flatnonzero(breaks)
+    lasts = np.append(firsts[1:], len(nodes)) - 1
+    return Field(
+        nodes=nodes,
+        units=units,
+        run=run,
+        run_first=firsts[run],
+        run_last=lasts[run],
+        sums=_sums(units),
+        total_sums=tuple(_sums(total) for total in totals),
+    )
+
+
+def _sums(values: IntArray) -> IntArray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -10,12 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..bidgen.columns import Columns, IntArray
+from ..bidgen.candidates import units_of
 from ..bidgen.even_totals import sums_of
 from ..bidgen.families.claims import Claim
-from ..bidgen.fields import units_of
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.resources.capacity import IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 from .auction_model import FloatArray, LinearAuction
 from .preference import TABLE_4_4, Constants
 from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintEQ, LpVariable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..bidgen.columns import Columns
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 from .auction_model import FloatArray, LinearAuction
 from .preference import CORRECTED, Constants
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..bidgen.columns import Columns
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 from .auction_model import AuctionModel, FloatArray
 from .preference import CORRECTED, Constants, cost_k
 

@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..bidgen.columns import Columns, IntArray
 from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
+from ..cluster.resources.capacity import IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
 from .preference import Constants, preference_f
 from .solve.solver import (
     IntegerProgram,

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..bidgen.columns import BoolArray, Columns, IntArray
-from ..bidgen.demand import Demand, Variant
-from ..bidgen.families.claims import Cell, FreePlacement, Taken
+from ..bidgen.candidates import GresChoice, gres_choices, units_of, usable
+from ..bidgen.families.claims import FreePlacement, Taken
 from ..bidgen.families.registry import taken_by
-from ..bidgen.fields import GresChoice, gres_choices, units_of, usable
-from ..bidgen.guard import Guard
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job
+from ..cluster.resources.capacity import BoolArray, Cell, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .auction_model import FloatArray
 from .solve.solver import (

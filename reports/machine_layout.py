@@ -13,8 +13,8 @@ from itertools import groupby
 
 import numpy as np
 
-from ..bidgen.columns import FloatArray
 from ..cluster.nodes import Node, Resources, part_of_tree
+from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..topology.tree import Topology, topology_of

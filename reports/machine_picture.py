@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..bidgen.columns import FloatArray
+from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural

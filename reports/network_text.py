@@ -17,9 +17,8 @@ from ..cluster.errors import OptionError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
 from ..formats.drawing import save_figure
-from ..topology.distances import hop_table
+from ..topology.distances import hop_table, numbered_links
 from ..topology.hilbert import grid
-from ..topology.hops import numbered_links
 from ..topology.tree import topology_of
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from random_snapshots import random_snapshot
 from support.build import ALONE, snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
-from aucsched.bidgen.columns import columns_of
-from aucsched.bidgen.demand import Demand, DemandReader
+from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
 from aucsched.bidgen.nodesets import general_nodesets, nodesets
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.jobs import JobType
+from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.models.preference import CORRECTED, PRINTED, TABLE_4_4, preference_f
 from aucsched.topology.tree import topology_of
 

@@ -15,9 +15,9 @@ import numpy as np
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
+from .distances import global_links_of
 from .fattree import fat_tree
 from .hilbert import grid
-from .hops import global_links_of
 
 
 def graph_of(network: Network) -> Any:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from ..cluster.resources.capacity import IntArray
 
 #: With more dimensions no other order of the axes is tried: their permutations are too many.
 _MOST_TRIED = 4

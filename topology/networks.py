@@ -11,18 +11,15 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
+from ..cluster.resources.capacity import IntArray
 from ..cluster.switches import MOST_DEPTH
-from .distances import MOST_LINKS, HopArray, check_size
+from .distances import MOST_LINKS, HopArray, check_size, global_links_of, linked_table, numbered_links
 from .fattree import MOST_LEVELS, fat_tree, fat_tree_size
 from .hilbert import grid, torus_places
-from .hops import global_links_of, linked_table, numbered_links
-
-IntArray = npt.NDArray[np.int64]
 
 #: A torus has at most so many dimensions.
 _DIMENSIONS = 6

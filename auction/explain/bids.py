@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import IntArray
-from ...bidgen.families.claims import Resource
-from ...bidgen.families.pools import use_of_nodes
 from ...bidgen.families.registry import words_of
 from ...cluster.jobs import Job
+from ...cluster.resources.capacity import IntArray, Resource
+from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award, BidClass
 from ...cluster.snapshot import Snapshot
 from ..ledger import FreeState, Short

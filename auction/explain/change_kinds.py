@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...bidgen.guard import Guard
 from ...cluster.jobs import Job, Request, Span
+from ...cluster.resources.job_reservations import Guard
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from .words import duration

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, Capacity, Columns
-from ...bidgen.demand import Demand, DemandReader
-from ...bidgen.fields import gres_choices, usable
+from ...bidgen.candidates import gres_choices, usable
 from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
+from ...cluster.resources.capacity import BoolArray, Capacity
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.schedule import Award, Reason, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular

@@ -14,19 +14,21 @@ from math import prod
 
 import numpy as np
 
-from ...bidgen.columns import UNLIMITED_MIB, Capacity, Columns, columns_of, nothing_held
-from ...bidgen.demand import Demand, DemandReader, Variant
-from ...bidgen.families.pools import use_of_nodes
-from ...bidgen.fields import gres_choices, units_of, usable
+from ...bidgen.candidates import gres_choices, units_of, usable
+from ...bidgen.families.registry import columns_of
 from ...bidgen.first_fit import FirstFitPlacer
 from ...bidgen.generate import BidOptions, generate_bids
-from ...bidgen.guard import Guard
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
+from ...cluster.resources.allocation import add_allocation, allocation_of_resources
+from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, nothing_held
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand, DemandReader, Variant
+from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import Topology, topology_of
-from ..allocation import add_allocation, allocation_of_resources
 from .change_kinds import ChangeKind, change_words, kinds_of
 
 #: Values of the first of two kinds that are tried with the second, at most.

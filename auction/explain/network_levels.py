@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from ...bidgen.columns import IntArray
 from ...cluster.network import SIZES, Network, NetworkKind
 from ...cluster.nodes import Node, Switch
+from ...cluster.resources.capacity import IntArray
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ...formats.native.topology_wire import written_topology

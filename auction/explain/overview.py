@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...bidgen.columns import Capacity, IntArray
-from ...bidgen.families.claims import Resource
-from ...bidgen.families.memory import MEMORY
-from ...bidgen.families.registry import amounts_of, is_on_nodes
 from ...cluster.jobs import Job
+from ...cluster.resources.capacity import MEMORY, Capacity, IntArray, Resource
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
 from ...cluster.text import plural
@@ -151,7 +148,7 @@ def _empty(step: Step, options: StepOptions) -> Overview:
 
 def _of_resources(prices: Amounts) -> Amounts:
     """Return the prices of what nodes have: cores kept for others have one besides, paid by few."""
-    return {resource: price for resource, price in prices.items() if is_on_nodes(resource)}
+    return {resource: price for resource, price in prices.items() if resource.is_on_nodes}
 
 
 def _spread(room: Capacity, nodes: IntArray, like: Capacity) -> Capacity:
@@ -168,7 +165,7 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
     """Yield some nodes by equal prices, the dearest first."""
     whole = np.zeros(len(names))
     for what, price in prices.items():
-        whole += price * amounts_of(free, what)
+        whole += price * free.amounts(what)
     kinds = [what for what, price in prices.items() if price.any()] or list(prices)[:1]
     table = np.stack([prices.get(kind, np.zeros(len(names)))[nodes] for kind in kinds], axis=1)
     keys, group = np.unique(table, axis=0, return_inverse=True)
@@ -187,7 +184,7 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
 
 def _by_unit(kinds: list[Resource], prices: list[float]) -> Iterator[tuple[str, float]]:
     for kind, price in zip(kinds, prices, strict=True):
-        is_memory = kind.family == MEMORY.name
+        is_memory = kind == MEMORY
         yield ("memory_gib", price * MIB_IN_GIB) if is_memory else (kind.label, price)
 
 

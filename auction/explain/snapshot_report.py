@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ...bidgen.families.claims import Resource
 from ...cluster.holds import is_held, may_start
 from ...cluster.jobs import Job, JobType
 from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import Resources
+from ...cluster.resources.capacity import Resource
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ...formats.hostlist import join

@@ -13,15 +13,15 @@ from math import floor, log10
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, Columns, FloatArray, IntArray
-from ...bidgen.demand import Demand
-from ...bidgen.families.claims import Claim, Resource
-from ...bidgen.families.memory import MEMORY
+from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
 from ...bidgen.generate import generate_bids
-from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
+from ...cluster.resources.capacity import MEMORY, BoolArray, FloatArray, IntArray, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
+from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
@@ -256,7 +256,7 @@ def _rounded(claim: Claim, price: FloatArray, levels: int, least: float) -> Floa
     if _dearest(claim, price) <= least:
         return np.zeros_like(price)
     highest = float(price.max())
-    unit = 1 / MIB_IN_GIB if claim.resource.family == MEMORY.name else 1.0
+    unit = 1 / MIB_IN_GIB if claim.resource == MEMORY else 1.0
     step, digits = _round_number(highest / unit / levels)
     rounded: FloatArray = np.round(np.round(price / unit / step) * step, digits) * unit
     return rounded

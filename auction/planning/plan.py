@@ -14,18 +14,20 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from ...bidgen.columns import Columns, columns_of
-from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.families.registry import columns_of
+from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.keywords import of_type
 from ...cluster.nodes import Resources
+from ...cluster.resources.allocation import Allocation, resources_of
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.schedule import Reason, Refusal, amount_document, document_text
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
 from ...formats.native.read import snapshot_of
 from ...topology.tree import topology_of
-from ..allocation import Allocation, place_alone, resources_of
 from ..forecast import Forecast
 from ..options import StepOptions
 from ..queue import queue_of

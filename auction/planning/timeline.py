@@ -12,12 +12,13 @@ from math import isfinite
 
 import numpy as np
 
-from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Capacity, Columns, IntArray, nothing_held
-from ...bidgen.demand import Demand
-from ...bidgen.families.pools import use_of_arrays
-from ...bidgen.fields import gres_choices, units_of, usable
+from ...bidgen.candidates import gres_choices, units_of, usable
 from ...cluster.jobs import Job, RunningJob
-from ..allocation import Allocation
+from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
+from ...cluster.resources.pools import use_of_arrays
 from ..forecast import Forecast
 
 

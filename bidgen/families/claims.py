@@ -4,54 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..capacity import IntArray
-
-if TYPE_CHECKING:
-    from ..columns import Columns
-    from ..demand import Demand
-    from ..fields import GresChoice
-    from ..guard import Guard
-    from ..table import BidTable
-
-#: Names in files that are no gres'.
-_NO_GRES = ("cores", "memory", "memory_gib", "memory_mib")
-
-
-class Resource(NamedTuple):
-    """What a family has cells of: the cores of nodes, a gres or a licence by name.
-
-    Attributes:
-        family: its name.
-        name: empty where the family has one resource only.
-    """
-
-    family: str
-    name: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name for people and files; a gres that is called like another resource is ``gres/cores``."""
-        if not self.name:
-            return self.family
-        is_taken = self.name in _NO_GRES or self.name.startswith(f"{self.family}/")
-        return f"{self.family}/{self.name}" if is_taken else self.name
-
-
-class Cell(NamedTuple):
-    """One capacity: a resource at a place.
-
-    Attributes:
-        place: a node's index; of what stands on no node a name, empty where there is one cell.
-        guard: number of the reservation whose room it is, None of what is free now.
-    """
-
-    resource: Resource
-    place: int | str = ""
-    guard: int | None = None
+from ...cluster.resources.capacity import Cell, IntArray, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
+from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import ResourcePool
+from ...cluster.snapshot import Snapshot
+from ..candidates import GresChoice
+from ..table import BidTable
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -152,4 +116,21 @@ class Family(Protocol):
 
     def words(self, resource: Resource) -> str:
         """Return the resource in a sentence that says what a bid lacks."""
+        ...
+
+
+class Pooled(Family, Protocol):
+    """A family of what stands on no node; each of its claims is of one cell.
+
+    Attributes:
+        title: of a list of its resources.
+    """
+
+    @property
+    def title(self) -> str:
+        """What a list of its resources is called."""
+        ...
+
+    def pool(self, snapshot: Snapshot) -> ResourcePool:
+        """Return what there is in a snapshot."""
         ...

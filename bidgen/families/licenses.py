@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import Lasting
+from ...cluster.resources.capacity import Cell, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
-from .pools import Use
-
-if TYPE_CHECKING:
-    from ..columns import Columns
-    from ..guard import Guard
-    from ..table import BidTable
+from ..table import BidTable
+from .claims import Claim, FreePlacement, Pooled, Taken
 
 _NAME = "licenses"
 
@@ -69,7 +67,7 @@ class LicensePool:
         return f"it asks for {asked} {cell.resource.name} licences, {left} are free"
 
 
-class Licenses(Family):
+class Licenses(Pooled):
     """Σ_i licences_j(i)·b_i ≤ free licences, for each name over the whole cluster; not in the papers."""
 
     name = _NAME
@@ -112,6 +110,3 @@ def _names(columns: Columns) -> Iterable[str]:
 
 def _cell(name: str) -> Cell:
     return Cell(Resource(_NAME, name))
-
-
-LICENSES = Licenses()

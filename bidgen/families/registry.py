@@ -7,39 +7,32 @@ auction/check.py, which checks awards, shares nothing with it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...cluster.resources.capacity import BoolArray, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import Pools
 from ...cluster.snapshot import Snapshot
-from ..capacity import BoolArray, Capacity, IntArray
-from .claims import Claim, Family, FreePlacement, Resource, Taken
-from .cores import CORES
-from .gres import GRES
-from .licenses import LICENSES
-from .limits import LIMITS
-from .memory import MEMORY
-from .on_nodes import OnNodes
-from .pools import Pooled, Pools
-from .room import ReservationRows
-from .shares import KEPT, SHARES
-
-if TYPE_CHECKING:
-    from ..columns import Columns
-    from ..guard import Guard
-    from ..table import BidTable
+from ..table import BidTable
+from .claims import Claim, Family, FreePlacement, Pooled, Taken
+from .job_limits import JobLimits
+from .licenses import Licenses
+from .on_nodes import Cores, Gres, Memory, OnNodes
+from .reservation_rows import ReservationRows
+from .shares import ClassShares, GapRows
 
 #: Resources of nodes.
-ON_NODES: tuple[OnNodes, ...] = (CORES, GRES, MEMORY)
+ON_NODES: tuple[OnNodes, ...] = (Cores(), Gres(), Memory())
 #: What stands on no node.
-POOLED: tuple[Pooled, ...] = (LICENSES, LIMITS, SHARES)
+POOLED: tuple[Pooled, ...] = (Licenses(), JobLimits(), ClassShares())
 #: Beside reservations for blocked jobs.
 ROOM = ReservationRows(ON_NODES)
 #: All families, in the order of a program's rows.
-FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, KEPT)
+FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, GapRows())
 
 _BY_NAME = {family.name: family for family in FAMILIES}
-_NODES_BY_NAME = {family.name: family for family in ON_NODES}
 
 
 def claims_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Claim]:
@@ -60,6 +53,11 @@ def pools_of(snapshot: Snapshot) -> Pools:
     return Pools.beside(pools, snapshot.running, snapshot.time)
 
 
+def columns_of(snapshot: Snapshot) -> Columns:
+    """Return what is free in a snapshot as columns."""
+    return Columns.of(snapshot.nodes, pools_of(snapshot))
+
+
 def words_of(claim: Claim) -> str:
     """Return in words what a bid lacks that does not get what it claims."""
     name = ROOM.name if claim.guard is not None else claim.resource.family
@@ -78,19 +76,3 @@ def within_pools(table: BidTable, columns: Columns) -> BoolArray:
 def title_of(resource: Resource) -> str:
     """Return what a list of such resources, which stand on no node, is called."""
     return next(family.title for family in POOLED if family.name == resource.family)
-
-
-def is_on_nodes(resource: Resource) -> bool:
-    """Return whether a resource is one of nodes."""
-    return resource.family in _NODES_BY_NAME
-
-
-def amounts_of(capacity: Capacity, resource: Resource) -> IntArray:
-    """Return one resource's amounts on nodes: the capacity's own array."""
-    return _NODES_BY_NAME[resource.family].of(capacity, resource)
-
-
-def resources_of_nodes(capacity: Capacity) -> Iterator[Resource]:
-    """Yield every resource of nodes that a capacity counts."""
-    for family in ON_NODES:
-        yield from family.kinds(capacity)

@@ -6,24 +6,21 @@ One pass of an auction says what they are (auction/balance.py); without a balanc
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import Lasting
+from ...cluster.resources.capacity import Cell, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import Pools, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from ..capacity import Capacity, IntArray
-from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
-from .pools import Pools, Use
-
-if TYPE_CHECKING:
-    from ..columns import Columns
-    from ..guard import Guard
-    from ..table import BidTable
+from ..table import BidTable
+from .claims import Claim, Family, FreePlacement, Pooled, Taken
 
 _SHARES = "shares"
 _KEPT = "kept_cores"
@@ -82,7 +79,7 @@ class SharePool:
         )
 
 
-class ClassShares(Family):
+class ClassShares(Pooled):
     """Σ_i |N_i|·b_i ≤ room for each shape over its jobs' bids: the nodes that it may hold more.
 
     Not in the papers.
@@ -136,49 +133,6 @@ def _cell(name: str) -> Cell:
     return Cell(Resource(_SHARES, name))
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class KeptCores:
-    """Cores that some jobs may take together, where the others of a node are kept for jobs with gres.
-
-    Attributes:
-        name: tells several of them apart.
-        jobs: ids of those jobs.
-        left: cores of each node that they may take, shape (n,); lessened in place.
-    """
-
-    name: str
-    jobs: frozenset[str]
-    left: IntArray
-
-    @property
-    def nodes(self) -> IntArray:
-        """All nodes."""
-        return np.arange(len(self.left))
-
-    def copy(self) -> KeptCores:
-        """Return one whose cores are lessened independently."""
-        return replace(self, left=self.left.copy())
-
-    def limits(self, job: Job) -> bool:
-        """Return whether it limits a job; jobs with equal answers may take the same."""
-        return job.id in self.jobs
-
-    def capped(self, free: Capacity, job: Job) -> Capacity:
-        """Return what a job may take of what is free."""
-        if job.id not in self.jobs:
-            return free
-        return Capacity(cores=np.minimum(free.cores, self.left), memory=free.memory, gres=free.gres)
-
-    def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
-        """Lessen the cores by what a job holds on some nodes."""
-        self.take_cores(job, nodes, held.cores)
-
-    def take_cores(self, job: Job, nodes: IntArray, cores: IntArray) -> None:
-        """Lessen the cores by what a job takes of some nodes."""
-        if job.id in self.jobs:
-            self.left[nodes] -= cores
-
-
 class GapRows(Family):
     """Σ_i T_in·b_i ≤ A_n^cpu − kept_n for each node n with free gres, over the jobs that fill gaps.
 
@@ -216,7 +170,3 @@ class GapRows(Family):
         """Return what is kept, whatever for."""
         del resource
         return "cores that are not kept for jobs with gres"
-
-
-SHARES = ClassShares()
-KEPT = GapRows()

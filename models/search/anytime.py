@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .bid_worth import SCALE, Worth

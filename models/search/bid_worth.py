@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
 SCALE = 1e4

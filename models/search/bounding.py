@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .bid_worth import SCALE, Worth
 from .packing import Packing
 from .prices import SearchPrices, find_prices

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .packing import Packing
 
 #: Beyond so many bids the matrix of who excludes whom is not made (64 MB).

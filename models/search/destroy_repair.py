@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from .bid_worth import Worth
 from .compiled_search import Dives, as_lists, compiled_dives, is_loaded
 from .packing import Packing

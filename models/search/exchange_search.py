@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .bid_worth import Worth
 from .compiled_search import Loop, as_lists, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, MoveProblem, MoveState, make_moves

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 
 #: Columns: arrays where the loop is compiled, lists where it is not, which Python indexes faster.
 Integers: TypeAlias = IntArray | list[int]

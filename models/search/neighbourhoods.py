@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
 from .bid_worth import Worth
 from .packing import Packing

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, Columns, FloatArray, IntArray
 from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
-from ...bidgen.guard import Guard
 from ...bidgen.table import BidTable
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
 from ..solve.solver import IntegerProgram
 
 

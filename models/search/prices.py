@@ -12,7 +12,7 @@ from math import isfinite
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from .packing import Packing
 
 #: Rounds without a better bound after which steps are halved.

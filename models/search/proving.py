@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
 from ...cluster.errors import SolverError
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import RelaxedSolver
 from .bid_worth import SCALE, Worth

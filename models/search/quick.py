@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from .bid_worth import Worth
 from .packing import Packing
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .cliques import MOST_BIDS, exclusions
 from .packing import Packing, packing_from
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bidgen.columns import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..solve.solver import LinearReport, RelaxedSolver
 from .cliques import MOST_BIDS, exclusions, violated_cliques
 from .differences import as_differences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import IntegerProgram, SolverStatus
 

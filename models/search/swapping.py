@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from .bid_worth import Worth
 from .compiled_search import Swap
 from .moves import MoveProblem

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...bidgen.columns import FloatArray, IntArray
 from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.schedule import Status
 from ..search.anytime import solve_anytime
 from ..search.compiled_search import load_within

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...bidgen.columns import IntArray
 from ...cluster.errors import InputError
+from ...cluster.resources.capacity import IntArray
 from ..search.packing import Packing, packing_from
 
 #: What values, amounts and capacities may be; numpy's integers and floats too.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 
-from ...bidgen.columns import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ..search.anytime import solve_anytime
 from ..search.compiled_search import compiled_loop
 from ..search.packing import Packing

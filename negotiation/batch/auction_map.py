@@ -23,16 +23,18 @@ from math import ceil
 
 import numpy as np
 
-from ...auction.allocation import Allocation
 from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.state import Hold, Holds, Reread, StepState
-from ...bidgen.columns import BoolArray, Capacity, Columns, IntArray, columns_of
-from ...bidgen.demand import Demand, DemandReader, Variant
+from ...bidgen.families.registry import columns_of
 from ...cluster.errors import OptionError
 from ...cluster.jobs import Job, JobKind, Span
 from ...cluster.jobs import Request as Asked
 from ...cluster.nodes import Node, Resources, Switch, part_of_tree
+from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.capacity import BoolArray, Capacity, IntArray
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand, DemandReader, Variant
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
 from ..messages import MapEntry, NodeCount
@@ -203,7 +205,7 @@ def _whole(nodes: int) -> Allocation:
     """Return whole nodes as what a job holds."""
     where: IntArray = np.array(places(nodes), np.int64)
     held = Capacity(cores=np.ones_like(where), memory=np.zeros_like(where), gres={})
-    return Allocation(nodes=where, held=held, placement=None)
+    return Allocation(nodes=where, held=held)
 
 
 def _counts(least: int, most: int) -> list[int]:

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from ...auction.allocation import resources_of
 from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.planning.plan import check_time
 from ...auction.queue import queue_of
 from ...auction.state import state_of
-from ...bidgen.columns import columns_of
+from ...bidgen.families.registry import columns_of
 from ...cluster.errors import AwardError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import License, Resources
+from ...cluster.resources.allocation import resources_of
 from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
 from .fairness import Accounts, Budgets, DelayPolicy, Fairness, counts

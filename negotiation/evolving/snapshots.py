@@ -11,13 +11,14 @@ from math import ceil, inf
 
 import msgspec
 
-from ...auction.allocation import Allocation, place_alone, resources_of
 from ...auction.planning.plan import Planner
-from ...bidgen.columns import columns_of
-from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.families.registry import columns_of
+from ...bidgen.generate import place_alone
 from ...cluster.jobs import Job, JobKind, Request, RunningJob, Span
 from ...cluster.limits import Limit
 from ...cluster.nodes import Node, NodeState, Resources
+from ...cluster.resources.allocation import Allocation, resources_of
+from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
 from ..messages import MapEntry, NodeCount

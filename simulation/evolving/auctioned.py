@@ -12,16 +12,17 @@ from math import ceil
 
 import numpy as np
 
-from ...auction.allocation import Allocation
 from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.state import Hold, Holds, StepState
-from ...bidgen.columns import Capacity, columns_of
-from ...bidgen.demand import Demand, DemandReader
+from ...bidgen.families.registry import columns_of
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
 from ...cluster.promises import PLAN
+from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.capacity import Capacity
+from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...negotiation.evolving.count_board import CountBoard, CountJob, CountRequest
 from ...negotiation.evolving.fairness import Accounts, Budgets, DelayPolicy, Fairness
@@ -218,4 +219,4 @@ def _holds(view: ProviderView) -> Iterator[Hold]:
         cores = np.array([count for _, count in held], np.int64)
         capacity = Capacity(cores=cores, memory=np.zeros(len(held), np.int64), gres={})
         nodes = np.array([node for node, _ in held], np.int64)
-        yield Hold(end=job.end_s, allocation=Allocation(nodes=nodes, held=capacity, placement=None))
+        yield Hold(end=job.end_s, allocation=Allocation(nodes=nodes, held=capacity))

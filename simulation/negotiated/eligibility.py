@@ -13,13 +13,14 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 
-from ...auction.allocation import place_alone
-from ...bidgen.columns import BoolArray, Capacity, columns_of
-from ...bidgen.demand import Demand, DemandReader
-from ...bidgen.fields import GresChoice, gres_choices, usable
+from ...bidgen.candidates import GresChoice, gres_choices, usable
+from ...bidgen.families.registry import columns_of
+from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
+from ...cluster.resources.capacity import BoolArray, Capacity
+from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...negotiation.messages import MapEntry
 from ...topology.tree import topology_of

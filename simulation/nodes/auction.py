@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
-from ...auction.allocation import StartingJob
 from ...auction.check import AwardChecker
 from ...auction.decide import Decision, decide
 from ...auction.isolation import ENDS_THE_STEP, failing_job
 from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise
-from ...bidgen.demand import Demand
+from ...cluster.resources.allocation import StartingJob
+from ...cluster.resources.demand import Demand
 from .node_machine import Machine
 from .node_promises import Promises
 from .node_queue import NodeQueue, turn_of_job

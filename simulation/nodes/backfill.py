@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...auction.allocation import Allocation, StartingJob, add_allocation
 from ...auction.forecast import Forecast, ReservedPlace, guard_for, limits_of
 from ...bidgen.candidates import FreeView, GuardedViews
-from ...bidgen.columns import Columns
-from ...bidgen.demand import Demand
-from ...bidgen.guard import Guard
+from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
+from ...cluster.resources.job_reservations import Guard
 from ..ticks import turn_of
 from .node_machine import Machine, use_of
 from .node_queue import NodeQueue

@@ -13,9 +13,10 @@ from math import inf
 
 import numpy as np
 
-from ...auction.allocation import StartingJob
-from ...bidgen.columns import Columns, IntArray
-from ...bidgen.demand import Demand
+from ...cluster.resources.allocation import StartingJob
+from ...cluster.resources.capacity import IntArray
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ..promised.building import empty_state
 from ..promised.compiled_promises import loops_for
 from ..promised.promise_state import FREE, PROMISED, RUNNING, WAITING, PromiseRules

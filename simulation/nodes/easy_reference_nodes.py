@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
 
-from ...bidgen.demand import Demand
+from ...cluster.resources.demand import Demand
 from .backfill import Backfill
 from .node_machine import Machine
 from .node_queue import NodeQueue

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from math import ceil, inf
 from typing import Protocol, runtime_checkable
 
-from ...auction.allocation import Allocation, StartingJob, resources_of
 from ...auction.check import AwardChecker
-from ...bidgen.demand import Demand
 from ...cluster.errors import AwardError
 from ...cluster.jobs import Job
+from ...cluster.resources.allocation import Allocation, StartingJob, resources_of
+from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events
 from ..ticks import turn_of

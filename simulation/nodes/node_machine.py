@@ -11,13 +11,14 @@ from math import inf, isfinite
 
 import numpy as np
 
-from ...auction.allocation import Allocation, StartingJob, add_allocation
 from ...auction.state import Hold, Holds, StepState
-from ...bidgen.columns import UNLIMITED_MIB, BoolArray, Columns, columns_of, nothing_held
-from ...bidgen.demand import Demand, DemandReader
-from ...bidgen.families.pools import Use, use_of_arrays
-from ...bidgen.families.registry import amounts_of, resources_of_nodes
+from ...bidgen.families.registry import columns_of
 from ...cluster.errors import AwardError
+from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
+from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, nothing_held
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand, DemandReader
+from ...cluster.resources.pools import Use, use_of_arrays
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology, topology_of
 
@@ -181,8 +182,8 @@ class Machine:
     def _check(self, holding: Holding) -> None:
         """Raise AwardError when a node gave more than it had."""
         free, nodes = self.columns.free, holding.allocation.nodes
-        for resource in resources_of_nodes(free):
-            counts = amounts_of(free, resource)
+        for resource in free.resources():
+            counts = free.amounts(resource)
             if (counts[nodes] < 0).any():
                 name = self.columns.names[int(nodes[np.argmin(counts[nodes])])]
                 what = f"{resource.label} of {name} are given twice at {holding.start_s:g}"

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.candidates import FreeView, shape_of
-from ...bidgen.columns import IntArray
-from ...bidgen.demand import Demand
+from ...cluster.resources.capacity import IntArray
+from ...cluster.resources.demand import Demand
 from ..metrics import mean_and_std, metrics
 from .node_queue import cores_asked
 from .node_result import NodeResult

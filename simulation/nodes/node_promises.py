@@ -7,12 +7,12 @@ from functools import partial
 from math import ceil, inf
 from typing import Protocol
 
-from ...auction.allocation import Allocation, StartingJob
 from ...auction.forecast import ReservedPlace
 from ...auction.reserve import Promise, StepReservations
 from ...auction.state import StepState
-from ...bidgen.demand import Demand
 from ...cluster.promises import AUTO, promised_duration_s
+from ...cluster.resources.allocation import Allocation, StartingJob
+from ...cluster.resources.demand import Demand
 from ..promised.due import window
 from ..promised.promise_rules import rules_of
 from .core_plan import CoreLevelPlan

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ...auction.worth import UsedShares, worth_of
-from ...bidgen.demand import Demand
+from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from .node_machine import Holding
 

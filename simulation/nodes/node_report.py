@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ...bidgen.columns import Capacity
+from ...cluster.resources.capacity import Capacity
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
 from ..report import COLUMNS, JOB_COLUMNS, ROWS, count_lines, csv_of, document_of, text_of

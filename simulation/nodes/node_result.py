@@ -10,9 +10,9 @@ from math import fsum, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from ...auction.allocation import Allocation
-from ...bidgen.columns import Columns
-from ...bidgen.demand import Demand
+from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology
 from ..log_columns import LARGEST_TIME_S, Requests, Workload

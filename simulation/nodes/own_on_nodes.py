@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from ...auction.allocation import Allocation, StartingJob, allocation_of_resources
-from ...bidgen.demand import Demand
 from ...cluster.errors import AwardError
 from ...cluster.nodes import Resources
+from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
+from ...cluster.resources.demand import Demand
 from ..own_policy import ActiveJob, Policy, QueuedJob, stepped
 from .backfill import BackfillPass
 from .node_machine import Machine

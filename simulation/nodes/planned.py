@@ -13,11 +13,11 @@ from math import inf
 
 import numpy as np
 
-from ...auction.allocation import Allocation, StartingJob
 from ...auction.forecast import Forecast, limits_of
 from ...bidgen.candidates import FreeView, shape_of
-from ...bidgen.columns import BoolArray, IntArray
-from ...bidgen.demand import Demand
+from ...cluster.resources.allocation import Allocation, StartingJob
+from ...cluster.resources.capacity import BoolArray, IntArray
+from ...cluster.resources.demand import Demand
 from ..ticks import turn_of
 from .backfill import Backfill
 from .node_machine import Machine, use_of

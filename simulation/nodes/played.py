@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...auction.allocation import Allocation
-from ...bidgen.demand import Demand
+from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.demand import Demand
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -16,11 +16,12 @@ from math import inf
 
 import numpy as np
 
-from ...auction.allocation import Allocation, StartingJob, add_allocation, add_allocations, place_alone
 from ...bidgen.candidates import GuardedViews
-from ...bidgen.columns import Columns, FloatArray, IntArray, nothing_held
-from ...bidgen.demand import Demand
-from ...bidgen.families.registry import amounts_of, resources_of_nodes
+from ...bidgen.generate import place_alone
+from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation, add_allocations
+from ...cluster.resources.capacity import FloatArray, IntArray, nothing_held
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from .node_machine import Holding, Machine, use_of
 from .node_queue import NodeQueue
@@ -207,8 +208,7 @@ class Preemptor:
         free = self._without(gone).free
         add_allocation(free, allocation, -1, self._machine.limited)
         return all(
-            bool((amounts_of(free, resource)[allocation.nodes] >= 0).all())
-            for resource in resources_of_nodes(free)
+            bool((free.amounts(resource)[allocation.nodes] >= 0).all()) for resource in free.resources()
         )
 
     def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Allocation | None:

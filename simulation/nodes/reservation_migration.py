@@ -13,14 +13,14 @@ from math import inf
 
 import numpy as np
 
-from ...auction.allocation import Allocation, add_allocation, allocation_of_placement
 from ...auction.reserve import Promise, StepReservations
 from ...auction.state import Hold, Holds, StepState
 from ...bidgen.candidates import FreeView
-from ...bidgen.columns import UNLIMITED_MIB, Capacity, IntArray
-from ...bidgen.demand import Demand
-from ...bidgen.first_fit import FirstFitPlacer
-from ...bidgen.guard import Guard
+from ...bidgen.first_fit import FirstFitPlacer, allocation_of_placement
+from ...cluster.resources.allocation import Allocation, add_allocation
+from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
+from ...cluster.resources.demand import Demand
+from ...cluster.resources.job_reservations import Guard
 from .node_machine import use_of
 
 #: Jobs for which places are looked for in vain in one pass.

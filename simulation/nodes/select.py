@@ -12,14 +12,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...auction.allocation import Allocation, allocation_of_placement, place_alone
-from ...bidgen.candidates import Candidates, FreeView, most_by_units
-from ...bidgen.columns import Columns, IntArray, nothing_held
-from ...bidgen.demand import Demand
-from ...bidgen.fields import Field, field_of, totals_of
-from ...bidgen.first_fit import mode_of, placement_on
-from ...bidgen.required import required_sets
-from ...bidgen.windows import WindowRules, Windows, fewest_windows, fixed_windows, node_counts
+from ...bidgen.candidates import Candidates, FreeView, most_by_units, totals_of
+from ...bidgen.first_fit import allocation_of_placement, mode_of, placement_on
+from ...bidgen.generate import place_alone
+from ...bidgen.scattered_sets import required_sets
+from ...bidgen.windows import (
+    Field,
+    WindowRules,
+    Windows,
+    fewest_windows,
+    field_of,
+    fixed_windows,
+    node_counts,
+)
+from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.capacity import IntArray, nothing_held
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ...topology.tree import Topology
 
 #: Returns the nodes of a job among candidates, in the order in which they are filled; None: no place.

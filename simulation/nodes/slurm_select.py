@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from ...bidgen.assemble import EVEN, PACK
 from ...bidgen.candidates import Candidates, FreeView, most_by_units
-from ...bidgen.columns import BoolArray, Columns, IntArray
-from ...bidgen.demand import Demand
-from ...bidgen.fields import Field
 from ...bidgen.first_fit import mode_of
-from ...bidgen.windows import Windows
+from ...bidgen.windows import Field, Windows
+from ...cluster.resources.capacity import BoolArray, IntArray
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ...topology.tree import Topology
 from .select import Selector
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...auction.allocation import place_alone
 from ...auction.queue import set_aside
-from ...bidgen.columns import Columns, nothing_held
-from ...bidgen.demand import Demand
 from ...bidgen.families.registry import pools_of
+from ...bidgen.generate import place_alone
 from ...cluster.holds import hold_words, is_held, may_start
 from ...cluster.jobs import Job
+from ...cluster.resources.capacity import nothing_held
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from ...formats.hostlist import join
 from .node_machine import Machine

@@ -12,9 +12,9 @@ from itertools import count
 from math import ceil, floor, inf
 
 from ...auction.state import StepState, state_of
-from ...bidgen.demand import Demand, DemandReader
 from ...cluster.jobs import Job
 from ...cluster.promises import NONE
+from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...simulation.nodes.node_promises import Promises
 from .actions import Action

@@ -13,11 +13,11 @@ from support.build import snapshot
 from aucsched import Reason, Schedule, schedule
 from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import MODELS
-from aucsched.bidgen.demand import Demand, DemandReader
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
 from aucsched.cli import run
 from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
+from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.models.solve.solver import SolverStatus
 
 NODES: list[dict[str, Any]] = [

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from aucsched import Job, Node, Request, Resources, Snapshot, Span
 from aucsched.auction.balance import Balance, balance_of
 from aucsched.auction.job_classes import ClassDemand, JobClass, ask_of, shape_held
-from aucsched.bidgen.columns import Capacity, Columns, columns_of
-from aucsched.bidgen.demand import Demand, DemandReader
-from aucsched.bidgen.families.claims import Resource
-from aucsched.bidgen.families.registry import claims_of
+from aucsched.bidgen.families.registry import claims_of, columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.nodes import Switch
+from aucsched.cluster.resources.capacity import Capacity, Resource
+from aucsched.cluster.resources.columns import Columns
+from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.topology.tree import linear, tree
 
 GPU = (("gpu", 1),)

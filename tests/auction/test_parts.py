@@ -25,8 +25,7 @@ from aucsched.auction import workers
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.topology.graph_parts import parts_of_nodes
-from aucsched.topology.tree import linear, topology_of
+from aucsched.topology.tree import linear, parts_of_nodes, topology_of
 
 SEEDS = st.integers(0, 10**6)
 

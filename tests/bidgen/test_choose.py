@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.bidgen.choose import _ranked, _wanted
-from aucsched.bidgen.fields import field_of
-from aucsched.bidgen.windows import Windows
+from aucsched.bidgen.windows import Windows, field_of
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(0, 40))

@@ -14,11 +14,10 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.packings import in_order
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.bidgen import candidate_cache
-from aucsched.bidgen.candidate_cache import CandidateCache
-from aucsched.bidgen.demand import Demand, Variant
-from aucsched.bidgen.fields import GresChoice, usable
+from aucsched.bidgen import candidates
+from aucsched.bidgen.candidates import CandidateCache, GresChoice, usable
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
+from aucsched.cluster.resources.demand import Demand, Variant
 
 
 class Thorough(FirstFitPlacer):
@@ -45,7 +44,7 @@ def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, pa
     window = queue_of(cluster, state.columns, StepOptions()).window
     order = np.random.default_rng(seed).permutation(len(window))
     placer = None if packed is None else in_order(window, order, is_tight=packed)
-    with patch.object(candidate_cache, "_FIRST_LOOK", first_look):
+    with patch.object(candidates, "_FIRST_LOOK", first_look):
         found = FirstFitPlacer(state.columns, state.topology, (), placer).place_all(window)
     expected = Thorough(state.columns, state.topology, (), placer).place_all(window)
     assert list(map(held, found)) == list(map(held, expected))
@@ -62,7 +61,7 @@ def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
         looked.append(len(given[5]))  # type: ignore[arg-type]
         return usable(*given)  # type: ignore[arg-type]
 
-    with patch.object(candidate_cache, "usable", counted):
+    with patch.object(candidates, "usable", counted):
         placed = FirstFitPlacer(state.columns, state.topology).place_all(window)
     assert [held(one) for one in placed[:300]] == [([place], [4]) for place in range(300)]
     assert placed[300] is None

@@ -15,8 +15,8 @@ from support.run import aucsched, refused
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, OptionError, Request, Resources
 from aucsched.auction.options import StepOptions
-from aucsched.bidgen.demand import Demand
 from aucsched.cli import run
+from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine

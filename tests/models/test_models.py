@@ -23,10 +23,10 @@ from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
 from aucsched.auction.strategies import bid_options, state
-from aucsched.bidgen.columns import columns_of
-from aucsched.bidgen.demand import Demand, DemandReader
+from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.models.ipsched import check_size
 from aucsched.topology.tree import topology_of
 

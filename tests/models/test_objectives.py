@@ -10,10 +10,11 @@ from support.build import snapshot, tree
 
 from aucsched.auction.model import Program
 from aucsched.auction.options import StepOptions
-from aucsched.bidgen.columns import Columns, columns_of
-from aucsched.bidgen.demand import Demand, DemandReader
+from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.resources.columns import Columns
+from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.models.preference import CORRECTED, TABLE_4_4, cost_k, preference_f
 from aucsched.topology.tree import Topology, topology_of
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from aucsched.bidgen.columns import IntArray
+from aucsched.cluster.resources.capacity import IntArray
 from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.packing import Packing
 

@@ -21,7 +21,7 @@ from aucsched.auction.explain.overview import overview
 from aucsched.auction.explain.unit_prices import Market, market_of
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import take_step
-from aucsched.bidgen.families.claims import Resource
+from aucsched.cluster.resources.capacity import Resource
 from aucsched.cluster.schedule import Award
 from aucsched.formats.hostlist import expand
 

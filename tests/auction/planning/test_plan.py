@@ -18,9 +18,9 @@ from support.plain import J, earliest
 
 from aucsched.auction.planning.plan import OVERDUE_S, Plan, make_plan
 from aucsched.auction.planning.timeline import ClusterTimeline
-from aucsched.bidgen.families.pools import Pools
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
+from aucsched.cluster.resources.pools import Pools
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.json_schema import plan_schema
 from aucsched.formats.native.read import parse_snapshot

@@ -25,8 +25,9 @@ import aucsched
 from aucsched import ClusterWorkload, InputError, Reason, Snapshot
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families import registry
-from aucsched.bidgen.families.claims import Cell, Claim, Family, FreePlacement, Resource, Taken
+from aucsched.bidgen.families.claims import Claim, Family, FreePlacement, Taken
 from aucsched.cluster.limits import AMOUNTS, Lasting
+from aucsched.cluster.resources.capacity import Cell, Resource
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.workload_file import parse_workload
 from aucsched.formats.notes import Notes

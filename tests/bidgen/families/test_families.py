@@ -18,12 +18,11 @@ from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.step import take_step
 from aucsched.auction.strategies import Cluster
-from aucsched.bidgen.columns import columns_of
-from aucsched.bidgen.families.claims import Resource
-from aucsched.bidgen.families.registry import FAMILIES, claims_of
+from aucsched.bidgen.families.registry import FAMILIES, claims_of, columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
-from aucsched.bidgen.guard import Guard
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.resources.capacity import Resource
+from aucsched.cluster.resources.job_reservations import Guard
 from aucsched.models.aucsched2 import Aucsched2
 from aucsched.models.search.packing import packing_of
 from aucsched.topology.tree import topology_of

@@ -18,9 +18,10 @@ from aucsched import OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.bidgen.columns import Columns, columns_of
+from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
+from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.schedule import Seconds
 from aucsched.models.aucsched3 import Aucsched3
 from aucsched.models.search import prices

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aucsched import winners
-from aucsched.bidgen.columns import IntArray
+from aucsched.cluster.resources.capacity import IntArray
 from aucsched.models.search.packing import Packing, packing_from
 from aucsched.models.search.reductions import reduced
 

@@ -16,8 +16,9 @@ from support.build import snapshot, tiny
 from aucsched import Snapshot
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.bidgen.columns import FloatArray, IntArray, columns_of
+from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
+from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.cliques import exclusions, violated_cliques

@@ -15,7 +15,7 @@ from aucsched.auction import decide
 from aucsched.auction.attempt import attempt
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.candidates import FreeView, most_at_once
-from aucsched.bidgen.demand import Demand
+from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine

@@ -10,10 +10,10 @@ from support.build import snapshot
 from aucsched import ArrivingJob, ClusterWorkload
 from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import StepOptions
-from aucsched.bidgen.demand import Demand
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
 from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
+from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes import kernel
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.node_machine import Machine

@@ -6,7 +6,7 @@ import pytest
 from support.contended import contended
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Span
-from aucsched.bidgen.demand import Demand
+from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.backfill import Backfill, BackfillPass
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.contended import contended
 
-from aucsched.auction.allocation import StartingJob, place_alone
-from aucsched.bidgen.demand import Demand
+from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.resources.allocation import StartingJob
+from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes import core_plan
 from aucsched.simulation.nodes.core_plan import CoreLevelPlan

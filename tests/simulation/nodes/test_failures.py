@@ -15,13 +15,14 @@ import attack_simulations as attack
 import pytest
 from support.run import aucsched
 
-from aucsched.auction.allocation import StartingJob, place_alone
-from aucsched.bidgen.columns import nothing_held
-from aucsched.bidgen.demand import Demand
+from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.errors import AwardError, InputError, OptionError
 from aucsched.cluster.failures import Outage
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources
+from aucsched.cluster.resources.allocation import StartingJob
+from aucsched.cluster.resources.capacity import nothing_held
+from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes import startable
 from aucsched.simulation.nodes.kernel import simulate_nodes

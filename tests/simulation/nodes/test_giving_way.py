@@ -12,9 +12,9 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.reserve import Promise, StepReservations
 from aucsched.auction.state import StepState, state_of
-from aucsched.bidgen.demand import Demand
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from aucsched.simulation.nodes import reservation_migration
 from aucsched.simulation.nodes.node_policies import NodeOptions, play

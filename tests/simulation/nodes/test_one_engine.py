@@ -9,11 +9,11 @@ import pytest
 from random_snapshots import random_snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Snapshot
-from aucsched.auction.allocation import resources_of
 from aucsched.auction.options import AUCTIONS, MODELS, StepOptions
 from aucsched.auction.step import run_step
-from aucsched.bidgen.demand import Demand
 from aucsched.cluster.limits import Limit
+from aucsched.cluster.resources.allocation import resources_of
+from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodeQueue

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from support.contended import contended
 
-from aucsched.auction.allocation import StartingJob, place_alone
 from aucsched.auction.reserve import Promise
-from aucsched.bidgen.demand import Demand
+from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.resources.allocation import StartingJob
+from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play

@@ -12,17 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
-from aucsched.auction.allocation import Allocation, StartingJob, place_alone
 from aucsched.auction.attempt import AttemptResult, attempt
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.strategies import Cluster
 from aucsched.bidgen.candidates import FreeView
-from aucsched.bidgen.columns import Capacity, columns_of
-from aucsched.bidgen.demand import Demand
+from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.errors import AwardError, OptionError
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
+from aucsched.cluster.resources.allocation import Allocation, StartingJob
+from aucsched.cluster.resources.capacity import Capacity
+from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
@@ -272,7 +274,7 @@ def test_fragmentation_of_figure_7_1() -> None:
     result = played("fcfs", job("1", cores=16), cluster=machine(24, leaf=24))
     one = result.played[0]
     allocations = [
-        Allocation(nodes=np.array(nodes), held=one.allocation.held, placement=None)
+        Allocation(nodes=np.array(nodes), held=one.allocation.held)
         for nodes in ([2, 4, 6, 8], [12, 13, 20, 21])
     ]
     both = (
@@ -314,7 +316,7 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
     def hold(nodes: list[int], cores: list[int]) -> Allocation:
         none = np.zeros(len(nodes), np.int64)
         held = Capacity(cores=np.array(cores), memory=none, gres={"gpu": none.copy()})
-        return Allocation(nodes=np.array(nodes), held=held, placement=None)
+        return Allocation(nodes=np.array(nodes), held=held)
 
     class Cheat:
         def __init__(self, allocation: Allocation) -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
-from aucsched.auction.allocation import StartingJob, resources_of
 from aucsched.auction.check import AwardChecker
 from aucsched.bidgen.candidates import FreeView
-from aucsched.bidgen.demand import Demand
+from aucsched.cluster.resources.allocation import StartingJob, resources_of
+from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.slurm_select import SwitchFit
 from aucsched.simulation.workloads.named_clusters import EvenCluster

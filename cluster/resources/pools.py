@@ -11,13 +11,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ...cluster.jobs import Job, RunningJob
-from ...cluster.limits import Lasting
-from ...cluster.nodes import Resources
-from ...cluster.schedule import Reason
-from ...cluster.snapshot import Snapshot
-from ..capacity import IntArray
-from .claims import Cell, Family, Resource
+from ..jobs import Job, RunningJob
+from ..limits import Lasting
+from ..nodes import Resources
+from ..schedule import Reason
+from .capacity import Cell, IntArray, Resource
 
 #: How many names a sentence lists before it says how many more there are.
 _LISTED = 8
@@ -108,23 +106,6 @@ class ResourcePool(Protocol):
 
     def lacking(self, cell: Cell, asked: int, left: int) -> str:
         """Return in a sentence what a job asks for and does not get."""
-        ...
-
-
-class Pooled(Family, Protocol):
-    """A family of what stands on no node; each of its claims is of one cell.
-
-    Attributes:
-        title: of a list of its resources.
-    """
-
-    @property
-    def title(self) -> str:
-        """What a list of its resources is called."""
-        ...
-
-    def pool(self, snapshot: Snapshot) -> ResourcePool:
-        """Return what there is in a snapshot."""
         ...
 
 

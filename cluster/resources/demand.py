@@ -8,11 +8,12 @@ from math import ceil, inf
 
 import numpy as np
 
-from ..cluster.jobs import Job, JobType, Request, Span
-from ..cluster.nodes import PartitionState, Reservation
-from ..cluster.schedule import Reason
-from ..cluster.snapshot import Snapshot
-from .columns import BoolArray, Columns, IntArray
+from ..jobs import Job, JobType, Request, Span
+from ..nodes import PartitionState, Reservation
+from ..schedule import Reason
+from ..snapshot import Snapshot
+from .capacity import BoolArray, IntArray
+from .columns import Columns
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

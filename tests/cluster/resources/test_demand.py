@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.build import snapshot
 
-from aucsched.bidgen.columns import columns_of
-from aucsched.bidgen.demand import Demand, DemandReader
+from aucsched.bidgen.families.registry import columns_of
+from aucsched.cluster.resources.demand import Demand, DemandReader
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..capacity import Capacity, IntArray
-from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
+from ...cluster.resources.capacity import BoolArray, Capacity, Cell, IntArray, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
+from ..table import BidTable
+from .claims import Claim, Family, FreePlacement, Taken
 from .on_nodes import OnNodes
-
-if TYPE_CHECKING:
-    from ..columns import Columns
-    from ..guard import Guard
-    from ..table import BidTable
 
 
 class ReservationRows(Family):
@@ -44,12 +41,12 @@ class ReservationRows(Family):
         """Yield what bids take beside one reservation."""
         if not len(guard.nodes):
             return
-        row, counts = guard.places(table)
+        row, counts = _places(guard, table)
         for family in self._on_nodes:
             for index, (resource, amount, per_core) in enumerate(family.entries(table)):
-                room = family.of(guard.room, resource)
+                room = guard.room.amounts(resource)
                 claim = family.claim(row, room, resource, index, amount * counts, per_core * counts)
-                yield replace(_beside_own(claim, guard.credit(table, resource)), guard=guard)
+                yield replace(_beside_own(claim, _credit(guard, table, resource)), guard=guard)
 
     def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
         """Yield the same for nodes that a program chooses; what a job has reserved it gives back."""
@@ -58,14 +55,23 @@ class ReservationRows(Family):
                 continue
             place_of = {node: place for place, node in enumerate(guard.nodes.tolist())}
             for family in self._on_nodes:
-                for one in family.taken_of(job, columns):
+                for one in family.taken(job, columns):
                     resource, node = one.cell.resource, one.cell.place
                     if node in place_of:
-                        room = int(family.of(guard.room, resource)[place_of[node]])
+                        room = int(guard.room.amounts(resource)[place_of[node]])
                         yield one._replace(cell=Cell(resource, node, number), capacity=room)
                 own = guard.kept.get(job.demand.job.id)
                 if own is not None:
-                    yield from _given_back(family, own, guard, number)
+                    yield from _given_back(family.name, own, guard, number)
+
+    def delayed(self, guard: Guard, table: BidTable) -> BoolArray:
+        """Return which bids alone would delay a reservation, shape (bids,)."""
+        if not len(table):
+            return np.zeros(0, np.bool_)
+        short = np.zeros(len(table.node), np.bool_)
+        for claim in self.beside(guard, table):
+            short |= (claim.amount > 0) & (claim.amount > claim.capacity[claim.row])
+        return np.logical_or.reduceat(short, table.indptr[:-1])
 
     def words(self, resource: Resource) -> str:
         """Return what a bid lacks, whatever the resource."""
@@ -73,10 +79,12 @@ class ReservationRows(Family):
         return "room next to the reservation"
 
 
-def _given_back(family: OnNodes, own: Capacity, guard: Guard, number: int) -> Iterator[Taken]:
+def _given_back(family: str, own: Capacity, guard: Guard, number: int) -> Iterator[Taken]:
     """Yield what a job that starts gives back of what is reserved for it, on every node of a reservation."""
-    for resource in family.kinds(own):
-        held, room = family.of(own, resource), family.of(guard.room, resource)
+    for resource in own.resources():
+        if resource.family != family:
+            continue
+        held, room = own.amounts(resource), guard.room.amounts(resource)
         for place in np.flatnonzero(held).tolist():
             cell = Cell(resource, int(guard.nodes[place]), number)
             yield Taken(cell, int(room[place]), on_job=-int(held[place]))
@@ -87,3 +95,36 @@ def _beside_own(claim: Claim, own: IntArray | None) -> Claim:
         return claim
     beside = claim.amount - own
     return replace(claim, amount=np.maximum(beside, 0), beside_own=beside if claim.follows_cores else None)
+
+
+def _places(guard: Guard, table: BidTable) -> tuple[IntArray, BoolArray]:
+    """Return where among the guarded nodes each entry stands, and whether it counts; shape (entries,)."""
+    place = np.minimum(np.searchsorted(guard.nodes, table.node), len(guard.nodes) - 1)
+    long = np.repeat(_too_long(guard, table), table.lengths)
+    return place, long & (guard.nodes[place] == table.node)
+
+
+def _too_long(guard: Guard, table: BidTable) -> BoolArray:
+    """Return which bids of a table would hold their nodes too long, shape (bids,)."""
+    jobs = [demand.job for demand in table.demands]
+    long = np.array([guard.outlasts(job) for job in jobs], np.bool_)[table.job]
+    for place, job in enumerate(jobs):
+        if job.limits_by_nodes_s:
+            for bid in np.flatnonzero(table.job == place).tolist():
+                long[bid] = guard.outlasts(job, int(table.lengths[bid]))
+    return long
+
+
+def _credit(guard: Guard, table: BidTable, resource: Resource) -> IntArray | None:
+    """Return what each entry's job has reserved there itself, shape (entries,); None: nothing."""
+    kept = [guard.kept.get(demand.job.id) for demand in table.demands] if guard.kept else []
+    if not any(kept):
+        return None
+    credit = np.zeros(len(table.node), np.int64)
+    place, counts = _places(guard, table)
+    job = np.repeat(table.job, table.lengths)
+    for index, own in enumerate(kept):
+        if own is not None:
+            mine = counts & (job == index)
+            credit[mine] = own.amounts(resource)[place[mine]]
+    return credit

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
+from ...cluster.resources.capacity import Cell, IntArray, Resource
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import Pools, Use, use_of_nodes
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from ..capacity import IntArray
-from .claims import Cell, Claim, Family, FreePlacement, Resource, Taken
-from .pools import Pools, Use, use_of_nodes
-
-if TYPE_CHECKING:
-    from ..columns import Columns
-    from ..guard import Guard
-    from ..table import BidTable
+from ..table import BidTable
+from .claims import Claim, FreePlacement, Pooled, Taken
 
 _NAME = "limits"
 #: Core-seconds of a job without an end: more than any limit, and sums of many stay below 2⁶³.
@@ -103,7 +100,7 @@ def _amount(what: str, use: Use, seconds: float | None) -> int:
     return counts[what] if what in counts else of_gres(what, use.gres)
 
 
-class JobLimits(Family):
+class JobLimits(Pooled):
     """Σ_i amount_i·b_i ≤ max − what running jobs hold, for each limit over its jobs' bids.
 
     Not in the papers; Slurm's limits of associations and QOS.
@@ -215,6 +212,3 @@ def _gres_parts(
     for kind, _, low, _ in job.choice.total:
         if low and of_gres(what, {kind: 1}):
             yield nothing._replace(dealt=kind)
-
-
-LIMITS = JobLimits()

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aucsched.auction.allocation import Allocation, add_allocation, add_allocations
-from aucsched.bidgen.capacity import Capacity
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.resources.allocation import Allocation, add_allocation, add_allocations
+from aucsched.cluster.resources.capacity import Capacity
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
@@ -27,7 +27,7 @@ def test_many_allocations_at_once_are_each_one_after_another(seed: int) -> None:
         nodes = np.sort(rng.choice(size, int(rng.integers(1, size)), replace=False))
         gres = {kind: amounts(len(nodes)) for kind in ("gpu", "fpga") if rng.random() < 0.5}
         held = Capacity(cores=amounts(len(nodes)), memory=amounts(len(nodes)), gres=gres)
-        return Allocation(nodes=nodes, held=held, placement=None)
+        return Allocation(nodes=nodes, held=held)
 
     gres = {"gpu": amounts(size), "fpga": amounts(size)}
     one = Capacity(cores=amounts(size), memory=amounts(size), gres=gres)

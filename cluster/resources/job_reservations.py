@@ -8,11 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..cluster.jobs import Job
-from .capacity import BoolArray, Capacity, IntArray
-from .families.claims import Resource
-from .families.registry import ROOM, amounts_of, resources_of_nodes
-from .table import BidTable
+from ..jobs import Job
+from .capacity import Capacity, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -69,7 +66,7 @@ class Guard:
         if not self.outlasts(job):
             return free
         own = self.kept.get(job.id)
-        return free.capped(self.nodes, self.room if own is None else _joined(self.room, own))
+        return free.capped(self.nodes, self.room if own is None else self.room.paired(own, np.add))
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""
@@ -77,50 +74,54 @@ class Guard:
             return
         _, here, there = np.intersect1d(self.nodes, nodes, assume_unique=True, return_indices=True)
         own = self.kept.get(job.id)
-        for resource in resources_of_nodes(held):
-            left, counts = amounts_of(self.room, resource), amounts_of(held, resource)[there]
-            left[here] -= counts if own is None else beyond(counts, amounts_of(own, resource)[here])
-
-    def of_bids(self, table: BidTable) -> BoolArray:
-        """Return which bids of a table would hold their nodes too long, shape (bids,)."""
-        jobs = [demand.job for demand in table.demands]
-        long = np.array([self.outlasts(job) for job in jobs], np.bool_)[table.job]
-        for place, job in enumerate(jobs):
-            if job.limits_by_nodes_s:
-                for bid in np.flatnonzero(table.job == place).tolist():
-                    long[bid] = self.outlasts(job, int(table.lengths[bid]))
-        return long
-
-    def places(self, table: BidTable) -> tuple[IntArray, BoolArray]:
-        """Return where among the guarded nodes each entry stands, and whether it counts; shape (entries,)."""
-        if not len(self.nodes):
-            return np.zeros(len(table.node), np.int64), np.zeros(len(table.node), np.bool_)
-        place = np.minimum(np.searchsorted(self.nodes, table.node), len(self.nodes) - 1)
-        long = np.repeat(self.of_bids(table), table.lengths)
-        return place, long & (self.nodes[place] == table.node)
-
-    def credit(self, table: BidTable, resource: Resource) -> IntArray | None:
-        """Return what each entry's job has reserved there itself, shape (entries,); None: nothing."""
-        kept = [self.kept.get(demand.job.id) for demand in table.demands] if self.kept else []
-        if not any(kept):
-            return None
-        credit = np.zeros(len(table.node), np.int64)
-        place, counts = self.places(table)
-        job = np.repeat(table.job, table.lengths)
-        for index, own in enumerate(kept):
+        for resource in held.resources():
+            counts = held.amounts(resource)[there]
             if own is not None:
-                mine = counts & (job == index)
-                credit[mine] = amounts_of(own, resource)[place[mine]]
-        return credit
+                counts = np.maximum(counts - own.amounts(resource)[here], 0)
+            self.room.amounts(resource)[here] -= counts
 
-    def delayed_by(self, table: BidTable) -> BoolArray:
-        """Return which bids alone would delay the reservation, shape (bids,)."""
-        if not len(table):
-            return np.zeros(0, np.bool_)
-        short = np.zeros(len(table.node), np.bool_)
-        for claim in ROOM.beside(self, table):
-            short |= (claim.amount > 0) & (claim.amount > claim.capacity[claim.row])
-        return np.logical_or.reduceat(short, table.indptr[:-1])
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class KeptCores:
+    """Cores that some jobs may take together, where the others of a node are kept for jobs with gres.
+
+    Attributes:
+        name: tells several of them apart.
+        jobs: ids of those jobs.
+        left: cores of each node that they may take, shape (n,); lessened in place.
+    """
+
+    name: str
+    jobs: frozenset[str]
+    left: IntArray
+
+    @property
+    def nodes(self) -> IntArray:
+        """All nodes."""
+        return np.arange(len(self.left))
+
+    def copy(self) -> KeptCores:
+        """Return one whose cores are lessened independently."""
+        return replace(self, left=self.left.copy())
+
+    def limits(self, job: Job) -> bool:
+        """Return whether it limits a job; jobs with equal answers may take the same."""
+        return job.id in self.jobs
+
+    def capped(self, free: Capacity, job: Job) -> Capacity:
+        """Return what a job may take of what is free."""
+        if job.id not in self.jobs:
+            return free
+        return Capacity(cores=np.minimum(free.cores, self.left), memory=free.memory, gres=free.gres)
+
+    def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
+        """Lessen the cores by what a job holds on some nodes."""
+        self.take_cores(job, nodes, held.cores)
+
+    def take_cores(self, job: Job, nodes: IntArray, cores: IntArray) -> None:
+        """Lessen the cores by what a job takes of some nodes."""
+        if job.id in self.jobs:
+            self.left[nodes] -= cores
 
 
 class Beside(Protocol):
@@ -139,17 +140,3 @@ def capped_by(guards: Iterable[Beside], free: Capacity, job: Job) -> Capacity:
     for guard in guards:
         free = guard.capped(free, job)
     return free
-
-
-def beyond(amount: IntArray, own: IntArray) -> IntArray:
-    """Return how much of an amount is beyond what is one's own."""
-    left: IntArray = np.maximum(amount - own, 0)
-    return left
-
-
-def _joined(one: Capacity, other: Capacity) -> Capacity:
-    return Capacity(
-        cores=one.cores + other.cores,
-        memory=one.memory + other.memory,
-        gres={kind: counts + other.gres[kind] for kind, counts in one.gres.items()},
-    )

@@ -1,4 +1,4 @@
-"""A node set for a job that no window holds: several conditions at once on scattered nodes.
+"""Node sets that are no windows: around required nodes, and by search where no window holds a job.
 
 Windows are runs of a scan order. A job that asks for gres in all as well as cores, for few switches, or for
 required nodes, may fit on nodes that stand together in no order that was scanned. Here nodes are ranked by
@@ -12,10 +12,11 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from .columns import BoolArray, FloatArray, IntArray
-from .demand import Demand, Variant
-from .fields import Field, GresChoice
-from .windows import WindowRules
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.demand import Demand, Variant
+from .candidates import GresChoice
+from .choose import spread
+from .windows import Field, WindowRules, node_counts
 
 #: Random weights tried beside each need alone, and groups of leaf switches tried.
 _WEIGHTS = 48
@@ -89,3 +90,61 @@ def _leaf_groups(field: Field, demand: Demand, rules: WindowRules, own: BoolArra
     others = [leaves[index] for index in np.argsort(-units, kind="stable") if leaves[index] not in fixed]
     for group in islice(combinations(others, min(room, len(others))), _LEAF_GROUPS):
         yield np.isin(leaf, [*fixed, *group])
+
+
+def required_sets(
+    field: Field,
+    demand: Demand,
+    variant: Variant,
+    choice: GresChoice,
+    rules: WindowRules,
+    most: int,
+    stagger: int,
+) -> Iterator[IntArray]:
+    """Yield at most ``most`` node sets that hold all required nodes and others from different places."""
+    is_required = np.isin(field.nodes, demand.required)
+    if int(is_required.sum()) < len(demand.required):
+        return
+    own, others = np.flatnonzero(is_required), np.flatnonzero(~is_required)
+    yielded: set[bytes] = set()
+    for start in spread(max(1, len(others)), most, stagger):
+        turned = np.concatenate([own, np.roll(others, -start)])
+        for chosen in _holding(field, turned, len(own), demand, variant, choice):
+            nodes = field.nodes[chosen]
+            key = np.sort(nodes).tobytes()
+            if key not in yielded and _within(nodes, demand, rules):
+                yielded.add(key)
+                yield nodes
+
+
+def _within(nodes: IntArray, demand: Demand, rules: WindowRules) -> bool:
+    leaves = len(np.unique(rules.topology.leaf[nodes]))
+    return demand.max_switches is None or leaves <= demand.max_switches
+
+
+def _holding(
+    field: Field, places: IntArray, own: int, demand: Demand, variant: Variant, choice: GresChoice
+) -> Iterator[IntArray]:
+    """Yield the first nodes of ``places``, the required ``own`` among them, that hold the job."""
+    sums = np.cumsum(field.units[places])
+    counts = node_counts(demand, variant, len(places))
+    if demand.node_counts is None:
+        fewest = max(own, int(np.searchsorted(sums, demand.units or 0)) + 1)
+        fewest = max(
+            [fewest, *(_enough(field, places, choice, number) for number in range(len(choice.total)))]
+        )
+        counts = [fewest] if fewest <= min(len(places), variant.max_nodes) else []
+    for count in counts:
+        least_fits = demand.units is None or demand.exclusive or count * demand.least <= demand.units
+        if count >= own and least_fits and sums[count - 1] >= (demand.units or 0):
+            chosen = places[:count]
+            if all(_enough(field, places, choice, number) <= count for number in range(len(choice.total))):
+                yield chosen
+
+
+def _enough(field: Field, places: IntArray, choice: GresChoice, number: int) -> int:
+    """Return how many of ``places`` hold the least of a gres asked for over all nodes."""
+    each = np.diff(field.total_sums[number])[places]
+    return (
+        int(np.searchsorted(np.cumsum(each), choice.total[number][2])) + 1 if choice.total[number][2] else 0
+    )

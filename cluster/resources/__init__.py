@@ -1,0 +1,1 @@
+"""Resources of a cluster as arrays: capacity, requests, allocations, reservations, residual capacity."""

@@ -1,0 +1,77 @@
+"""Allocations: the nodes of a job, and what it holds on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..nodes import Resources
+from .capacity import BoolArray, Capacity, IntArray, capacity_of
+from .columns import NodeColumns
+from .demand import Demand
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Allocation:
+    """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,)."""
+
+    nodes: IntArray
+    held: Capacity
+
+
+def resources_of(demand: Demand, allocation: Allocation, names: Sequence[str]) -> dict[str, Resources]:
+    """Return what a job holds at an allocation, by node name; memory where the job counts it."""
+    counts_memory = demand.counts_memory
+    memory = allocation.held.memory.tolist()
+    gres = {kind: counts.tolist() for kind, counts in allocation.held.gres.items() if counts.any()}
+    return {
+        names[node]: Resources(
+            cores=cores,
+            memory_mib=memory[place] if counts_memory else None,
+            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
+        )
+        for place, (node, cores) in enumerate(
+            zip(allocation.nodes.tolist(), allocation.held.cores.tolist(), strict=True)
+        )
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StartingJob:
+    """A waiting job starts now, on these nodes with these amounts."""
+
+    demand: Demand
+    allocation: Allocation
+
+
+def add_allocation(capacity: Capacity, allocation: Allocation, sign: int, limited: BoolArray) -> None:
+    """Add (+1) or take (−1) what an allocation holds; ``limited`` marks the nodes whose memory is counted."""
+    nodes, held = allocation.nodes, allocation.held
+    capacity.cores[nodes] += sign * held.cores
+    capacity.memory[nodes] += sign * np.where(limited[nodes], held.memory, 0)
+    for kind, counts in held.gres.items():
+        capacity.gres[kind][nodes] += sign * counts
+
+
+def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limited: BoolArray) -> None:
+    """Add what many allocations hold, which may share nodes: ``add_allocation`` of each, at once."""
+    if not allocations:
+        return
+    nodes = np.concatenate([allocation.nodes for allocation in allocations])
+    np.add.at(capacity.cores, nodes, np.concatenate([allocation.held.cores for allocation in allocations]))
+    memory = np.concatenate([allocation.held.memory for allocation in allocations])
+    np.add.at(capacity.memory, nodes, np.where(limited[nodes], memory, 0))
+    for kind, free in capacity.gres.items():
+        holding = [allocation for allocation in allocations if kind in allocation.held.gres]
+        if holding:
+            there = np.concatenate([allocation.nodes for allocation in holding])
+            np.add.at(free, there, np.concatenate([allocation.held.gres[kind] for allocation in holding]))
+
+
+def allocation_of_resources(nodes: Mapping[str, Resources], columns: NodeColumns) -> Allocation:
+    """Return what a job holds by node name as an allocation."""
+    places = sorted(((columns.index[name], use) for name, use in nodes.items()), key=lambda one: one[0])
+    held = capacity_of([use for _, use in places], columns.total.gres, 0)
+    return Allocation(nodes=np.array([place for place, _ in places], np.int64), held=held)

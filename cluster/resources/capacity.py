@@ -1,0 +1,153 @@
+"""Capacities of nodes as arrays: cores, memory and each gres, one entry a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..checks import LARGEST_COUNT
+from ..nodes import Resources
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+
+#: Free memory of a node whose memory is not limited (MiB): beyond what a node can be said to have; sums of it
+#: stay below 2⁶³.
+UNLIMITED_MIB = 10 * LARGEST_COUNT
+
+#: Names in files that are no gres'.
+_NO_GRES = ("cores", "memory", "memory_gib", "memory_mib")
+
+
+class Resource(NamedTuple):
+    """One resource: the cores of nodes, a gres or a licence by name.
+
+    Attributes:
+        family: the name of the family of constraints that it belongs to.
+        name: empty where the family has one resource only.
+    """
+
+    family: str
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name for people and files; a gres that is called like another resource is ``gres/cores``."""
+        if not self.name:
+            return self.family
+        is_taken = self.name in _NO_GRES or self.name.startswith(f"{self.family}/")
+        return f"{self.family}/{self.name}" if is_taken else self.name
+
+    @property
+    def is_on_nodes(self) -> bool:
+        """Whether a ``Capacity`` counts it."""
+        return self.family in (CORES.family, MEMORY.family, _GRES)
+
+
+#: The resources of nodes: cores, memory, and each gres under its own name.
+CORES, MEMORY, _GRES = Resource("cores"), Resource("memory"), "gres"
+
+
+class Cell(NamedTuple):
+    """One capacity: a resource at a place.
+
+    Attributes:
+        place: a node's index; of what stands on no node a name, empty where there is one cell.
+        guard: number of the reservation whose room it is, None of what is free now.
+    """
+
+    resource: Resource
+    place: int | str = ""
+    guard: int | None = None
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Capacity:
+    """An amount on every node: cores, memory in MiB, and each gres by name; arrays of shape (n,)."""
+
+    cores: IntArray
+    memory: IntArray
+    gres: dict[str, IntArray]
+
+    def resources(self) -> Iterator[Resource]:
+        """Yield every resource that is counted."""
+        yield CORES
+        yield from (Resource(_GRES, kind) for kind in self.gres)
+        yield MEMORY
+
+    def amounts(self, resource: Resource) -> IntArray:
+        """Return one resource's amounts: the capacity's own array."""
+        if resource.family == _GRES:
+            return self.gres[resource.name]
+        return self.cores if resource == CORES else self.memory
+
+    def each(self, change: Callable[[IntArray], IntArray]) -> Capacity:
+        """Return a capacity of which every array is changed alike."""
+        gres = {kind: change(counts) for kind, counts in self.gres.items()}
+        return Capacity(cores=change(self.cores), memory=change(self.memory), gres=gres)
+
+    def paired(self, other: Capacity, combine: Callable[[IntArray, IntArray], IntArray]) -> Capacity:
+        """Return a capacity of which every array is combined with that of another one of the same shape."""
+        return Capacity(
+            cores=combine(self.cores, other.cores),
+            memory=combine(self.memory, other.memory),
+            gres={kind: combine(counts, other.gres[kind]) for kind, counts in self.gres.items()},
+        )
+
+    def copy(self) -> Capacity:
+        """Return an independent copy."""
+        return self.each(np.copy)
+
+    def at(self, nodes: IntArray) -> Capacity:
+        """Return the amounts on some nodes only."""
+        return self.each(lambda counts: counts[nodes])
+
+    def less(self, other: Capacity) -> Capacity:
+        """Return what is above another capacity of the same shape."""
+        return self.paired(other, np.subtract)
+
+    def least(self, other: Capacity) -> Capacity:
+        """Return the lesser of two capacities of the same shape, amount by amount."""
+        return self.paired(other, np.minimum)
+
+    def covers(self, other: Capacity) -> bool:
+        """Return whether there is as much of everything as in another capacity on the same nodes."""
+        return all(bool((other.amounts(one) <= self.amounts(one)).all()) for one in other.resources())
+
+    def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
+        """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
+        capped = self.copy()
+        capped.cores[nodes] = np.minimum(capped.cores[nodes], room.cores)
+        capped.memory[nodes] = np.minimum(capped.memory[nodes], room.memory)
+        for name, counts in capped.gres.items():
+            counts[nodes] = np.minimum(counts[nodes], room.gres[name])
+        return capped
+
+
+def capacity_of(uses: Sequence[Resources], kinds: Iterable[str], uncounted_mib: int) -> Capacity:
+    """Return resources as arrays with one entry for each of them.
+
+    Args:
+        uses: of nodes, or what a job holds on each of its nodes.
+        kinds: names of the gres.
+        uncounted_mib: the memory of those that do not count it.
+    """
+    memory = [uncounted_mib if use.memory_mib is None else use.memory_mib for use in uses]
+    return Capacity(
+        cores=np.array([use.cores for use in uses], np.int64),
+        memory=np.array(memory, np.int64),
+        gres={kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) for kind in kinds},
+    )
+
+
+def nothing_held(total: Capacity, free: Capacity) -> BoolArray:
+    """Return the nodes of which everything is free, shape (n,)."""
+    empty: BoolArray = (free.cores == total.cores) & (free.memory == total.memory)
+    for name, counts in free.gres.items():
+        empty &= counts == total.gres[name]
+    return empty

@@ -1,0 +1,74 @@
+"""Residual capacity: what is free on a cluster's nodes as columns, one entry a node, and off them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..nodes import Node
+from .capacity import UNLIMITED_MIB, BoolArray, Capacity, capacity_of, nothing_held
+from .job_reservations import KeptCores
+from .pools import Pools
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NodeColumns:
+    """The nodes of a cluster as arrays.
+
+    Attributes:
+        names: node names, in snapshot order.
+        index: position of each name.
+        total, free: what each node has, and what of it is free.
+        takes_jobs: the node's state lets jobs start, shape (n,).
+        is_empty: nothing on the node is in use, shape (n,).
+        gres_max: G_max of Soner (6.5) by request name: the most configured on any node. A name without a
+            type (``gpu``) takes the most of any of its types.
+    """
+
+    names: tuple[str, ...]
+    index: Mapping[str, int]
+    total: Capacity
+    free: Capacity
+    takes_jobs: BoolArray
+    is_empty: BoolArray
+    gres_max: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Columns(NodeColumns):
+    """What jobs may take: of nodes, and what a site or a balance leaves them beside.
+
+    Attributes:
+        pools: what is left of what stands on no node: licences, limits, shares.
+        kept: cores that some jobs leave for others, where a balance asks for it.
+    """
+
+    pools: Pools
+    kept: tuple[KeptCores, ...] = ()
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], pools: Pools) -> Columns:
+        """Return nodes as columns, with what is left of the pools."""
+        kinds = sorted({kind for node in nodes for kind in node.total.gres})
+        total = capacity_of([node.total for node in nodes], kinds, UNLIMITED_MIB)
+        free = capacity_of([node.free for node in nodes], kinds, UNLIMITED_MIB)
+        return cls(
+            names=tuple(node.name for node in nodes),
+            index={node.name: place for place, node in enumerate(nodes)},
+            total=total,
+            free=free,
+            takes_jobs=np.array([node.state.takes_jobs for node in nodes], np.bool_),
+            is_empty=nothing_held(total, free),
+            gres_max=_gres_max(total),
+            pools=pools,
+        )
+
+
+def _gres_max(total: Capacity) -> dict[str, int]:
+    most: dict[str, int] = {}
+    for name, counts in total.gres.items():
+        for request_name in {name, name.partition(":")[0]}:
+            most[request_name] = max(most.get(request_name, 0), int(counts.max()))
+    return most
