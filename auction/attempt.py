@@ -14,11 +14,11 @@ from ..cluster.errors import InputError
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
+from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from .first_fit_award import first_bids, first_fit_table
-from .formulation import Answer, Weight, bid_weights, priority_weights, sum_of
 from .ledger import greedy
 from .options import StepOptions
 from .packings import Packer, packings

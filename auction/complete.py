@@ -19,9 +19,9 @@ from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, IntArray
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
+from ..models.model import priority_weights, sum_of
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, worth_of
-from .formulation import priority_weights, sum_of
 from .ledger import FreeState
 from .options import StepOptions
 from .residual import what_is_left

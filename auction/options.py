@@ -10,8 +10,16 @@ from typing import Any
 from ..cluster.errors import OptionError
 from ..cluster.option_table import OPTIONS, OPTIONS_BY_NAME
 from ..cluster.promises import AUTO, BACKFILL, NONE
-from .model import MODELS_BY_NAME, Model
+from ..models.aucsched1 import Aucsched1
+from ..models.aucsched2 import Aucsched2
+from ..models.aucsched3 import Aucsched3
+from ..models.ipsched import Ipsched
+from ..models.model import Model
 
+#: The models in the order of the thesis.
+MODELS_BY_NAME: Mapping[str, type[Model]] = {
+    model.name: model for model in (Ipsched, Aucsched1, Aucsched2, Aucsched3)
+}
 #: Every model that can be asked for by name, and those whose jobs bid.
 MODELS = tuple(MODELS_BY_NAME)
 AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bids)
@@ -146,7 +154,7 @@ class StepOptions:
             raise OptionError(f"strategy: anytime is for {searched}, not {self.model}")
 
     @property
-    def auction(self) -> Model:
+    def auction(self) -> type[Model]:
         """The model itself."""
         return MODELS_BY_NAME[self.model]
 

@@ -23,12 +23,12 @@ from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.pools import fewest
 from ..cluster.schedule import Sizes
+from ..models.model import bid_weights, priority_weights
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..topology.tree import parts_of_nodes
 from .attempt import AttemptResult
 from .first_fit_award import first_fit_table, without_bids
-from .formulation import bid_weights, priority_weights
 from .options import StepOptions
 from .strategies import Cluster, bid_options, preferences
 from .workers import Alone, Workers, WorkerTask, crew_of

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from ..formats.binary import write_bytes
+from ..models.model import Model
 from ..models.solve.solver import written
-from .formulation import Formulation
 
 
-def export(stated: Formulation, path: str, *, weighted: bool) -> None:
+def export(stated: Model, path: str, *, weighted: bool) -> None:
     """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
 
     Under lexicographic weights that is the sum of priorities: an optimum of the file is the schedule's
@@ -24,7 +24,7 @@ def export(stated: Formulation, path: str, *, weighted: bool) -> None:
         InputError: the file cannot be written.
     """
     ending = Path(path).suffix
-    objective = stated.printed if weighted else np.array([float(weight) for weight in stated.weights])
+    objective = stated.printed() if weighted else np.array([float(weight) for weight in stated.weights])
     program = stated.program.maximising(objective)
     is_mps = ending == ".mps"
     remark = "* Minimise: the objective is the negated sum" if is_mps else "\\ Maximise the sum"

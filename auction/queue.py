@@ -14,8 +14,7 @@ from ..cluster.resources.demand import Demand, DemandReader, Ineligible
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
-from .model import MODELS_BY_NAME
-from .options import StepOptions
+from .options import MODELS_BY_NAME, StepOptions
 from .worth import valued
 
 

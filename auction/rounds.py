@@ -22,13 +22,13 @@ from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
+from ..models.model import Answer, bid_weights, sum_of
 from ..models.search.packing import packing_of
 from ..models.search.search_limits import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
 from .first_fit_award import first_fit_table
-from .formulation import Answer, bid_weights, sum_of
 from .options import StepOptions
 from .packings import SPARED, Packer, in_order
 from .residual import what_is_left

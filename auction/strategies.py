@@ -15,6 +15,7 @@ from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Sizes
+from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_limits import SearchLimits
 from ..models.solve.exact import integer_weights, largest_sum
@@ -22,9 +23,7 @@ from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexico
 from ..models.solve.solver import IntegerProgram, SolverStatus
 from ..models.winners.determine import determine
 from ..topology.tree import Topology
-from .formulation import Answer, Formulation, Weight
 from .ledger import FreeState, greedy
-from .model import Program
 from .options import StepOptions
 from .program_export import export
 
@@ -87,7 +86,8 @@ def exact(
     is_short = _stating_s(bids, cluster, options) > _for_stating_s(options, deadline)
     if is_short and not options.export:
         return _unsolved(first, bids, cluster, options)
-    stated = state(bids.table, cluster.columns, cluster.topology, options, guards)
+    stated = state(bids.table, cluster, options)
+    program = stated.program
     start = stated.start(_quick_award(bids, first, cluster, weights, stated))
     built = options.clock()
     if options.export:
@@ -106,7 +106,7 @@ def exact(
         filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), guards)
         answer = replace(answer, chosen=np.array(filled, np.int64))
     preferred = (
-        stated.preference @ values if answer.preference is None else answer.preference[answer.chosen].sum()
+        stated.preference() @ values if answer.preference is None else answer.preference[answer.chosen].sum()
     )
     return Solved(
         answer=answer,
@@ -114,7 +114,7 @@ def exact(
         proved=proved,
         bound=bound,
         preferred=float(preferred),
-        sizes=_sizes(bids, stated.program.columns, stated.program.rows, stated.program.nonzeros),
+        sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
         built=built,
     )
 
@@ -137,7 +137,7 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
 
 def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:
     """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
-    return _STATED_S * options.auction.nonzeros(bids.table, len(cluster.columns.names))
+    return _STATED_S * options.auction.nonzeros(model_input(bids.table, cluster, options))
 
 
 def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
@@ -245,7 +245,7 @@ def _model_over(
     def formulation_of(bids: IntArray) -> IntegerProgram:
         kept = np.zeros(len(table), np.bool_)
         kept[bids] = True
-        return state(table.only(kept), cluster.columns, cluster.topology, options, cluster.guards).program
+        return state(table.only(kept), cluster, options).program
 
     return formulation_of
 
@@ -253,8 +253,7 @@ def _model_over(
 def _export_bids(table: BidTable, cluster: Cluster, options: StepOptions) -> None:
     """Write the model over all bids to the file that the options name, if any."""
     if options.export:
-        stated = state(table, cluster.columns, cluster.topology, options, cluster.guards)
-        export(stated, options.export, weighted=False)
+        export(state(table, cluster, options), options.export, weighted=False)
 
 
 def _packed_sizes(bids: Bids, packing: Packing) -> Sizes:
@@ -287,30 +286,26 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
     )
 
 
-def state(
-    table: BidTable,
-    columns: Columns,
-    topology: Topology,
-    options: StepOptions,
-    guards: tuple[Guard, ...] = (),
-) -> Formulation:
-    """State a window's program in the model that the options name."""
-    return options.auction.state(
-        Program(
-            table=table,
-            columns=columns,
-            topology=topology,
-            guards=guards,
-            objective=options.objective,
-            preference_table=options.preference_table,
-        )
+def model_input(table: BidTable, cluster: Cluster, options: StepOptions) -> ModelInput:
+    """Return what the options' model is stated from over some bids."""
+    return ModelInput(
+        table=table,
+        columns=cluster.columns,
+        topology=cluster.topology,
+        guards=cluster.guards,
+        objective=options.objective,
+        preference_table=options.preference_table,
     )
+
+
+def state(table: BidTable, cluster: Cluster, options: StepOptions) -> Model:
+    """State a window's program in the model that the options name."""
+    return options.auction(model_input(table, cluster, options))
 
 
 def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tuple[FloatArray, FloatArray]:
     """Return what each bid adds to the second stage, and its preference as schedules show it."""
-    nodes, levels = len(cluster.columns.names), cluster.topology.max_level
-    return options.auction.preferences(table, nodes, levels, options.preference_table)
+    return options.auction.preferences(model_input(table, cluster, options))
 
 
 def shown_preference(table: BidTable, cluster: Cluster, options: StepOptions) -> FloatArray | None:
@@ -329,7 +324,7 @@ def bid_options(options: StepOptions) -> BidOptions:
 
 
 def _solved(
-    stated: Formulation, start: FloatArray, options: StepOptions, deadline: float | None
+    stated: Model, start: FloatArray, options: StepOptions, deadline: float | None
 ) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
     """Return the values of the best solution, how the solve ended, whether proved, and the bound."""
     settings = SolveSettings(
@@ -339,22 +334,25 @@ def _solved(
         most_nodes=options.most_work,
     )
     if options.weights == "paper":
-        solution, upper = solve_weighted(stated.program, stated.group, stated.printed, start, settings)
-        return solution.values, solution.status, solution.proved, _paper_bound(stated, upper)
+        group, printed = stated.group(), stated.printed()
+        solution, upper = solve_weighted(stated.program, group, printed, start, settings)
+        bound = None if upper is None else _paper_bound(stated.weights, group, printed, upper)
+        return solution.values, solution.status, solution.proved, bound
     integers, unit = integer_weights(stated.weights)
-    solution = solve_lexicographic(stated.program, stated.group, integers, stated.preference, start, settings)
-    bound = None if solution.bound is None else solution.bound * unit
-    return solution.values, solution.status, solution.proved, bound
+    solution = solve_lexicographic(
+        stated.program, stated.group(), integers, stated.preference(), start, settings
+    )
+    reached = None if solution.bound is None else solution.bound * unit
+    return solution.values, solution.status, solution.proved, reached
 
 
 def _quick_award(
-    bids: Bids, first: IntArray, cluster: Cluster, weights: list[Weight], stated: Formulation
+    bids: Bids, first: IntArray, cluster: Cluster, weights: list[Weight], stated: Model
 ) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
     table, columns, guards = bids.table, cluster.columns, cluster.guards
-    preference = (
-        stated.preference[: len(table)] if len(stated.preference) >= len(table) else np.zeros(len(table))
-    )
+    preference = stated.preference()
+    preference = preference[: len(table)] if len(preference) >= len(table) else np.zeros(len(table))
     best = max(
         (first.tolist(), greedy(table, columns, (), guards)),
         key=lambda chosen: (sum(weights[bid] for bid in chosen), float(preference[chosen].sum())),
@@ -362,16 +360,14 @@ def _quick_award(
     return np.array(best, np.int64)
 
 
-def _paper_bound(stated: Formulation, upper: float | None) -> Fraction | int | None:
+def _paper_bound(weights: list[Weight], group: IntArray, printed: FloatArray, upper: float) -> Fraction | int:
     """Return a bound on the sum of priorities from one on the printed objective.
 
     A column's printed weight may lie below its priority by β·K or P·c: that is added back.
     """
-    if upper is None:
-        return None
-    exact = np.array([float(weight) for weight in stated.weights])
-    below = np.maximum(exact - stated.printed, 0.0)
-    most = np.zeros(int(stated.group.max(initial=-1)) + 1)
-    np.maximum.at(most, stated.group, below)
-    rounded = [int(-(-weight // 1)) for weight in stated.weights]
-    return min(Fraction(largest_sum(rounded, stated.group)), Fraction(upper + float(most.sum())))
+    asked = np.array([float(weight) for weight in weights])
+    below = np.maximum(asked - printed, 0.0)
+    most = np.zeros(int(group.max(initial=-1)) + 1)
+    np.maximum.at(most, group, below)
+    rounded = [int(-(-weight // 1)) for weight in weights]
+    return min(Fraction(largest_sum(rounded, group)), Fraction(upper + float(most.sum())))

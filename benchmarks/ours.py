@@ -26,7 +26,6 @@ from peers import Answer, write_answer, write_start
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.bidders import bidders
-from aucsched.auction.formulation import Formulation, bid_weights
 from aucsched.auction.options import StepOptions
 from aucsched.auction.program_export import export
 from aucsched.auction.queue import queue_of
@@ -35,6 +34,7 @@ from aucsched.auction.strategies import Cluster, preferences, state
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.formats.auctions.read_auction import load_auction
+from aucsched.models.model import Model, bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.search_limits import SearchLimits
@@ -121,7 +121,7 @@ def _lot(instance: Path) -> tuple[ProblemInstance, tuple[str, ...]]:
     return read_lot(auction.bids, auction.capacities, auction.groups), names
 
 
-def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Formulation, IntArray]:
+def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Model, IntArray]:
     """Return the bids of a step, the program over them, and the award that the step begins with."""
     options = options_of(kind)
     state_now = state_of(snapshot)
@@ -130,7 +130,7 @@ def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Formulation, I
     window, others = bidders(state_now, queue_of(snapshot, columns, options).window, options.reservations)
     bids = bids_of_step(window, cluster, options, None, others)
     _, begin = starts_of(bids, cluster, options)
-    return bids.table, state(bids.table, columns, topology, options), begin
+    return bids.table, state(bids.table, cluster, options), begin
 
 
 def main() -> int:

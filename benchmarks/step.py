@@ -102,14 +102,13 @@ def _load() -> str:
 
 
 def _bids() -> str:
-    import numpy as np
-
     from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.generate import BidOptions, generate_bids
     from aucsched.cluster.resources.demand import Demand, DemandReader
     from aucsched.formats.native.read import parse_snapshot
     from aucsched.models.aucsched3 import Aucsched3
-    from aucsched.models.solve.solver import SolverOptions, prepared
+    from aucsched.models.model import ModelInput
+    from aucsched.models.solve.solver import SolverOptions, prepared, read_pulp
     from aucsched.topology.tree import topology_of
 
     document = fragmented_document("tsubame", 0, 0, busy=0.2)
@@ -133,11 +132,13 @@ def _bids() -> str:
     table = generate_bids(demands, columns, topology, options).table
     assert len(table) == 25_000
     assert (table.lengths == 20).all()
-    weights = np.ones(len(table))
-    build_seconds = _best(lambda: Aucsched3(table, columns, weights, max_level=2), 2)
-    model = Aucsched3(table, columns, weights, max_level=2)
-    pass_seconds = _best(lambda: prepared(model.program(), SolverOptions(time_limit_s=1)))
-    program = model.program()
+    given = ModelInput(table=table, columns=columns, topology=topology)
+    build_seconds = _best(lambda: Aucsched3(given), 2)
+    model = Aucsched3(given)
+    pass_seconds = _best(
+        lambda: prepared(read_pulp(model.problem, model.variables), SolverOptions(time_limit_s=1))
+    )
+    program = model.program
     return (
         f"25 000 bids of 20 nodes over 1408 nodes: generated {bid_seconds:.3f} s, "
         f"PuLP's build {build_seconds:.2f} s, "

@@ -40,7 +40,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     """Return the sizes of one model's program over a whole snapshot."""
     from aucsched.auction.options import options_with_preset
     from aucsched.auction.queue import queue_of
-    from aucsched.auction.strategies import bid_options, state
+    from aucsched.auction.strategies import Cluster, bid_options, state
     from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.generate import generate_bids
     from aucsched.topology.tree import topology_of
@@ -49,7 +49,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     columns, topology = columns_of(snapshot), topology_of(snapshot)
     window = queue_of(snapshot, columns, options).window
     table = generate_bids(window, columns, topology, bid_options(options)).table
-    program = state(table, columns, topology, options).program
+    program = state(table, Cluster(columns=columns, topology=topology), options).program
     jobs, nodes = len(window), len(columns.names)
     has_bids = model != "ipsched"
     bids, entries = (len(table), len(table.node)) if has_bids else (0, 0)

@@ -6,20 +6,21 @@ bids, as printed, (4.3) would make overlapping bids infeasible.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from ..bidgen.candidates import units_of
 from ..bidgen.even_totals import sums_of
 from ..bidgen.families.claims import Claim
-from ..bidgen.table import BidTable
-from ..cluster.resources.capacity import IntArray
-from ..cluster.resources.columns import Columns
-from ..cluster.resources.job_reservations import Guard
-from .auction_model import FloatArray, LinearAuction
-from .preference import TABLE_4_4, Constants
-from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintEQ, LpVariable
+from ..cluster.resources.capacity import FloatArray, IntArray
+from .auction_model import LinearAuction
+from .model import PAPER, PLUGIN, Answer, ModelInput
+from .preference import PREFERENCE_TABLES, TABLE_4_4, Constants
+from .solve.solver import LpConstraintEQ, LpVariable
 from .solve.variables import add_multiples, binaries, integers
 
 
@@ -31,27 +32,30 @@ class Aucsched1(LinearAuction):
     """
 
     name = "aucsched1"
+    caps = (150, 15)
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "paper": PAPER,
+        "plugin": {**PLUGIN, "window": 100, "max_bids": 250, "max_bids_per_job": 15},
+    }
+    constants: Mapping[str, Constants] = dict.fromkeys(PREFERENCE_TABLES, TABLE_4_4)
+    #: For each bid and node of it.
+    _NONZEROS = 13
 
-    def __init__(
-        self,
-        table: BidTable,
-        columns: Columns,
-        weights: FloatArray,
-        guards: tuple[Guard, ...] = (),
-        *,
-        constants: Constants = TABLE_4_4,
-        max_level: int = 0,  # noqa: ARG002 - the topology is AUCSCHED3's
-    ) -> None:
-        self.constants = constants
-        self._prepare(table, columns)
-        super().__init__(table, columns, weights, guards)
-        self.nodes_of_bids()
-        self.cores_of_bids()
-        self.cores_beyond_the_first()
-        self.cores_per_node()
+    @classmethod
+    def nonzeros(cls, given: ModelInput) -> int:
+        """Return about how many nonzeros the program has."""
+        return cls._NONZEROS * len(given.table.node)
 
-    def _prepare(self, table: BidTable, columns: Columns) -> None:
+    def create_variables(self) -> None:
+        """B of each bid, u (whether a node is the bid's) and r (units beyond the least) of every entry."""
+        super().create_variables()
+        self.u = binaries(self.problem, "u", len(self.table.node))
+        self.r = integers(self.problem, "r", len(self.table.node))
+        self._read_units()
+
+    def _read_units(self) -> None:
         """Set, for every entry, its unit, its least units, and whether its cores are fixed."""
+        table, columns = self.table, self.columns
         demands = table.demands
         job = np.repeat(table.job, table.lengths)
         fixed = np.array([one.units_per_node is not None or one.exclusive for one in demands], np.bool_)[job]
@@ -68,10 +72,13 @@ class Aucsched1(LinearAuction):
         """The bids, then u, then r of every entry."""
         return [*self.bids, *self.u, *self.r]
 
-    def create_amounts(self) -> None:
-        """Create u (whether a node is the bid's) and r (units beyond the least) for every entry."""
-        self.u = binaries(self.problem, "u", len(self.table.node))
-        self.r = integers(self.problem, "r", len(self.table.node))
+    def constrain(self) -> None:
+        """State every family of constraints."""
+        super().constrain()
+        self.nodes_of_bids()
+        self.cores_of_bids()
+        self.cores_beyond_the_first()
+        self.cores_per_node()
 
     def _entries(self) -> list[slice]:
         return [slice(start, end) for start, end in pairwise(self.table.indptr.tolist())]
@@ -81,7 +88,7 @@ class Aucsched1(LinearAuction):
         for bid, entries in enumerate(self._entries()):
             terms = dict.fromkeys(self.u[entries], 1)
             terms[self.bids[bid]] = -len(terms)
-            self._equal(f"nodes{bid}", terms)
+            self._row(f"nodes{bid}", terms, LpConstraintEQ, 0)
 
     def cores_of_bids(self) -> None:
         """Σ_{n ∈ N_c} (u + r) = R_jc^cpu·b_jc for each bid, over its own nodes: equation (4.4)."""
@@ -91,7 +98,7 @@ class Aucsched1(LinearAuction):
             terms = dict(zip(self.u[entries], least[entries], strict=True))
             terms |= dict.fromkeys(self.r[entries], 1)
             terms[self.bids[bid]] = -totals[bid]
-            self._equal(f"cores{bid}", terms)
+            self._row(f"cores{bid}", terms, LpConstraintEQ, 0)
 
     def cores_beyond_the_first(self) -> None:
         """0 ≤ r ≤ u·(min(A_n, R^cpu − R^node + 1) − 1) for each entry: equation (4.7) of the bid."""
@@ -109,15 +116,12 @@ class Aucsched1(LinearAuction):
         cores = self.table.cores.tolist()
         for entry in np.flatnonzero(self._is_fixed).tolist():
             terms = {self.u[entry]: 1, self.r[entry]: 1, self.bids[bid_of[entry]]: -cores[entry]}
-            self._equal(f"per_node{entry}", terms)
-
-    def capacities(self) -> None:
-        """Σ (u + r) ≤ A_n^cpu (4.5), Σ u·R_j^gres ≤ A_n^gres (4.6), and every other family's rows."""
-        self.create_amounts()
-        super().capacities()
+            self._row(f"per_node{entry}", terms, LpConstraintEQ, 0)
 
     def within(self, claim: Claim) -> None:
-        """Add the rows of amounts fixed + per_core × cores: u stands for the least cores, r for a unit more.
+        """Σ (u + r) ≤ A_n^cpu (4.5), Σ u·R_j^gres ≤ A_n^gres (4.6), and the rows of every other family.
+
+        Amounts are fixed + per_core × cores: u stands for the least cores, r for a unit more.
 
         Where a job has reserved something itself and takes less of it, others may.
         """
@@ -129,10 +133,6 @@ class Aucsched1(LinearAuction):
         on_u = claim.fixed(self.table.cores) + per_unit * self._least
         self._rows(claim, [(self.u, on_u), (self.r, per_unit)])
 
-    def _equal(self, name: str, terms: dict[LpVariable, int]) -> None:
-        expression = LpAffineExpression(terms)
-        self.problem.addConstraint(LpConstraint(expression, LpConstraintEQ, name, 0))
-
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids with the cores the table gives them."""
         bids = np.zeros(len(self.table))
@@ -140,11 +140,11 @@ class Aucsched1(LinearAuction):
         used = np.repeat(bids, self.table.lengths)
         return np.concatenate([bids, used, used * (self.table.cores // self._unit - self._least)])
 
-    def awarded(self, values: FloatArray) -> tuple[BidTable, IntArray]:
-        """Return the table with the cores that u and r deal to the winning bids, and those bids."""
+    def answer(self, values: FloatArray) -> Answer:
+        """Return the winning bids, in a table with the cores that u and r deal to them."""
         bids, entries = len(self.bids), len(self.table.node)
-        chosen = np.flatnonzero(values[:bids] > 0.5)  # noqa: PLR2004 - 0/1 values
+        found = super().answer(values)
         beyond = np.round(values[bids + entries :]).astype(np.int64)
-        won = np.repeat(np.isin(np.arange(bids), chosen), self.table.lengths)
+        won = np.repeat(np.isin(np.arange(bids), found.chosen), self.table.lengths)
         cores = np.where(won, self._unit * (self._least + beyond), self.table.cores)
-        return self.table.with_cores(cores), chosen
+        return replace(found, table=self.table.with_cores(cores))

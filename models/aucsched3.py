@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from ..bidgen.table import BidTable
-from ..cluster.resources.columns import Columns
-from ..cluster.resources.job_reservations import Guard
-from .auction_model import AuctionModel, FloatArray
-from .preference import CORRECTED, Constants, cost_k
+from ..cluster.resources.capacity import FloatArray
+from .auction_model import AuctionModel
+from .model import PAPER, PLUGIN, ModelInput
+from .preference import cost_k
 
 
 class Aucsched3(AuctionModel):
     """Maximise Σ (P_j − β·K_ji)·b_i: equations (6.1)-(6.7)."""
 
     name = "aucsched3"
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "paper": PAPER,
+        "plugin": {
+            **PLUGIN,
+            "window": 250,
+            "time_limit_s": 5.0,
+            "max_bids": 25_000,
+            "max_bids_per_job": 500,
+            "objective": "priority_cores",
+        },
+    }
+    is_searched = True
+    uses_switches = True
 
-    def __init__(
-        self,
-        table: BidTable,
-        columns: Columns,
-        weights: FloatArray,
-        guards: tuple[Guard, ...] = (),
-        *,
-        constants: Constants = CORRECTED,  # noqa: ARG002 - F is AUCSCHED2's
-        max_level: int = 0,
-    ) -> None:
-        self._max_level = max_level
-        super().__init__(table, columns, weights, guards)
-
-    def cost(self) -> FloatArray:
+    @classmethod
+    def cost(cls, given: ModelInput) -> FloatArray:
         """K of each bid (6.5)."""
-        return cost_k(self.table, len(self.columns.names), self._max_level)
+        return cost_k(given.table, given.nodes, given.topology.max_level)
 
-    def bid_preference(self) -> FloatArray:
-        """3 − K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal priority sum."""
-        return 3.0 - self.cost()
-
-    def shown_preference(self) -> FloatArray:
-        """−K of each bid."""
-        return -self.cost()
+    @classmethod
+    def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
+        """3 − K and −K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal sum."""
+        cost = cls.cost(given)
+        return 3.0 - cost, -cost
 
     def paper_weights(self, priorities: FloatArray) -> FloatArray:
         """P_j − β·K_ji with β = P_min_diff / 3 (6.1), (6.6), (6.7); P/3 when the window is one job."""
-        result: FloatArray = priorities[self.table.job] - self._beta(priorities) * self.cost()
+        result: FloatArray = priorities[self.table.job] - self._beta(priorities) * self.cost(self.given)
         return result
 
     @staticmethod

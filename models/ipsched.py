@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..bidgen.candidates import GresChoice, gres_choices, units_of, usable
 from ..bidgen.families.claims import FreePlacement, Taken
 from ..bidgen.families.registry import taken_by
-from ..bidgen.table import BidTable
-from ..cluster.errors import OptionError
-from ..cluster.jobs import Job
-from ..cluster.resources.capacity import BoolArray, Cell, IntArray
-from ..cluster.resources.columns import Columns
+from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
+from ..cluster.resources.capacity import BoolArray, Cell, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.job_reservations import Guard
-from ..topology.tree import Topology
-from .auction_model import FloatArray
+from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight
 from .solve.solver import (
-    IntegerProgram,
-    LpAffineExpression,
     LpBinary,
-    LpConstraint,
     LpConstraintEQ,
     LpConstraintGE,
     LpConstraintLE,
     LpInteger,
-    LpMaximize,
     LpVariable,
-    read_pulp,
 )
-from .solve.variables import Problem
-
-#: |J|·|N| above this is refused: PuLP's variables alone would take gigabytes.
-LARGEST_PRODUCT = 2_000_000
-
-
-def cannot_express(job: Job) -> str:
-    """Return what of a job IPSCHED has no variable for, empty when it can express all of it."""
-    if job.request.cores_per_node is not None:
-        return "ipsched has no cores per node"
-    return "ipsched has no contiguous nodes" if job.request.contiguous else ""
-
-
-def check_size(jobs: int, nodes: int) -> None:
-    """Raise OptionError when |J|·|N| is above LARGEST_PRODUCT; it names the window that would fit."""
-    if jobs * nodes > LARGEST_PRODUCT:
-        fits = LARGEST_PRODUCT // nodes
-        raise OptionError(
-            f"window: ipsched needs {jobs} jobs × {nodes} nodes of variables, above {LARGEST_PRODUCT}; "
-            f"--window {fits} would fit"
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -66,7 +37,17 @@ class VariantChoice:
     units: IntArray
 
 
-class Ipsched:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PlacedOption:
+    """Where an option starts: its nodes, the cores on each, and each gres on each."""
+
+    option: VariantChoice
+    nodes: IntArray
+    cores: IntArray
+    gres: Mapping[str, IntArray]
+
+
+class Ipsched(Model):
     """Maximise Σ P_j·(s_j − c_j), or with P_j·R_j^cpu: equations (3.1)-(3.7).
 
     Columns: s of each job (in each variant), then t of each job and node it may use, then x (in units of the
@@ -74,22 +55,44 @@ class Ipsched:
     """
 
     name = "ipsched"
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "paper": PAPER,
+        "plugin": {**PLUGIN, "window": 200},
+    }
+    lacks: Mapping[str, str] = {
+        "cores_per_node": "ipsched has no cores per node",
+        "contiguous": "ipsched has no contiguous nodes",
+    }
+    #: PuLP's variables alone would take gigabytes.
+    largest_product = 2_000_000
+    has_bids = False
+    #: For each node and variant of a job.
+    _NONZEROS = 15
 
-    def __init__(
-        self, table: BidTable, columns: Columns, topology: Topology, guards: tuple[Guard, ...] = ()
-    ) -> None:
-        self.table = table
-        self.guards = guards
-        self.columns = columns
-        self.topology = topology
-        self.problem = Problem(self.name, LpMaximize)
-        self.options = self._options(table.demands)
+    @classmethod
+    def nonzeros(cls, given: ModelInput) -> int:
+        """Return about how many nonzeros the program has."""
+        return cls._NONZEROS * sum(len(demand.variants) for demand in given.table.demands) * given.nodes
+
+    @classmethod
+    def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
+        """Return nothing for each bid of first-fit's: its placements have no preference."""
+        none = np.zeros(len(given.table))
+        return none, none
+
+    def create_variables(self) -> None:
+        """S of each option, t and x of each option and node."""
+        self.topology = self.given.topology
+        self.options = self._options(self.table.demands)
         self.s = [
             self.problem.add_variable(f"s{number}", cat=LpBinary) for number in range(len(self.options))
         ]
         self.t = self._amounts("t", LpBinary)
         self.x = self._amounts("x", LpInteger)
         self._others: list[LpVariable] = []
+
+    def constrain(self) -> None:
+        """State every family of constraints."""
         self.one_variant_per_job()
         self.cores_of_jobs()
         self.nodes_of_jobs()
@@ -124,9 +127,17 @@ class Ipsched:
             for number, option in enumerate(self.options)
         ]
 
-    def maximise(self, weights: FloatArray) -> None:
-        """Σ w·s of each job's variants: the priority stage."""
-        self.problem.setObjective(LpAffineExpression(list(zip(self.s, weights.tolist(), strict=True))))
+    def maximise(self) -> None:
+        """Σ w·s of each job's variants, w its priority: the first stage of (3.1)."""
+        self._maximise(self.s)
+
+    @cached_property
+    def first_weights(self) -> list[Weight]:
+        """The exact worth of each s: P_j, or P_j·R_j^cpu."""
+        jobs = [option.demand.job for option in self.options]
+        if self.given.objective == "priority":
+            return [job.priority for job in jobs]
+        return [job.priority * (job.request.cores or 1) for job in jobs]
 
     def one_variant_per_job(self) -> None:
         """At most one variant of a job has s = 1."""
@@ -181,6 +192,7 @@ class Ipsched:
                     self._deal(number, option, kind, low)
 
     def _deal(self, number: int, option: VariantChoice, kind: str, count: int) -> None:
+        name = kind.replace(" ", "_")
         free = self.columns.free.gres[kind][option.nodes].tolist() if kind in self.columns.free.gres else []
         counts: list[LpVariable] = []
         for place, most in enumerate(free):
@@ -188,14 +200,14 @@ class Ipsched:
             self._others.append(y)
             counts.append(y)
             self._row(
-                f"dealt{number}_{place}_{kind}",
+                f"dealt{number}_{place}_{name}",
                 [(y, 1), (self.t[number][place], -most)],
                 LpConstraintLE,
                 0,
             )
         self._dealt[number, kind] = counts
         terms = [(y, 1) for y in counts]
-        self._row(f"total{number}_{kind}", [*terms, (self.s[number], -count)], LpConstraintEQ, 0)
+        self._row(f"total{number}_{name}", [*terms, (self.s[number], -count)], LpConstraintEQ, 0)
 
     def switches(self) -> None:
         """At most ``max_switches`` leaf switches: z_lj ≥ t_nj, Σ_l z_lj ≤ the limit."""
@@ -241,10 +253,6 @@ class Ipsched:
         if taken.dealt:
             yield self._dealt[number, taken.dealt][taken.at], 1
 
-    def _row(self, name: str, terms: list[tuple[LpVariable, int]], sense: int, right: int) -> None:
-        constraint = LpConstraint(LpAffineExpression(terms), sense, name.replace(" ", "_"), right)
-        self.problem.addConstraint(constraint)
-
     @property
     def variables(self) -> list[LpVariable]:
         """All variables, s first: the columns of ``program``."""
@@ -252,24 +260,35 @@ class Ipsched:
         flat_x = [x for row in self.x for x in row]
         return [*self.s, *flat_t, *flat_x, *self._others]
 
-    def program(self) -> IntegerProgram:
-        """Return the program as arrays, columns in the order of ``variables``."""
-        return read_pulp(self.problem, self.variables)
-
     def group(self) -> IntArray:
         """Return the job of each s, ascending; the other columns come after with none."""
         jobs = np.array([option.demand.index for option in self.options], np.int64)
         others = len(self.variables) - len(jobs)
         return np.concatenate([jobs, len(self.table.demands) + np.arange(others)])
 
-    def nodes_packed(self, priorities: FloatArray) -> FloatArray:
+    def preference(self) -> FloatArray:
+        """−P_j·c_j by the largest P_j: only its sign and order matter, near 1 for the solver's tolerances."""
+        return self.nodes_packed() / (float(self._worth().max(initial=1.0)) or 1.0)
+
+    def printed(self) -> FloatArray:
+        """Σ P_j·(s_j − c_j): equation (3.1)."""
+        return self.program.objective + self.nodes_packed()
+
+    def nodes_packed(self) -> FloatArray:
         """Return −P_j·c_j as values of all columns, c_j = Σ_n t_nj / (2|N|): equation (3.5)."""
-        values = np.zeros(len(self.variables))
-        cost = [priorities[option.demand.index] for option in self.options]
+        worth, values = self._worth(), np.zeros(len(self.variables))
+        cost = [worth[option.demand.index] for option in self.options]
         lengths = [len(option.nodes) for option in self.options]
         first = len(self.s)
-        values[first : first + sum(lengths)] = -np.repeat(cost, lengths) / (2 * len(self.columns.names))
+        values[first : first + sum(lengths)] = -np.repeat(cost, lengths) / (2 * self.given.nodes)
         return values
+
+    def _worth(self) -> FloatArray:
+        """Return P_j of each job, times its cores where the objective counts those."""
+        worth = np.array([float(demand.job.priority) for demand in self.table.demands])
+        if self.given.objective == "priority_cores":
+            worth *= np.array([demand.job.request.cores or 1 for demand in self.table.demands])
+        return worth
 
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids of the table: a solution of all rows.
@@ -319,12 +338,42 @@ class Ipsched:
         leaves = np.unique(self.topology.leaf[nodes]).tolist()
         return values + [(self._leaves[number][leaf], 1) for leaf in leaves if number in self._leaves]
 
-    def placements(
-        self, values: FloatArray
-    ) -> list[tuple[VariantChoice, IntArray, IntArray, dict[str, IntArray]]]:
-        """Return the options that start: with their nodes, cores on each, and each gres on each."""
+    def answer(self, values: FloatArray) -> Answer:
+        """Return the placements as bids: one for each job that starts, beside the other jobs' bids."""
+        placed = self.placements(values)
+        jobs = np.array([one.option.demand.index for one in placed], np.int64)
+        losers = self.table.only(~np.isin(self.table.job, jobs))
+        table, origin = joined_tables(self.table.demands, [self._bids_of(placed), losers], [jobs, losers.job])
+        return Answer(table=table, chosen=np.flatnonzero(origin < len(placed)), preference=None)
+
+    def _bids_of(self, placed: list[PlacedOption]) -> BidTable:
+        """Return placements as bids, in their order."""
+        none = np.zeros(0, np.int64)
+        indptr = np.cumsum([0, *(len(one.nodes) for one in placed)])
+        node = np.concatenate([none, *(one.nodes for one in placed)])
+        breaks = np.cumsum(np.diff(node, prepend=-2) != 1)
+        return replace(
+            self.table,
+            job=np.array([one.option.demand.index for one in placed], np.int64),
+            bid_class=np.array([_class_of(one) for one in placed], np.int8),
+            level=self.topology.level[self.topology.common_switch_of_sets(indptr, node)],
+            nodesets=breaks[indptr[1:] - 1] - breaks[indptr[:-1]] + 1,
+            indptr=indptr,
+            node=node,
+            cores=np.concatenate([none, *(one.cores for one in placed)]),
+            memory=np.concatenate([none, *(one.option.demand.memory_on(one.cores) for one in placed)]),
+            gres={
+                kind: np.concatenate([none, *(one.gres.get(kind, 0 * one.nodes) for one in placed)])
+                for kind in self.columns.total.gres
+            },
+            gres_ratio=np.ones(len(placed)),
+            gres_share=np.zeros(len(placed)),
+        )
+
+    def placements(self, values: FloatArray) -> list[PlacedOption]:
+        """Return the options that start, and where."""
         value_of = dict(zip(map(id, self.variables), np.round(values).astype(np.int64).tolist(), strict=True))
-        found: list[tuple[VariantChoice, IntArray, IntArray, dict[str, IntArray]]] = []
+        found: list[PlacedOption] = []
         for number, option in enumerate(self.options):
             if not value_of[id(self.s[number])]:
                 continue
@@ -333,7 +382,8 @@ class Ipsched:
             nodes = option.nodes[mine]
             total = self.columns.total
             cores = total.cores[nodes] if option.demand.exclusive else units[mine] * option.demand.unit
-            found.append((option, nodes, cores, self._gres(number, option, mine, value_of)))
+            gres = self._gres(number, option, mine, value_of)
+            found.append(PlacedOption(option=option, nodes=nodes, cores=cores, gres=gres))
         return found
 
     def _gres(
@@ -348,3 +398,13 @@ class Ipsched:
                 dealt = np.array([value_of[id(y)] for y in self._dealt[number, kind]], np.int64)[mine]
                 gres[kind] = gres.get(kind, np.zeros(len(nodes), np.int64)) + dealt
         return gres
+
+
+def _class_of(placed: PlacedOption) -> int:
+    """Return the class that a bid on a placement's nodes would have."""
+    first, last = int(placed.nodes[0]), int(placed.nodes[-1])
+    if last - first + 1 != len(placed.nodes):
+        return CLASS_C
+    usable_nodes = set(placed.option.nodes.tolist())
+    is_aligned = first - 1 not in usable_nodes or last + 1 not in usable_nodes
+    return CLASS_A if is_aligned else CLASS_B

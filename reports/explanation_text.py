@@ -15,7 +15,7 @@ from ..auction.explain.job_changes import Change
 from ..auction.explain.unit_prices import Quote
 from ..auction.explain.words import asked, dealt, figure, listed, moment, number, percent, shortened
 from ..auction.forecast import ShadowStart
-from ..auction.model import MODELS_BY_NAME
+from ..auction.options import MODELS_BY_NAME
 from ..cluster.schedule import Reason
 from ..cluster.text import plural
 from ..formats.hostlist import join

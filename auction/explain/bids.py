@@ -14,7 +14,7 @@ from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award, BidClass
 from ...cluster.snapshot import Snapshot
 from ..ledger import FreeState, Short
-from ..model import MODELS_BY_NAME
+from ..options import MODELS_BY_NAME
 from ..step import Step
 from .job_changes import FreeRoom
 from .unit_prices import Market

@@ -23,11 +23,11 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
+from ...models.model import bid_weights
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult
 from ..balance import Balance
-from ..formulation import bid_weights
 from ..ledger import greedy
 from ..options import StepOptions
 from ..step import Step

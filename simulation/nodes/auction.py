@@ -150,10 +150,10 @@ class NodeAuction:
     def _able(self, queue: NodeQueue) -> Iterable[Demand]:
         """Return the jobs that may start and that the model can express, highest priority first."""
         model, refused = self._options.auction, self._refused
-        if model.expresses_all and not refused:
+        if not model.lacks and not refused:
             return queue
         able = (demand for demand in queue if demand.index not in refused)
-        return able if model.expresses_all else (one for one in able if not model.cannot_express(one.job))
+        return (one for one in able if not model.cannot_express(one.job)) if model.lacks else able
 
 
 def _due_first(now: float, promised: Sequence[Promise], jobs: Iterable[Demand]) -> Iterable[Demand]:

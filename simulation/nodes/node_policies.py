@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
-from ...auction.model import MODELS_BY_NAME
-from ...auction.options import AUCTIONS, MODELS, StepOptions, options_with_preset
+from ...auction.options import AUCTIONS, MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage

@@ -22,12 +22,12 @@ from aucsched import OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
-from aucsched.auction.strategies import bid_options, state
+from aucsched.auction.strategies import Cluster, bid_options, state
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.demand import Demand, DemandReader
-from aucsched.models.ipsched import check_size
+from aucsched.models.ipsched import Ipsched
 from aucsched.topology.tree import topology_of
 
 EVERY = pytest.mark.parametrize("model", MODELS)
@@ -140,8 +140,8 @@ def test_ipsched_says_what_it_cannot_express() -> None:
 
 def test_ipsched_refuses_a_window_that_is_too_large_and_names_one_that_fits() -> None:
     with pytest.raises(OptionError, match="--window 212 would fit"):
-        check_size(213, 9408)
-    check_size(212, 9408)
+        Ipsched.check_size(213, 9408)
+    Ipsched.check_size(212, 9408)
 
 
 @EVERY
@@ -167,7 +167,7 @@ def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: i
     columns, topology = columns_of(cluster), topology_of(cluster)
     window = queue_of(cluster, columns, StepOptions(model=model)).window
     table = generate_bids(window, columns, topology, BidOptions()).table
-    stated = state(table, columns, topology, StepOptions(model=model))
+    stated = state(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))
     award = greedy(table, columns)
     values, program = stated.start(np.array(award, np.int64)), stated.program
     rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.build import snapshot, tree
 
-from aucsched.auction.model import Program
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.resources.demand import Demand, DemandReader
+from aucsched.models.model import ModelInput
 from aucsched.models.preference import CORRECTED, TABLE_4_4, cost_k, preference_f
 from aucsched.topology.tree import Topology, topology_of
 
@@ -51,8 +51,8 @@ def weights_of(model: str, jobs: list[dict[str, Any]], **options: Any) -> tuple[
     """The printed objective's coefficient of each bid, or of each s of IPSCHED."""
     asked = StepOptions(model=model, weights="paper", **options)
     table, columns, topology = bids_of(jobs, use_switches=asked.auction.uses_switches)
-    stated = asked.auction.state(
-        Program(
+    stated = asked.auction(
+        ModelInput(
             table=table,
             columns=columns,
             topology=topology,
@@ -61,7 +61,7 @@ def weights_of(model: str, jobs: list[dict[str, Any]], **options: Any) -> tuple[
             preference_table=asked.preference_table,
         )
     )
-    return table, stated.printed.tolist()
+    return table, stated.printed().tolist()
 
 
 #: Three jobs on two whole nodes each: 18 bids, one of class A on each switch, B on the middle, C on the rest.

@@ -24,6 +24,7 @@ from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import Resource
 from aucsched.cluster.resources.job_reservations import Guard
 from aucsched.models.aucsched2 import Aucsched2
+from aucsched.models.model import ModelInput
 from aucsched.models.search.packing import packing_of
 from aucsched.topology.tree import topology_of
 
@@ -56,7 +57,8 @@ def test_ledger_search_and_program_let_the_same_bids_win_together(seed: int, bal
     table, told = balanced_bids_of(cluster) if balanced else bids_of(cluster, guards_of(cluster))
     packing = packing_of(table, told.columns, told.guards)
     state, left = FreeState(table, told.columns, told.guards), packing.capacity.copy()
-    program = Aucsched2(table, told.columns, np.ones(len(table)), told.guards).program()
+    given = ModelInput(table=table, columns=told.columns, topology=told.topology, guards=told.guards)
+    program = Aucsched2(given).program
     taken = np.zeros(len(table))
     for bid in range(len(table)):
         fits = bool(

@@ -24,6 +24,7 @@ from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.schedule import Seconds
 from aucsched.models.aucsched3 import Aucsched3
+from aucsched.models.model import ModelInput
 from aucsched.models.search import prices
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.prices import find_prices
@@ -42,12 +43,14 @@ def table_of(cluster: Snapshot) -> tuple[BidTable, Columns]:
 @given(SEEDS)
 @settings(max_examples=60, deadline=None)
 def test_the_fast_path_has_the_same_solutions_and_optimum_as_the_pulp_model(seed: int) -> None:
-    table, columns = table_of(random_snapshot(seed))
+    cluster = random_snapshot(seed)
+    table, columns = table_of(cluster)
     if not len(table):
         return
     rng = np.random.default_rng(seed)
     worth = rng.integers(1, 100, len(table)).astype(np.float64)
-    printed = Aucsched3(table, columns, worth).program()
+    given = ModelInput(table=table, columns=columns, topology=topology_of(cluster))
+    printed = Aucsched3(given).program.maximising(worth)
     packing = packing_of(table, columns)
     fast = packing.program(np.arange(len(table)), packing.capacity).maximising(worth)
     options = SolverOptions(time_limit_s=30, absolute_gap=0.5)

@@ -16,7 +16,7 @@ from aucsched import schedule
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.models.ipsched import cannot_express
+from aucsched.models.ipsched import Ipsched
 from aucsched.simulation.nodes.node_metrics import node_metrics
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_report import to_node_document
@@ -52,7 +52,7 @@ def check(snapshot: Snapshot, factor: float | None = None) -> None:
     """Every policy starts the job where the auction does, and what it prints of it is valid."""
     starts = len(schedule(snapshot, work_limit=1).started)
     for setting in SETTINGS:
-        is_refused = setting["policy"] == "ipsched" and cannot_express(snapshot.jobs[0])
+        is_refused = setting["policy"] == "ipsched" and Ipsched.cannot_express(snapshot.jobs[0])
         result = alone(snapshot, factor, **setting)
         assert len(result.played) == (0 if is_refused else starts), (setting, result.record.never)
         assert to_node_document(result, {})["jobs"] == len(result.played)

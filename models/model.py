@@ -1,0 +1,243 @@
+"""What the four models share: their place in the program, and what the bids of a window are worth.
+
+A model is a class: what it can express, its caps, its presets and how much it prefers each bid are the
+class's. An object of it is the integer program over one window's bids, stated in PuLP: variables, objective,
+one method for each family of constraints, and how the values of a solution become an award.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..bidgen.table import BidTable
+from ..cluster.errors import OptionError
+from ..cluster.jobs import Job
+from ..cluster.resources.capacity import FloatArray, IntArray
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.job_reservations import Guard
+from ..topology.tree import Topology
+from .solve.solver import IntegerProgram, LpAffineExpression, LpConstraint, LpMaximize, LpVariable, read_pulp
+from .solve.variables import Problem
+
+Weight = int | Fraction
+#: What a row counts: each variable once, or in pairs.
+Terms = Mapping[LpVariable, int] | list[tuple[LpVariable, int]]
+
+#: Option values of the thesis's text, and of the published plugins' code. Nothing is reserved in either, and
+#: the clock ends a step after 3 s where no other time is printed.
+PAPER: Mapping[str, Any] = {
+    "weights": "paper",
+    "on_timeout": "discard",
+    "reserve": 0,
+    "time_limit_s": 3.0,
+}
+PLUGIN: Mapping[str, Any] = {
+    "weights": "paper",
+    "on_timeout": "incumbent",
+    "bid_order": "figure-4.5",
+    "reserve": 0,
+    "time_limit_s": 3.0,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ModelInput:
+    """What a model states a window's program from.
+
+    Attributes:
+        table: the bids.
+        columns, topology, guards: the cluster and the reservations on it.
+        objective: ``priority``, or ``priority_cores``: each priority times the job's cores.
+        preference_table: name in PREFERENCE_TABLES, for the models that read table 5.2.
+    """
+
+    table: BidTable
+    columns: Columns
+    topology: Topology
+    guards: tuple[Guard, ...] = ()
+    objective: str = "priority"
+    preference_table: str = "corrected"
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the cluster, |N|."""
+        return len(self.columns.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Answer:
+    """A solution as bids of a table: the winners, ascending, and the preference of each bid, if any."""
+
+    table: BidTable
+    chosen: IntArray
+    preference: FloatArray | None
+
+
+class Model(ABC):
+    """A model of the thesis over the bids of one window; families of capacities are bidgen/families'.
+
+    Attributes:
+        name: as it is asked for.
+        caps: MAXBIDS and MAXBIDSPERJOB by default (Soner, chapter 4).
+        presets: option values of the thesis's text (``paper``) and of the published plugin's code
+            (``plugin``), where there was one.
+        lacks: what a job may ask for that the model has no variable for, by the request's member: the reason.
+        largest_product: |J|·|N| above this is refused.
+        has_bids: jobs bid, and awards are bids; otherwise the program places jobs node by node.
+        is_searched: one binary variable a bid is the whole program, so that it can be searched.
+        uses_switches: bids are made below every switch.
+        reads_preference_table: table 5.2 is this model's.
+    """
+
+    name: str
+    caps: tuple[int, int] = (6000, 60)
+    presets: Mapping[str, Mapping[str, Any]]
+    lacks: Mapping[str, str] = {}
+    largest_product: float = inf
+    has_bids = True
+    is_searched = False
+    uses_switches = False
+    reads_preference_table = False
+
+    def __init__(self, given: ModelInput) -> None:
+        self.given = given
+        self.table = given.table
+        self.columns = given.columns
+        self.guards = given.guards
+        self.problem = Problem(self.name, LpMaximize)
+        self.create_variables()
+        self.maximise()
+        self.constrain()
+
+    @abstractmethod
+    def create_variables(self) -> None:
+        """Create the variables that every window has."""
+
+    @abstractmethod
+    def maximise(self) -> None:
+        """State the objective of the first stage."""
+
+    @abstractmethod
+    def constrain(self) -> None:
+        """State every family of constraints."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> list[LpVariable]:
+        """All variables, those that carry weights first: the columns of ``program``."""
+
+    @property
+    @abstractmethod
+    def first_weights(self) -> list[Weight]:
+        """The exact worth of the first columns; the others carry amounts and are worth 0."""
+
+    @abstractmethod
+    def group(self) -> IntArray:
+        """Return the job of each column, ascending: columns of one exclude each other; amounts have none."""
+
+    @abstractmethod
+    def preference(self) -> FloatArray:
+        """Return what each column adds to the second stage; higher is better."""
+
+    @abstractmethod
+    def printed(self) -> FloatArray:
+        """Return each column's coefficient in the objective that the thesis prints."""
+
+    @abstractmethod
+    def start(self, chosen: IntArray) -> FloatArray:
+        """Return the columns' values that award the ``chosen`` bids of the table: a solution of all rows."""
+
+    @abstractmethod
+    def answer(self, values: FloatArray) -> Answer:
+        """Return the award that the columns' values state."""
+
+    @classmethod
+    @abstractmethod
+    def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
+        """Return what each bid adds to the second stage, and its preference as schedules show it."""
+
+    @classmethod
+    @abstractmethod
+    def nonzeros(cls, given: ModelInput) -> int:
+        """Return about how many nonzeros the program has."""
+
+    @classmethod
+    def cannot_express(cls, job: Job) -> str:
+        """Return what of a job the model has no variable for, empty when it can express all of it."""
+        asked = (reason for member, reason in cls.lacks.items() if getattr(job.request, member))
+        return next(asked, "")
+
+    @classmethod
+    def check_size(cls, jobs: int, nodes: int) -> None:
+        """Raise OptionError when |J|·|N| is above ``largest_product``; it names the window that would fit."""
+        if jobs * nodes > cls.largest_product:
+            raise OptionError(
+                f"window: {cls.name} needs {jobs} jobs × {nodes} nodes of variables, above "
+                f"{cls.largest_product}; --window {int(cls.largest_product) // nodes} would fit"
+            )
+
+    @cached_property
+    def program(self) -> IntegerProgram:
+        """The program as arrays, columns in the order of ``variables``."""
+        return read_pulp(self.problem, self.variables)
+
+    @cached_property
+    def weights(self) -> list[Weight]:
+        """The exact worth of each column, 0 for those that carry amounts."""
+        first = self.first_weights
+        return [*first, *([0] * (len(self.variables) - len(first)))]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns, for a file."""
+        return tuple(variable.name for variable in self.variables)
+
+    def _maximise(self, variables: list[LpVariable]) -> None:
+        """Let the first variables count their weights."""
+        weights = [float(weight) for weight in self.first_weights]
+        self.problem.setObjective(LpAffineExpression(list(zip(variables, weights, strict=True))))
+
+    def _row(self, name: str, terms: Terms, sense: int, right: int) -> None:
+        """Add the row Σ amount·variable ≤, = or ≥ ``right``."""
+        self.problem.addConstraint(LpConstraint(LpAffineExpression(terms), sense, name, right))
+
+
+def bid_weights(table: BidTable, objective: str) -> list[Weight]:
+    """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given; of jobs with a worth of their own that."""
+    own = [demand.worth for demand in table.demands]
+    asked = priority_weights(table, objective)
+    return [
+        weight if (worth := own[job]) is None else worth
+        for job, weight in zip(table.job.tolist(), asked, strict=True)
+    ]
+
+
+def priority_weights(table: BidTable, objective: str) -> list[Weight]:
+    """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given."""
+    priorities = [demand.job.priority for demand in table.demands]
+    cores = multipliers(table, objective).tolist()
+    return [priorities[job] * int(count) for job, count in zip(table.job.tolist(), cores, strict=True)]
+
+
+def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
+    """Return the exact sum of some bids' weights."""
+    return sum((weights[bid] for bid in bids.tolist()), start=Fraction(0))
+
+
+def multipliers(table: BidTable, objective: str) -> IntArray:
+    """Return what each bid's priority is multiplied by: 1, or its job's cores R_j^cpu."""
+    if objective == "priority":
+        return np.ones(len(table), np.int64)
+    asked = np.array([demand.job.request.cores or 0 for demand in table.demands], np.int64)[table.job]
+    per_node = np.array([demand.job.request.cores_per_node or 0 for demand in table.demands], np.int64)[
+        table.job
+    ]
+    return np.where(asked > 0, asked, per_node * table.lengths)
