@@ -39,7 +39,7 @@ from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.negotiation.runtime.speedup import LINEAR
+from aucsched.negotiation.speedup import LINEAR
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
 from aucsched.simulation.negotiated.plays import Play

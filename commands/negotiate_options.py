@@ -18,7 +18,7 @@ from .outputs import OUTPUT, format_option, output_option, shown
 if TYPE_CHECKING:
     from ..negotiation.batch.batch_state import BatchSettings
     from ..negotiation.batch.mapping import Engine
-    from ..negotiation.messages import JobReport
+    from ..negotiation.job_records import JobReport
     from ..negotiation.runtime.settings import RuntimeSettings
     from ..simulation.negotiated.negotiated_run import Negotiated
     from ..simulation.negotiated.plays import Changeability, Play
@@ -59,7 +59,7 @@ class SpeedupModelText(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text, once it is known to name a model."""
-        from ..negotiation.runtime.speedup import curve
+        from ..negotiation.speedup import curve
 
         try:
             curve(str(value))
@@ -315,7 +315,7 @@ def _no_mix() -> Changeability:
 
 def _mix(options: dict[str, Any]) -> Changeability | None:
     from ..cluster.jobs import JobKind
-    from ..negotiation.runtime.speedup import LINEAR
+    from ..negotiation.speedup import LINEAR
     from ..simulation.negotiated.plays import Changeability
 
     if options["malleable"] is None:

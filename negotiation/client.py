@@ -27,8 +27,9 @@ import msgspec
 from ..cluster.errors import InputError
 from ..formats.checked_lines import CheckedLines
 from ..formats.jsontext import decode
+from .message_rules import check
 from .messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
-from .transport.framing import PeerLostError, check_message
+from .transport.framing import PeerLostError
 from .transport.handshake import Identity
 from .transport.link import Connector, LinkLimits, NobodyError, address_of
 from .transport.serve import TERMS
@@ -179,7 +180,7 @@ class EvolvingClient:
         return self._serial + 1
 
     def _said(self, message: DynRequest | DynRelease) -> DynResponse:
-        check_message(message)
+        check(message)
         self._note(_Line(said=message))
         self._serial, self._open = message.serial, message
         return self._again()

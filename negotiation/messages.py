@@ -1,4 +1,4 @@
-"""What is said: the messages of the negotiation (Nagendra, figure 4.2) and what they say of jobs (5.1, 6.2).
+"""What is said: the messages of the negotiation (Nagendra, figure 4.2).
 
 ::
 
@@ -21,135 +21,40 @@ All are frozen structs rather than dataclasses: thousands a second are built, en
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
-from ..cluster.jobs import JobKind
-
-
-class Hint(StrEnum):
-    """What limits a job (``enum job_hint``)."""
-
-    NONE = "none"
-    COMPUTE = "compute"
-    MEMORY = "memory"
-    IO = "io"
-
-
-class JobState(StrEnum):
-    """Where a job stands; it is in exactly one of these at any time."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    SUSPENDED = "suspended"
-    DONE = "done"
-
-
-class NodeCount(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """The range of node counts that a negotiation stands at (``qos_rsrc_t``)."""
-
-    min: int
-    max: int
-
-
-class MapEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One job of a Map (``forward_job_record``).
-
-    Attributes:
-        job: its id.
-        type: what may change about its size.
-        node_cnt: nodes it is mapped to; 0: forwarded without a mapping.
-        nodes: the nodes, by name; they bind where they are idle.
-        node_count: the range that the negotiation stands at, within min_nodes and max_nodes.
-        priority: higher goes first.
-        time_at_min_s: run time at ``min_nodes`` by the estimate, in seconds.
-        true_time_at_min_s: the run time that a simulation plays; None: as estimated.
-        speedup: the model's text (negotiation/runtime/speedup.py).
-        true_speedup: the model that a simulation plays; None: as expected.
-        name: jobs of one name are runs of the same; empty: it is like no other.
-        partition: where it may run; empty: anywhere.
-        start_s: the start that it was promised last, None without one.
-        deadline_s: when it should have ended.
-        hint: what limits it.
-        can_suspend: whether it may be suspended for an urgent job.
-        eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
-        contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
-        max_switches: it starts below at most that many leaf switches, where its Map says, and does not grow.
-        node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime scheduler that
-            gives out parts of nodes lets others have the rest.
-        parts: within a runtime scheduler that counts parts of nodes, how many make one of the job's; 0: all
-            counts are nodes. No message has it.
-    """
-
-    job: str
-    type: JobKind
-    node_cnt: int
-    node_count: NodeCount
-    min_nodes: int
-    max_nodes: int
-    priority: int
-    time_at_min_s: float
-    nodes: tuple[str, ...] = ()
-    true_time_at_min_s: float | None = None
-    speedup: str = "linear"
-    partition: str = ""
-    start_s: float | None = None
-    deadline_s: float | None = None
-    hint: Hint = Hint.NONE
-    can_suspend: bool = True
-    eligible: tuple[tuple[str, ...], ...] = ()
-    contiguous: bool = False
-    max_switches: int | None = None
-    name: str = ""
-    true_speedup: str | None = None
-    node_share: tuple[int, int] = (1, 1)
-    parts: int = 0
-
-
-class OfferReservation(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
-):
-    """What an offer promises to a job (``job_resv_t``); ``node_count`` 0: it starts later."""
-
-    job: str
-    node_count: int
-    start_s: float
-    end_s: float
-    nodes: tuple[str, ...] = ()
-
-
-class JobReport(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
-):
-    """One job of a status report (``job_status_t``).
-
-    Attributes:
-        job: its id.
-        state: where it stands now; ``queued``: it was killed for an urgent job and starts anew.
-        node_count: nodes it holds, or held last.
-        nodes: by name.
-        start_s: its first start.
-        run_time_s: time it has held nodes; ``node_s``: how many nodes for how long, together.
-        end_s: its end, expected or past.
-        lost_node_s: node-seconds of work that its death lost.
-        measured: of a job with a name that ended: the node counts that it ran on, and the seconds that the
-            whole job takes on each (its performance model).
-    """
-
-    job: str
-    state: JobState
-    node_count: int
-    start_s: float
-    run_time_s: float
-    end_s: float
-    nodes: tuple[str, ...] = ()
-    node_s: float = 0.0
-    lost_node_s: float = 0.0
-    measured: tuple[tuple[int, float], ...] = ()
-
+from ..cluster.errors import InputError
+from .job_records import JobReport, MapEntry, OfferReservation
+from .message_rules import (
+    CoresByNode,
+    Count,
+    Name,
+    Names,
+    Positive,
+    Time,
+    is_finite,
+    unique,
+    unique_jobs,
+    unique_within,
+)
 
 #: Parties that speak another version do not negotiate.
 PROTOCOL_VERSION = 1
+#: The shortest time between periodic steps: with a far shorter one a clock makes steps and no progress.
+LEAST_INTERVAL_S = 1.0
+_NO_INTERVAL = f"not a time from {LEAST_INTERVAL_S:g} s on"
+Interval = Annotated[float, lambda value: is_finite(value, LEAST_INTERVAL_S, _NO_INTERVAL)]
+
+
+def _no_node_twice(entries: tuple[MapEntry, ...]) -> None:
+    """Check a Map: no job twice, no node twice."""
+    unique_jobs(entries)
+    unique(node for entry in entries for node in entry.nodes)
+
+
+Map = Annotated[tuple[MapEntry, ...], _no_node_twice]
 
 
 class Code(StrEnum):
@@ -159,7 +64,7 @@ class Code(StrEnum):
     REJECT = "reject"
 
 
-class FromRuntimeBase(
+class MessageBase(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
@@ -167,19 +72,16 @@ class FromRuntimeBase(
     omit_defaults=True,
     tag_field="message",
 ):
+    """A message as JSON: its ``message`` member names its kind, members with their default are left out."""
+
+
+class FromRuntimeBase(MessageBase, frozen=True, kw_only=True):
     """What every message of the runtime scheduler carries: its clock, in seconds."""
 
-    time_s: float
+    time_s: Time
 
 
-class FromBatchBase(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    tag_field="message",
-):
+class FromBatchBase(MessageBase, frozen=True, kw_only=True):
     """What every message of the batch scheduler carries.
 
     Attributes:
@@ -189,9 +91,9 @@ class FromBatchBase(
         more: another message follows at once.
     """
 
-    queued: int = 0
-    next_arrival_s: float | None = None
-    next_urgent_s: float | None = None
+    queued: Count = 0
+    next_arrival_s: Time | None = None
+    next_urgent_s: Time | None = None
     more: bool = False
 
 
@@ -202,8 +104,8 @@ class NegotiationStart(FromBatchBase, frozen=True, tag="NEGOTIATION_START"):
     """
 
     version: int
-    max_attempts: int
-    interval_s: float
+    max_attempts: Positive
+    interval_s: Interval
     started: int = 0
 
 
@@ -213,13 +115,13 @@ class NegotiationStartResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_NEGOT
     version: int
     code: Code
     text: str = ""
-    partitions: dict[str, tuple[str, ...]] = {}
+    partitions: Annotated[dict[str, tuple[str, ...]], unique_within] = {}
 
 
 class RequestResourceOffer(FromBatchBase, frozen=True, tag="REQUEST_RESOURCE_OFFER"):
     """Jobs have come to an empty queue: please offer; ``jobs`` says what they would need."""
 
-    jobs: tuple[MapEntry, ...]
+    jobs: Map
 
 
 class ResourceOffer(FromRuntimeBase, frozen=True, tag="RESOURCE_OFFER"):
@@ -234,12 +136,21 @@ class ResourceOffer(FromRuntimeBase, frozen=True, tag="RESOURCE_OFFER"):
     """
 
     negotiation: int
-    transaction: int
-    attempt: int
+    transaction: Positive
+    attempt: Positive
     idle: tuple[str, ...] = ()
-    reservations: tuple[OfferReservation, ...] = ()
+    reservations: Annotated[tuple[OfferReservation, ...], unique_jobs] = ()
     code: Code = Code.ACCEPT
     text: str = ""
+
+    def check_together(self) -> None:
+        """Refuse a node that is offered twice."""
+        if self.negotiation not in {0, 1}:
+            raise InputError(f"{self.negotiation} is neither 0 nor 1", path="negotiation")
+        try:
+            unique((*self.idle, *(node for entry in self.reservations for node in entry.nodes)))
+        except InputError as error:
+            raise error.under("idle") from error
 
 
 class ResponseResourceOffer(FromBatchBase, frozen=True, tag="RESPONSE_RESOURCE_OFFER"):
@@ -248,10 +159,10 @@ class ResponseResourceOffer(FromBatchBase, frozen=True, tag="RESPONSE_RESOURCE_O
     ``atomic``: all mapped jobs of the Map start together, or none does (an auction's award).
     """
 
-    transaction: int
-    attempt: int
+    transaction: Positive
+    attempt: Positive
     code: Code
-    map: tuple[MapEntry, ...] = ()
+    map: Map = ()
     atomic: bool = False
     text: str = ""
 
@@ -262,7 +173,7 @@ class StatusReport(FromRuntimeBase, frozen=True, tag="STATUS_REPORT"):
     ``complete``: jobs that it does not name have never started here, as after a new connection.
     """
 
-    reports: tuple[JobReport, ...] = ()
+    reports: Annotated[tuple[JobReport, ...], unique_jobs] = ()
     complete: bool = False
 
 
@@ -277,31 +188,25 @@ class UrgentJobResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_URGENT_JOB")
 
     job: str
     code: Code
-    nodes: tuple[str, ...] = ()
+    nodes: Names = ()
     shrunk: tuple[str, ...] = ()
     suspended: tuple[str, ...] = ()
     killed: tuple[str, ...] = ()
     text: str = ""
 
 
-class NegotiationEnd(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="message", tag="NEGOTIATION_END"
-):
+class EndBase(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="message"):
+    """What both messages of the end carry: why, which is always written."""
+
+    text: str = ""
+
+
+class NegotiationEnd(EndBase, frozen=True, tag="NEGOTIATION_END"):
     """Either side leaves."""
 
-    text: str = ""
 
-
-class NegotiationEndResponse(
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    tag_field="message",
-    tag="RESPONSE_NEGOTIATION_END",
-):
+class NegotiationEndResponse(EndBase, frozen=True, tag="RESPONSE_NEGOTIATION_END"):
     """The other side lets it go."""
-
-    text: str = ""
 
 
 class DynState(StrEnum):
@@ -318,17 +223,10 @@ class DynState(StrEnum):
     KNOWN = "known"
 
 
-class FromApplicationBase(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
-    tag_field="message",
-):
+class FromApplicationBase(MessageBase, frozen=True, kw_only=True):
     """What every message of an application carries: its job's name."""
 
-    job: str
+    job: Name
 
 
 class DynRequest(FromApplicationBase, frozen=True, tag="DYN_REQUEST"):
@@ -338,18 +236,25 @@ class DynRequest(FromApplicationBase, frozen=True, tag="DYN_REQUEST"):
     how long the request may wait; 0: it is granted or refused at once.
     """
 
-    serial: int
-    cores: int | None = None
-    nodes: int | None = None
-    cores_per_node: int | None = None
-    timeout_s: float = 0.0
+    serial: Positive
+    cores: Positive | None = None
+    nodes: Positive | None = None
+    cores_per_node: Positive | None = None
+    timeout_s: Time = 0.0
+
+    def check_together(self) -> None:
+        """Refuse a request for nothing, or for both."""
+        if (self.cores is None) == (self.nodes is None):
+            raise InputError("either cores or nodes are asked for", path="cores")
+        if (self.nodes is None) != (self.cores_per_node is None):
+            raise InputError("nodes and cores_per_node need each other", path="cores_per_node")
 
 
 class DynRelease(FromApplicationBase, frozen=True, tag="DYN_RELEASE"):
     """The job gives back cores by node; with all of them it has ended."""
 
-    serial: int
-    nodes: dict[str, int]
+    serial: Positive
+    nodes: CoresByNode
 
 
 class DynStatus(FromApplicationBase, frozen=True, tag="DYN_STATUS"):
@@ -368,12 +273,12 @@ class DynResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_DYN"):
         text: of a refusal.
     """
 
-    job: str
-    serial: int
+    job: Name
+    serial: Count
     state: DynState
-    nodes: dict[str, int] = {}
-    held: dict[str, int] = {}
-    earliest_s: float | None = None
+    nodes: CoresByNode = {}
+    held: CoresByNode = {}
+    earliest_s: Time | None = None
     text: str = ""
 
 

@@ -7,7 +7,8 @@ from enum import StrEnum
 import msgspec
 
 from ..cluster.errors import AucschedError
-from .messages import MapEntry, Message
+from .job_records import MapEntry
+from .messages import Message
 
 
 class ProtocolError(AucschedError):

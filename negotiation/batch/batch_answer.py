@@ -7,9 +7,10 @@ from typing import TypedDict
 import msgspec
 
 from ...cluster.jobs import JobKind
-from ..messages import Code, MapEntry, NodeCount, ResourceOffer, ResponseResourceOffer
+from ..job_records import MapEntry, NodeCount
+from ..messages import Code, ResourceOffer, ResponseResourceOffer
 from ..protocol import Send, SessionPhase
-from ..runtime.deadlines import is_pressing, needed_count
+from ..runtime.performance import is_pressing, needed_count
 from ..runtime.shrink import step_size
 from .auction_map import auction_map
 from .batch_state import BatchSettings, BatchState, MapperName, Session, with_session

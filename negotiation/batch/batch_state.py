@@ -14,11 +14,11 @@ import msgspec
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ...cluster.nodes import Switch
-from ..messages import JobReport, JobState, MapEntry
+from ..job_records import JobReport, JobState, MapEntry
 from ..protocol import ProtocolError, SessionPhase
+from ..runtime.performance import Known, Measured, informed, learned
 from ..runtime.settings import MAX_ATTEMPTS, check_interval
 from ..runtime.shrink import Steps
-from ..runtime.speedup import Known, Measured, informed, learned
 from .auction_map import step_options
 from .mapping import DecisionName, Dispatched, Engine, LastAttempt, Place, ThirdOf
 
@@ -115,7 +115,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         arrivals: jobs to come, by time; ``arrived`` of them have come.
         now_s: the latest time that a runtime scheduler has sent.
         lost_node_s: work that kills have lost.
-        known: what runs of each name took, by node count (negotiation/runtime/speedup.py).
+        known: what runs of each name took, by node count (negotiation/speedup.py).
     """
 
     settings: BatchSettings

@@ -9,13 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from ...cluster.errors import InputError
+from ..job_records import JobReport, JobState, MapEntry
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
     FromBatchBase,
-    JobReport,
-    JobState,
-    MapEntry,
     Message,
     NegotiationEnd,
     NegotiationEndResponse,

@@ -12,7 +12,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from ...cluster.nodes import Switch
-from ..messages import Code, JobReport, MapEntry, NodeCount
+from ..job_records import JobReport, MapEntry, NodeCount
+from ..messages import Code
 from ..runtime.runtime_machine import lowest
 from ..runtime.shrink import Steps
 

@@ -21,7 +21,7 @@ from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
-from ..messages import MapEntry, NodeCount
+from ..job_records import MapEntry, NodeCount
 from ..runtime.runtime_machine import MachineState, empty_machine, places, started
 from ..runtime.shrink import Shrinking
 from ..runtime.tentative import TentativeState

@@ -14,11 +14,10 @@ from typing import Literal
 
 import msgspec
 
-from ..messages import MapEntry
+from ..job_records import MapEntry
 from .node_profile import Profile
+from .performance import DIGITS, run_time_s
 from .placement_constraints import has_constraints, start_nodes
-from .runtime_machine import DIGITS
-from .speedup import relative_speed
 from .tentative import TentativeState
 
 
@@ -30,12 +29,6 @@ class Planned:
     start_s: float
     end_s: float
     count: int
-
-
-def run_time_s(entry: MapEntry, count: int) -> float:
-    """Return how long a job is expected to run on that many nodes."""
-    rate = relative_speed(entry.speedup, count, entry.min_nodes)
-    return round(entry.time_at_min_s / rate, DIGITS)
 
 
 def profiles_of(draft: TentativeState) -> dict[str, Profile]:

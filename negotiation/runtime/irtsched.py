@@ -11,12 +11,12 @@ from dataclasses import replace
 import msgspec
 
 from ...cluster.errors import OptionError
+from ..job_records import JobReport
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
     FromBatchBase,
     FromRuntime,
-    JobReport,
     Message,
     NegotiationEnd,
     NegotiationEndResponse,

@@ -16,9 +16,9 @@ from functools import lru_cache
 import msgspec
 
 from ...cluster.jobs import JobKind
-from ..messages import MapEntry, NodeCount
+from ..job_records import MapEntry, NodeCount
+from ..speedup import LINEAR, speed
 from .runtime_machine import MachineState, bits_of, lowest, nearest
-from .speedup import LINEAR, speed
 
 
 def has_constraints(entry: MapEntry) -> bool:

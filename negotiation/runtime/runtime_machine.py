@@ -13,11 +13,9 @@ import msgspec
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import JobKind
-from ..messages import JobReport, JobState, MapEntry
-from .speedup import relative_speed
-
-#: Times are kept to the microsecond, so that ends which are equal on paper are equal here.
-DIGITS = 6
+from ..job_records import JobReport, JobState, MapEntry
+from ..speedup import relative_speed
+from .performance import DIGITS
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,6 +79,29 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         left = self.planned_left_s - (now_s - self.since_s) * self.planned_rate
         rate = relative_speed(self.entry.speedup, count, self.entry.min_nodes)
         return round(now_s + max(left, 0.0) / rate, DIGITS)
+
+    def least_count(self, now_s: float) -> int:
+        """Return to how many nodes it may shrink.
+
+        Its least; with a deadline the fewest that keep it. One that would miss it now keeps what it has, as
+        long as more nodes could help.
+        """
+        entry = self.entry
+        if entry.deadline_s is None:
+            return entry.min_nodes
+        for count in range(entry.min_nodes, self.count + 1):
+            if self.planned_end_s(count, now_s) <= entry.deadline_s:
+                return count
+        could_help = self.planned_end_s(entry.max_nodes, now_s) <= entry.deadline_s
+        return self.count if could_help else entry.min_nodes
+
+    def rescue_count(self, now_s: float) -> int:
+        """Return to how many nodes it has to grow for its deadline; what it has where none helps."""
+        entry = self.entry
+        if entry.deadline_s is None or self.planned_end_s(self.count, now_s) <= entry.deadline_s:
+            return self.count
+        counts = range(self.count + 1, entry.max_nodes + 1)
+        return next((n for n in counts if self.planned_end_s(n, now_s) <= entry.deadline_s), self.count)
 
     def brought_to(self, now_s: float) -> RunRecord:
         """Return the same job with its progress accounted up to now."""

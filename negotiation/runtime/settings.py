@@ -7,6 +7,7 @@ from typing import Literal
 
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
+from ..messages import LEAST_INTERVAL_S
 from .backfill_plan import Dependencies
 from .shrink import ShrinkOrder, Steps
 
@@ -18,8 +19,6 @@ RejectIdle = Literal["useful", "any"]
 Urgency = Literal["shrink", "suspend", "kill"]
 
 MAX_ATTEMPTS = 5
-#: The shortest time between periodic steps: with a far shorter one a clock makes steps and no progress.
-LEAST_INTERVAL_S = 1.0
 
 
 def check_interval(interval_s: float) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from .deadlines import least_count, rescue_count
+from ..speedup import speed
 from .runtime_machine import MachineState, RunRecord
 from .shrink import Steps, step_size
-from .speedup import speed
 from .tentative import TentativeState, waiting_first
 
 #: A node moves between running jobs only for a gain this many times the loss: moving is not free.
@@ -70,9 +69,9 @@ def full_transformation(machine: MachineState) -> MachineState:
 
 def _rescue(draft: TentativeState, jobs: list[RunRecord]) -> None:
     """Let idle nodes go to jobs that keep their deadline with them, the earliest first."""
-    late = [job for job in jobs if rescue_count(job, draft.now_s) > job.count]
+    late = [job for job in jobs if job.rescue_count(draft.now_s) > job.count]
     for job in sorted(late, key=lambda job: job.entry.deadline_s or 0.0):
-        name, wanted = job.entry.job, rescue_count(job, draft.now_s)
+        name, wanted = job.entry.job, job.rescue_count(draft.now_s)
         if wanted - job.count <= draft.idle_in(draft.partition(name)).bit_count():
             draft.resize(name, wanted)
 
@@ -83,7 +82,7 @@ def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunReco
     idle = draft.idle_in(draft.partition(name)).bit_count()
     missing = most - draft.count[name] - idle
     for job in waiting_first(others):
-        give = min(missing, draft.count[job.entry.job] - least_count(job, draft.now_s))
+        give = min(missing, draft.count[job.entry.job] - job.least_count(draft.now_s))
         if give > 0:
             draft.resize(job.entry.job, draft.count[job.entry.job] - give)
             missing -= give
@@ -140,7 +139,7 @@ class _Shares:
     def move_one(self, movable: list[RunRecord]) -> bool:
         """Move a node from the smallest loss to the largest gain, where that is clearly larger."""
         now_s = self._draft.now_s
-        names = [job.entry.job for job in movable if self._count[job.entry.job] > least_count(job, now_s)]
+        names = [job.entry.job for job in movable if self._count[job.entry.job] > job.least_count(now_s)]
         takers = self._open()
         if not names or not takers:
             return False
@@ -169,7 +168,7 @@ def partial_transformation(machine: MachineState, attempts: int, steps: Steps = 
         nodes = sum(job.count for job in jobs) + draft.idle_in(partition).bit_count()
         share = nodes // len(jobs)
         for job in jobs:
-            least = max(share, least_count(job, machine.now_s))
+            least = max(share, job.least_count(machine.now_s))
             if job.count > least:
                 step = step_size(job.count - job.entry.min_nodes, attempts, steps)
                 draft.resize(job.entry.job, max(least, job.count - step))

@@ -10,9 +10,8 @@ from ..malleable.application_columns import NO_LIMIT, PolicyRules, empty_active
 from ..malleable.execution import LINEAR
 from ..malleable.harvesting import take
 from ..malleable.malleable_policies import HARVESTS
-from .deadlines import least_count
+from ..speedup import speed
 from .runtime_machine import RunRecord
-from .speedup import speed
 from .tentative import TentativeState, waiting_first
 
 #: Who gives first within a class: the lowest priority, all that it can (the thesis), or a harvest policy.
@@ -56,7 +55,7 @@ class Shrinking:
             jobs = waiting_first(elastic) if order == "priority" else elastic
             self._jobs[partition] = jobs
             for job in jobs:
-                least = least_count(job, draft.now_s)
+                least = job.least_count(draft.now_s)
                 self._floor[job.entry.job] = shrunk_count(job.count, least, attempt, attempts, steps)
 
     def can_give(self, partition: str) -> int:

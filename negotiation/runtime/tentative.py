@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..messages import MapEntry
+from ..job_records import MapEntry
 from .placement_constraints import has_constraints, more_nodes, start_nodes
 from .runtime_machine import MachineState, RunRecord, highest, started
 

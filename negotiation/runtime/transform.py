@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..messages import MapEntry, OfferReservation
-from .backfill_plan import Dependencies, Planned, holders_of, plan, run_time_s, union_of, update_dependencies
+from ..job_records import MapEntry, OfferReservation
+from .backfill_plan import Dependencies, Planned, holders_of, plan, union_of, update_dependencies
+from .performance import run_time_s
 from .placement_constraints import has_constraints, in_parts, touched, usable
 from .runtime_machine import MachineState, bits_of
 from .settings import RuntimeSettings

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..messages import JobReport, JobState, MapEntry
+from ..job_records import JobReport, JobState, MapEntry
 from .backfill_plan import resume_count
 from .placement_constraints import in_parts, start_nodes
 from .runtime_machine import MachineState, RunRecord, bits_of, report, started

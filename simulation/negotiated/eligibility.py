@@ -22,7 +22,7 @@ from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
 from ...cluster.resources.capacity import BoolArray, Capacity
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
-from ...negotiation.messages import MapEntry
+from ...negotiation.job_records import MapEntry
 from ...topology.tree import topology_of
 
 #: Members of a request that the nodes of one partition do not settle.

@@ -8,7 +8,7 @@ from math import fsum
 from typing import Any
 
 from ...cluster.text import one_line
-from ...negotiation.messages import JobReport, MapEntry
+from ...negotiation.job_records import JobReport, MapEntry
 from ..metrics import mean_of
 from ..report import csv_of, to_json
 from .negotiated_run import Negotiated

@@ -18,9 +18,9 @@ import msgspec
 from ...cluster.errors import InputError
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from ...negotiation.job_records import JobReport
 from ...negotiation.messages import (
     FromBatchBase,
-    JobReport,
     NegotiationEnd,
     NegotiationEndResponse,
     ResourceOffer,
@@ -31,9 +31,9 @@ from ...negotiation.messages import (
 from ...negotiation.pair import Pair, Sent, StuckError
 from ...negotiation.protocol import Send
 from ...negotiation.runtime.irtsched import RuntimeState
+from ...negotiation.runtime.performance import Known
 from ...negotiation.runtime.runtime_machine import MachineState
 from ...negotiation.runtime.settings import RuntimeSettings
-from ...negotiation.runtime.speedup import Known
 from ...negotiation.transport.party_journal import Happening
 from .plays import Play
 

@@ -14,18 +14,17 @@ from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival, BatchSettings
+from ...negotiation.job_records import JobReport, MapEntry, OfferReservation
+from ...negotiation.message_rules import check
 from ...negotiation.messages import (
     DynRelease,
     DynRequest,
     DynResponse,
     DynStatus,
-    JobReport,
-    MapEntry,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
     NegotiationStartResponse,
-    OfferReservation,
     RequestResourceOffer,
     ResourceOffer,
     ResponseResourceOffer,
@@ -36,7 +35,7 @@ from ...negotiation.messages import (
 from ...negotiation.pair import Sent, StuckError
 from ...negotiation.protocol import ProtocolError
 from ...negotiation.runtime.settings import RuntimeSettings
-from ...negotiation.transport.framing import check_entry, encode_message
+from ...negotiation.transport.framing import encode_message
 from .negotiated_run import Negotiated, negotiate
 from .plays import Play
 
@@ -106,7 +105,10 @@ def replayed(text: bytes) -> Negotiated:
         runtimes=header.runtimes,
     )
     for place, arrival in enumerate(header.arrivals):
-        check_entry(arrival.job, f"arrivals[{place}].job")
+        try:
+            check(arrival.job)
+        except InputError as error:
+            raise error.under(f"arrivals[{place}].job") from error
     try:
         result = negotiate(play, header.batch, header.runtime, until_s=_last_s(lines) + _LONGER_S)
     except (ProtocolError, StuckError) as error:

@@ -13,9 +13,8 @@ from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.formats.native.workload_file import parse_workload, workload_to_json
 from aucsched.negotiation.batch.batch_state import BatchSettings
-from aucsched.negotiation.messages import MapEntry, NodeCount
-from aucsched.negotiation.runtime.backfill_plan import run_time_s
-from aucsched.negotiation.runtime.deadlines import is_pressing, least_count, needed_count, rescue_count
+from aucsched.negotiation.job_records import MapEntry, NodeCount
+from aucsched.negotiation.runtime.performance import is_pressing, needed_count, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import empty_machine, started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.runtime.share import equipartition, full_transformation, partial_transformation
@@ -56,11 +55,11 @@ def test_the_fewest_nodes_that_keep_a_deadline() -> None:
 
 def test_running_jobs_do_not_shrink_below_what_their_deadline_needs() -> None:
     job = started(entry("a", 2, 8, 400, deadline_s=200), 0b1111, 0.0)
-    assert least_count(job, 0.0) == 4
-    assert least_count(started(entry("a", 2, 8, 400, deadline_s=150), 0b1111, 0.0), 0.0) == 4
-    assert rescue_count(started(entry("a", 2, 8, 400, deadline_s=150), 0b1111, 0.0), 0.0) == 6
+    assert job.least_count(0.0) == 4
+    assert started(entry("a", 2, 8, 400, deadline_s=150), 0b1111, 0.0).least_count(0.0) == 4
+    assert started(entry("a", 2, 8, 400, deadline_s=150), 0b1111, 0.0).rescue_count(0.0) == 6
     lost = started(entry("a", 2, 8, 400, deadline_s=90), 0b1111, 0.0)
-    assert (least_count(lost, 0.0), rescue_count(lost, 0.0)) == (2, 4)
+    assert (lost.least_count(0.0), lost.rescue_count(0.0)) == (2, 4)
 
 
 @pytest.mark.parametrize("deadline", [None, 200.0])

@@ -13,20 +13,16 @@ from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch import ibsched
 from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount, OfferReservation
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
     FromBatch,
     FromRuntime,
-    JobReport,
-    JobState,
-    MapEntry,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
     NegotiationStartResponse,
-    NodeCount,
-    OfferReservation,
     RequestResourceOffer,
     ResourceOffer,
     ResponseResourceOffer,

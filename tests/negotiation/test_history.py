@@ -19,11 +19,10 @@ from aucsched.formats import run_history
 from aucsched.formats.native.workload_file import parse_workload
 from aucsched.formats.run_history import add_to_history, load_history
 from aucsched.negotiation.batch.batch_state import BatchSettings
-from aucsched.negotiation.messages import MapEntry, NodeCount
-from aucsched.negotiation.runtime.backfill_plan import run_time_s
+from aucsched.negotiation.job_records import MapEntry, NodeCount
+from aucsched.negotiation.runtime.performance import informed, learned, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.negotiation.runtime.speedup import informed, learned
 from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate, runs_of
 from aucsched.simulation.negotiated.plays import play_of
 

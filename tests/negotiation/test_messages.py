@@ -10,17 +10,15 @@ import pytest
 from support.negotiation import malleable, rigid
 
 from aucsched.cluster.errors import InputError
+from aucsched.negotiation.job_records import JobReport, JobState, OfferReservation
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
-    JobReport,
-    JobState,
     Message,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
     NegotiationStartResponse,
-    OfferReservation,
     RequestResourceOffer,
     ResourceOffer,
     ResponseResourceOffer,

@@ -15,13 +15,14 @@ from support.run import aucsched, refused
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.messages import MapEntry, ResourceOffer, StatusReport
+from aucsched.negotiation.job_records import MapEntry
+from aucsched.negotiation.messages import ResourceOffer, StatusReport
 from aucsched.negotiation.pair import Pair, Sent
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.placement_constraints import in_parts, start_nodes
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.negotiation.runtime.speedup import relative_speed
+from aucsched.negotiation.speedup import relative_speed
 from aucsched.negotiation.transport.framing import decode_message, encode_message
 from aucsched.simulation.negotiated.plays import node_names
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.negotiation.runtime.speedup import curve, model_text, relative_speed
+from aucsched.negotiation.speedup import curve, model_text, relative_speed
 
 
 def test_linear_and_amdahl() -> None:

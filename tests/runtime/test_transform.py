@@ -9,7 +9,7 @@ import pytest
 from support.negotiation import check_machine, machine, malleable, moldable, rigid
 
 from aucsched.cluster.errors import InputError
-from aucsched.negotiation.messages import MapEntry
+from aucsched.negotiation.job_records import MapEntry
 from aucsched.negotiation.runtime.backfill_plan import plan, update_dependencies
 from aucsched.negotiation.runtime.runtime_machine import (
     MachineState,

@@ -8,7 +8,8 @@ import pytest
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.messages import JobState, MapEntry, Message, ResourceOffer, ResponseResourceOffer
+from aucsched.negotiation.job_records import JobState, MapEntry
+from aucsched.negotiation.messages import Message, ResourceOffer, ResponseResourceOffer
 from aucsched.negotiation.pair import Pair, Sent
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine

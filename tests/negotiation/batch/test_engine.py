@@ -18,7 +18,7 @@ from aucsched.negotiation.batch import auction_map as module
 from aucsched.negotiation.batch.auction_map import auction_map
 from aucsched.negotiation.batch.batch_state import BatchSettings
 from aucsched.negotiation.batch.mapping import Dispatched, Engine, MapRequest, Offered, Place, Slot
-from aucsched.negotiation.messages import JobReport, JobState, MapEntry, NodeCount
+from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
 from aucsched.simulation.negotiated.plays import node_names
 
 EXACT = Engine(strategy="exact", work_limit=10_000)

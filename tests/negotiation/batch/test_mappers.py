@@ -26,7 +26,8 @@ from aucsched.negotiation.batch.mapping import (
     objective_decision,
     paper_decision,
 )
-from aucsched.negotiation.messages import Code, JobReport, JobState, MapEntry, NodeCount
+from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
+from aucsched.negotiation.messages import Code
 from aucsched.negotiation.runtime.shrink import Steps, step_size
 from aucsched.simulation.negotiated.plays import node_names
 

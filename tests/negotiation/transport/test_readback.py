@@ -15,7 +15,8 @@ from support.negotiation import malleable, pair, rigid
 
 from aucsched.negotiation.batch import ibsched
 from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.messages import Code, MapEntry, Message, NegotiationStart, ResponseResourceOffer
+from aucsched.negotiation.job_records import MapEntry
+from aucsched.negotiation.messages import Code, Message, NegotiationStart, ResponseResourceOffer
 from aucsched.negotiation.protocol import Connect, Send, Wake
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState

@@ -22,11 +22,10 @@ from support.parties import (
 )
 
 from aucsched.negotiation.batch.batch_state import Arrival
+from aucsched.negotiation.job_records import JobReport, JobState
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
-    JobReport,
-    JobState,
     Message,
     NegotiationEnd,
     NegotiationEndResponse,

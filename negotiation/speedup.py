@@ -1,25 +1,17 @@
-"""How much faster a job runs on more nodes: linear, Amdahl, Downey, a table, or as runs have shown.
+"""How much faster a job runs on more nodes: linear, Amdahl, Downey, or a table.
 
 A model travels as a short text (``amdahl:0.05``): it fits a message, a workload file and an option alike.
-
-Models are learned from jobs that ended, for those of the same name (Nagendra, section 4.1.1): a report of
-such a job says how long the whole job takes on each node count that it ran on, as the runtime scheduler
-measured it. The mean over all runs of a name on a count is what is known of it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
 from math import isfinite
-from typing import TypeAlias
 
-import msgspec
-
-from ...cluster.errors import InputError
-from ..messages import MapEntry
+from ..cluster.errors import InputError
 
 #: Node count -> speedup over one node.
 Curve = Callable[[int], float]
@@ -165,57 +157,3 @@ def _object_text(given: object) -> str:
         rising = sorted(points.items(), key=lambda point: _number(str(point[0]), str(given)))
         return "table:" + ",".join(f"{nodes}={float(value)!r}" for nodes, value in rising)
     return ":".join([str(name), *(repr(float(members[key])) for key in wanted[name])])
-
-
-#: Of a job's name and a node count: how many runs, and their mean run time in seconds.
-Known: TypeAlias = dict[str, dict[int, tuple[int, float]]]
-#: A name, a node count, and the seconds that the whole job takes on it.
-Measured: TypeAlias = tuple[str, int, float]
-
-
-def learned(known: Known, measured: Iterable[Measured]) -> Known:
-    """Return what is known after some measurements."""
-    after = dict(known)
-    for name, count, seconds in measured:
-        counts = dict(after.get(name, {}))
-        runs, mean = counts.get(count, (0, 0.0))
-        counts[count] = (runs + 1, mean + (seconds - mean) / (runs + 1))
-        after[name] = counts
-    return after
-
-
-def informed(entry: MapEntry, known: Mapping[str, Mapping[int, tuple[int, float]]]) -> MapEntry:
-    """Return a job with the run time and the speedup that runs of its name have shown.
-
-    One count known: the user's model converts its run time. Several: their run times are the model, a table
-    that the user's goes on with beyond them; as no model falls with more nodes, a count that was slower than
-    fewer nodes counts as they do. What the job will take in truth stays what it was.
-    """
-    counts = known.get(entry.name) if entry.name else None
-    if not counts:
-        return entry
-    model = entry.true_speedup or entry.speedup
-    true_s = entry.time_at_min_s if entry.true_time_at_min_s is None else entry.true_time_at_min_s
-    first = min(counts)
-    at_first_s = counts[first][1]
-    text = model
-    if len(counts) > 1:
-        text = _measured_table(counts, entry, model)
-    least_s = at_first_s * relative_speed(text, first, entry.min_nodes)
-    return msgspec.structs.replace(
-        entry, time_at_min_s=least_s, speedup=text, true_time_at_min_s=true_s, true_speedup=model
-    )
-
-
-def _measured_table(counts: Mapping[int, tuple[int, float]], entry: MapEntry, model: str) -> str:
-    """Return a table of speedups, in units of which the first count known has its own number."""
-    first, last = min(counts), max(counts)
-    points: dict[int, float] = {}
-    if entry.min_nodes < first:
-        points[entry.min_nodes] = first * relative_speed(model, entry.min_nodes, first)
-    best = 0.0
-    for count in sorted(counts):
-        points[count] = best = max(best, first * counts[first][1] / counts[count][1])
-    if entry.max_nodes > last:
-        points[entry.max_nodes] = best * relative_speed(model, entry.max_nodes, last)
-    return "table:" + ",".join(f"{count}={value!r}" for count, value in points.items())

@@ -1,0 +1,164 @@
+"""What the messages say of jobs: map entries, reservations, reports (Nagendra, sections 5.1 and 6.2)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from math import isfinite
+
+import msgspec
+
+from ..cluster.checks import LARGEST_COUNT
+from ..cluster.errors import InputError
+from ..cluster.jobs import JobKind
+from .message_rules import Amount, Count, Names, Positive, RunTime
+from .speedup import curve
+
+
+class Hint(StrEnum):
+    """What limits a job (``enum job_hint``)."""
+
+    NONE = "none"
+    COMPUTE = "compute"
+    MEMORY = "memory"
+    IO = "io"
+
+
+class JobState(StrEnum):
+    """Where a job stands; it is in exactly one of these at any time."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    DONE = "done"
+
+
+class NodeCount(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The range of node counts that a negotiation stands at (``qos_rsrc_t``)."""
+
+    min: int
+    max: int
+
+
+class RecordBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A record as JSON: members with their default are left out."""
+
+
+class MapEntry(RecordBase, frozen=True, kw_only=True):
+    """One job of a Map (``forward_job_record``).
+
+    Attributes:
+        job: its id.
+        type: what may change about its size.
+        node_cnt: nodes it is mapped to; 0: forwarded without a mapping.
+        nodes: the nodes, by name; they bind where they are idle.
+        node_count: the range that the negotiation stands at, within min_nodes and max_nodes.
+        priority: higher goes first.
+        time_at_min_s: run time at ``min_nodes`` by the estimate, in seconds.
+        true_time_at_min_s: the run time that a simulation plays; None: as estimated.
+        speedup: the model's text (negotiation/speedup.py).
+        true_speedup: the model that a simulation plays; None: as expected.
+        name: jobs of one name are runs of the same; empty: it is like no other.
+        partition: where it may run; empty: anywhere.
+        start_s: the start that it was promised last, None without one.
+        deadline_s: when it should have ended.
+        hint: what limits it.
+        can_suspend: whether it may be suspended for an urgent job.
+        eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
+        contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
+        max_switches: it starts below at most that many leaf switches, where its Map says, and does not grow.
+        node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime scheduler that
+            gives out parts of nodes lets others have the rest.
+        parts: within a runtime scheduler that counts parts of nodes, how many make one of the job's; 0: all
+            counts are nodes. No message has it.
+    """
+
+    job: str
+    type: JobKind
+    node_cnt: int
+    node_count: NodeCount
+    min_nodes: Positive
+    max_nodes: int
+    priority: int
+    time_at_min_s: RunTime
+    nodes: tuple[str, ...] = ()
+    true_time_at_min_s: RunTime | None = None
+    speedup: str = "linear"
+    partition: str = ""
+    start_s: float | None = None
+    deadline_s: float | None = None
+    hint: Hint = Hint.NONE
+    can_suspend: bool = True
+    eligible: tuple[tuple[str, ...], ...] = ()
+    contiguous: bool = False
+    max_switches: int | None = None
+    name: str = ""
+    true_speedup: str | None = None
+    node_share: tuple[int, int] = (1, 1)
+    parts: int = 0
+
+    def check_together(self) -> None:
+        """Refuse what cannot be: counts that do not fit each other, a share or a model that is none."""
+        least, most, span = self.min_nodes, self.max_nodes, self.node_count
+        if not least <= most <= LARGEST_COUNT:
+            raise InputError(f"{most} is not from {least} to {LARGEST_COUNT}", path="max_nodes")
+        if not least <= span.min <= span.max <= most:
+            message = f"[{span.min}, {span.max}] is no range within [{least}, {most}]"
+            raise InputError(message, path="node_count")
+        if self.node_cnt and not least <= self.node_cnt <= most:
+            raise InputError(f"{self.node_cnt} is not within [{least}, {most}]", path="node_cnt")
+        if self.nodes and len(self.nodes) != self.node_cnt:
+            raise InputError(f"{len(self.nodes)} nodes are not node_cnt {self.node_cnt}", path="nodes")
+        part, whole = self.node_share
+        if not 0 < part <= whole <= LARGEST_COUNT:
+            raise InputError(f"{part} of {whole} is no share of a node", path="node_share")
+        if self.parts:
+            raise InputError("it is no message's", path="parts")
+        if self.priority < 0:
+            raise InputError(f"{self.priority} is below 0", path="priority")
+        curve(self.speedup)
+
+
+class OfferReservation(RecordBase, frozen=True, kw_only=True, gc=False):
+    """What an offer promises to a job (``job_resv_t``); ``node_count`` 0: it starts later."""
+
+    job: str
+    node_count: Count
+    start_s: float
+    end_s: float
+    nodes: tuple[str, ...] = ()
+
+    def check_together(self) -> None:
+        """Refuse another number of nodes than it says, and a span of time that is none."""
+        if len(self.nodes) != self.node_count:
+            message = f"{len(self.nodes)} nodes are not node_count {self.node_count}"
+            raise InputError(message, path="nodes")
+        if not (isfinite(self.start_s) and self.end_s >= self.start_s):
+            raise InputError(f"[{self.start_s:g}, {self.end_s:g}] is no time span", path="")
+
+
+class JobReport(RecordBase, frozen=True, kw_only=True, gc=False):
+    """One job of a status report (``job_status_t``).
+
+    Attributes:
+        job: its id.
+        state: where it stands now; ``queued``: it was killed for an urgent job and starts anew.
+        node_count: nodes it holds, or held last.
+        nodes: by name.
+        start_s: its first start.
+        run_time_s: time it has held nodes; ``node_s``: how many nodes for how long, together.
+        end_s: its end, expected or past.
+        lost_node_s: node-seconds of work that its death lost.
+        measured: of a job with a name that ended: the node counts that it ran on, and the seconds that the
+            whole job takes on each (its performance model).
+    """
+
+    job: str
+    state: JobState
+    node_count: Count
+    start_s: Amount
+    run_time_s: Amount
+    end_s: Amount
+    nodes: Names = ()
+    node_s: Amount = 0.0
+    lost_node_s: Amount = 0.0
+    measured: tuple[tuple[int, float], ...] = ()
