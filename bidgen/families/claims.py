@@ -106,11 +106,11 @@ class Family(Protocol):
         """The family's name."""
         ...
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what a table's bids take of each resource."""
         ...
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield what a job takes of each cell wherever a program puts it."""
         ...
 

@@ -10,8 +10,7 @@ from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
 from ...cluster.resources.capacity import Cell, IntArray, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.job_reservations import Guard
-from ...cluster.resources.pools import Pools, Use, use_of_nodes
+from ...cluster.resources.pools import ResourcePool, Use, use_of_nodes
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
@@ -22,7 +21,7 @@ _NAME = "limits"
 _ENDLESS = 2 * 10**12
 
 
-class LimitPool:
+class LimitPool(ResourcePool):
     """What limits leave.
 
     Args:
@@ -113,10 +112,9 @@ class JobLimits(Pooled):
         """Return the limits of a snapshot."""
         return LimitPool(snapshot.limits)
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what the bids of each limit's jobs take of it."""
-        del guards
-        pool = _pool(columns.pools)
+        pool = columns.pools.find(LimitPool)
         number = 0
         for limit in pool.limits:
             for what in limit.most:
@@ -136,10 +134,9 @@ class JobLimits(Pooled):
                     )
                     number += 1
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield what a job takes of every limit that counts it wherever a program puts it."""
-        del guards
-        pool = _pool(columns.pools)
+        pool = columns.pools.find(LimitPool)
         for limit in pool.limits:
             if limit.jobs.holds(job.demand.job):
                 for what in limit.most:
@@ -151,11 +148,6 @@ class JobLimits(Pooled):
     def words(self, resource: Resource) -> str:
         """Return the limit's name and what it limits."""
         return f"the limit {resource.name}"
-
-
-def _pool(pools: Pools) -> LimitPool:
-    pool = pools.of(_NAME)
-    return pool if isinstance(pool, LimitPool) else LimitPool(())
 
 
 def _amounts(what: str, table: BidTable) -> IntArray:

@@ -6,12 +6,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from ...cluster.jobs import Job, RunningJob
-from ...cluster.limits import Lasting
+from ...cluster.jobs import Job
 from ...cluster.resources.capacity import Cell, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.job_reservations import Guard
-from ...cluster.resources.pools import Use
+from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
@@ -20,7 +18,7 @@ from .claims import Claim, FreePlacement, Pooled, Taken
 _NAME = "licenses"
 
 
-class LicensePool:
+class LicensePool(ResourcePool):
     """Free licences by name.
 
     Args:
@@ -34,25 +32,10 @@ class LicensePool:
     def __init__(self, free: Mapping[str, int]) -> None:
         self.free = free
 
-    def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
-        """Yield nothing: ``free`` says what running jobs leave."""
-        del job, now
-        return ()
-
-    def lasting(self, cell: Cell) -> Lasting:
-        """Return that a job takes them while it runs."""
-        del cell
-        return Lasting.RUN
-
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield the counts that a job asks for."""
         del use, seconds
         return ((_cell(name), count) for name, count in job.request.licenses.items())
-
-    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
-        """Yield nothing: a job gives its licences back."""
-        del job, use, seconds
-        return ()
 
     def capacity(self, cell: Cell) -> int:
         """Return the free licences."""
@@ -77,10 +60,9 @@ class Licenses(Pooled):
         """Return what is free in a snapshot."""
         return LicensePool({name: entry.free for name, entry in snapshot.licenses.items()})
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what bids take of each licence: what their jobs ask for."""
-        del guards
-        for number, name in enumerate(_names(columns)):
+        for number, name in enumerate(columns.pools.find(LicensePool).free):
             counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
             yield Claim(
                 resource=Resource(_NAME, name),
@@ -91,9 +73,8 @@ class Licenses(Pooled):
                 capacity=np.array([columns.pools.remaining(_cell(name))]),
             )
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield what a job takes where it starts."""
-        del guards
         for name, count in job.demand.licenses.items():
             cell = _cell(name)
             yield Taken(cell, columns.pools.remaining(cell), on_job=count)
@@ -101,11 +82,6 @@ class Licenses(Pooled):
     def words(self, resource: Resource) -> str:
         """Return the licence's name."""
         return f"{resource.name} licences"
-
-
-def _names(columns: Columns) -> Iterable[str]:
-    pool = columns.pools.of(_NAME)
-    return pool.free if isinstance(pool, LicensePool) else ()
 
 
 def _cell(name: str) -> Cell:

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...cluster.resources.capacity import CORES, MEMORY, UNLIMITED_MIB, BoolArray, Cell, IntArray, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.job_reservations import Guard
 from ..table import BidTable
 from .claims import Claim, Family, FreePlacement, Taken
 
@@ -35,9 +34,8 @@ class OnNodes(Family):
         del capacity
         return None
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield Σ_i amount_in·b_i ≤ free_n for each node n and resource."""
-        del guards
         for number, (resource, amount, per_core) in enumerate(self.entries(table)):
             yield self.claim(table.node, columns.free.amounts(resource), resource, number, amount, per_core)
 
@@ -63,9 +61,8 @@ class OnNodes(Family):
             per_core=per_core,
         )
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield what a job takes of the nodes that it may use, where they are limited."""
-        del guards
         for resource, on_node, on_unit in self.on_node(job, columns):
             free = columns.free.amounts(resource)
             limited = self.counts(free)

@@ -35,16 +35,21 @@ FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, GapRows())
 _BY_NAME = {family.name: family for family in FAMILIES}
 
 
+def _families(guards: tuple[Guard, ...]) -> Iterator[Family]:
+    """Yield every family, with the rows of these reservations."""
+    return (ReservationRows(ON_NODES, guards) if family is ROOM else family for family in FAMILIES)
+
+
 def claims_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Claim]:
     """Yield what a table's bids take of every resource."""
-    for family in FAMILIES:
-        yield from family.claims(table, columns, guards)
+    for family in _families(guards):
+        yield from family.claims(table, columns)
 
 
 def taken_by(job: FreePlacement, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Taken]:
     """Yield what a job takes of every cell wherever a program puts it."""
-    for family in FAMILIES:
-        yield from family.taken(job, columns, guards)
+    for family in _families(guards):
+        yield from family.taken(job, columns)
 
 
 def pools_of(snapshot: Snapshot) -> Pools:
@@ -68,7 +73,7 @@ def within_pools(table: BidTable, columns: Columns) -> BoolArray:
     """Return which bids alone find enough of what stands on no node, shape (bids,)."""
     within = np.ones(len(table), np.bool_)
     for family in POOLED:
-        for claim in family.claims(table, columns, ()):
+        for claim in family.claims(table, columns):
             within &= (claim.amount <= claim.capacity[0]) | (claim.amount == 0)
     return within
 

@@ -23,17 +23,19 @@ class ReservationRows(Family):
 
     Args:
         on_nodes: the families whose resources reservations hold.
+        guards: the reservations.
     """
 
     name = "room"
 
-    def __init__(self, on_nodes: tuple[OnNodes, ...]) -> None:
+    def __init__(self, on_nodes: tuple[OnNodes, ...], guards: tuple[Guard, ...] = ()) -> None:
         self._on_nodes = on_nodes
+        self._guards = guards
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what long bids take of each resource on each reservation's nodes."""
         del columns
-        for number, guard in enumerate(guards):
+        for number, guard in enumerate(self._guards):
             for claim in self.beside(guard, table):
                 yield replace(claim, symbol=f"guard{number}_{claim.symbol}")
 
@@ -41,16 +43,16 @@ class ReservationRows(Family):
         """Yield what bids take beside one reservation."""
         if not len(guard.nodes):
             return
-        row, counts = _places(guard, table)
+        place, counts = _places(guard, table)
         for family in self._on_nodes:
             for index, (resource, amount, per_core) in enumerate(family.entries(table)):
                 room = guard.room.amounts(resource)
-                claim = family.claim(row, room, resource, index, amount * counts, per_core * counts)
-                yield replace(_beside_own(claim, _credit(guard, table, resource)), guard=guard)
+                claim = family.claim(place, room, resource, index, amount * counts, per_core * counts)
+                yield replace(_beside_own(claim, _credit(guard, table, resource, place, counts)), guard=guard)
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield the same for nodes that a program chooses; what a job has reserved it gives back."""
-        for number, guard in enumerate(guards):
+        for number, guard in enumerate(self._guards):
             if not guard.outlasts(job.demand.job):
                 continue
             place_of = {node: place for place, node in enumerate(guard.nodes.tolist())}
@@ -115,13 +117,14 @@ def _too_long(guard: Guard, table: BidTable) -> BoolArray:
     return long
 
 
-def _credit(guard: Guard, table: BidTable, resource: Resource) -> IntArray | None:
+def _credit(
+    guard: Guard, table: BidTable, resource: Resource, place: IntArray, counts: BoolArray
+) -> IntArray | None:
     """Return what each entry's job has reserved there itself, shape (entries,); None: nothing."""
     kept = [guard.kept.get(demand.job.id) for demand in table.demands] if guard.kept else []
     if not any(kept):
         return None
     credit = np.zeros(len(table.node), np.int64)
-    place, counts = _places(guard, table)
     job = np.repeat(table.job, table.lengths)
     for index, own in enumerate(kept):
         if own is not None:

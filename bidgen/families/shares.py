@@ -5,18 +5,16 @@ One pass of an auction says what they are (auction/balance.py); without a balanc
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
-from ...cluster.jobs import Job, RunningJob
-from ...cluster.limits import Lasting
+from ...cluster.jobs import Job
 from ...cluster.resources.capacity import Cell, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.job_reservations import Guard
-from ...cluster.resources.pools import Pools, Use
+from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
@@ -27,7 +25,7 @@ _KEPT = "kept_cores"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SharePool:
+class SharePool(ResourcePool):
     """How many nodes more the jobs of each shape may take.
 
     Attributes:
@@ -42,27 +40,12 @@ class SharePool:
     reason = Reason.SHARE
     holds_queue = False
 
-    def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
-        """Yield nothing: ``rooms`` is what running jobs leave."""
-        del job, now
-        return ()
-
-    def lasting(self, cell: Cell) -> Lasting:
-        """Return that a job takes them while it runs."""
-        del cell
-        return Lasting.RUN
-
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
         """Yield the nodes that a job takes of its shape's share."""
         del seconds
         name = self.shapes.get(job.id)
         if name is not None:
             yield _cell(name), use.nodes
-
-    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
-        """Yield nothing: a job gives its nodes back."""
-        del job, use, seconds
-        return ()
 
     def capacity(self, cell: Cell) -> int:
         """Return the room of a share."""
@@ -93,10 +76,9 @@ class ClassShares(Pooled):
         del snapshot
         return SharePool()
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what the bids of each shape's jobs take of its share: their nodes."""
-        del guards
-        pool = _pool(columns.pools)
+        pool = columns.pools.find(SharePool)
         shapes = [pool.shapes.get(demand.job.id) for demand in table.demands]
         for number, name in enumerate(pool.rooms):
             mine = np.array([shape == name for shape in shapes], np.bool_)
@@ -110,10 +92,9 @@ class ClassShares(Pooled):
                     capacity=np.array([max(columns.pools.remaining(_cell(name)), 0)]),
                 )
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield a node of the share for each on which a program puts the job."""
-        del guards
-        name = _pool(columns.pools).shapes.get(job.demand.job.id)
+        name = columns.pools.find(SharePool).shapes.get(job.demand.job.id)
         if name is not None:
             room = max(columns.pools.remaining(_cell(name)), 0)
             for at in range(len(job.nodes)):
@@ -122,11 +103,6 @@ class ClassShares(Pooled):
     def words(self, resource: Resource) -> str:
         """Return whose share it is."""
         return f"the share of its shape ({resource.name})"
-
-
-def _pool(pools: Pools) -> SharePool:
-    pool = pools.of(_SHARES)
-    return pool if isinstance(pool, SharePool) else SharePool()
 
 
 def _cell(name: str) -> Cell:
@@ -141,9 +117,8 @@ class GapRows(Family):
 
     name = _KEPT
 
-    def claims(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Claim]:
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield the cores that bids of those jobs take of each node."""
-        del guards
         for kept in columns.kept:
             limited = np.array([demand.job.id in kept.jobs for demand in table.demands], np.bool_)
             if limited.any():
@@ -157,9 +132,8 @@ class GapRows(Family):
                     per_core=counts,
                 )
 
-    def taken(self, job: FreePlacement, columns: Columns, guards: tuple[Guard, ...]) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
         """Yield the units of cores that a program puts on each node."""
-        del guards
         for kept in columns.kept:
             if job.demand.job.id in kept.jobs:
                 for at, node in enumerate(job.nodes.tolist()):

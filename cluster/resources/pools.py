@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from ..jobs import Job, RunningJob
 from ..limits import Lasting
@@ -60,6 +60,9 @@ def use_of_arrays(cores: IntArray, gres: Mapping[str, IntArray]) -> Use:
 class ResourcePool(Protocol):
     """The cells of one family and who takes of them; it never changes.
 
+    Unless it says otherwise jobs hold what they take while they run, and running jobs hold nothing more than
+    ``capacity`` leaves out.
+
     Attributes:
         family: its name.
         reason: why a job waits that lacks some of it beside the award.
@@ -82,11 +85,13 @@ class ResourcePool(Protocol):
 
     def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a job holds that runs in a snapshot, beyond what ``capacity`` leaves out already."""
-        ...
+        del job, now
+        return ()
 
     def lasting(self, cell: Cell) -> Lasting:
         """Return how long what a job takes of a cell counts: while it runs, for good, or in one step."""
-        ...
+        del cell
+        return Lasting.RUN
 
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a job takes that may hold something for so long (None: without end)."""
@@ -94,7 +99,8 @@ class ResourcePool(Protocol):
 
     def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a job does not give back that ends so many seconds before it had to."""
-        ...
+        del job, use, seconds
+        return ()
 
     def capacity(self, cell: Cell) -> int:
         """Return how much of a cell there is."""
@@ -107,6 +113,9 @@ class ResourcePool(Protocol):
     def lacking(self, cell: Cell, asked: int, left: int) -> str:
         """Return in a sentence what a job asks for and does not get."""
         ...
+
+
+OnePool = TypeVar("OnePool", bound=ResourcePool)
 
 
 class Shortage(NamedTuple):
@@ -160,6 +169,10 @@ class Pools:
         """Return an account that has a pool in place of its family's."""
         pools = tuple(pool if one.family == pool.family else one for one in self._pools)
         return Pools(pools, self._taken, self._running)
+
+    def find(self, kind: type[OnePool]) -> OnePool:
+        """Return the pool of a class, of which there is one."""
+        return next(pool for pool in self._pools if isinstance(pool, kind))
 
     def of(self, family: str) -> ResourcePool:
         """Return the pool of a family (KeyError where there is none)."""

@@ -301,9 +301,8 @@ class Starts(Family):
         del snapshot
         return self._pool
 
-    def claims(self, table: Any, columns: Any, guards: Any) -> Iterator[Claim]:
+    def claims(self, table: Any, columns: Any) -> Iterator[Claim]:
         """Yield a start for each bid."""
-        del guards
         yield Claim(
             resource=CELL.resource,
             symbol="starts",
@@ -313,9 +312,9 @@ class Starts(Family):
             capacity=np.array([columns.pools.remaining(CELL)]),
         )
 
-    def taken(self, job: FreePlacement, columns: Any, guards: Any) -> Iterator[Taken]:
+    def taken(self, job: FreePlacement, columns: Any) -> Iterator[Taken]:
         """Yield a start for each job."""
-        del job, guards
+        del job
         yield Taken(CELL, columns.pools.remaining(CELL), on_job=1)
 
     def words(self, resource: Resource) -> str:
