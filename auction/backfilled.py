@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..bidgen.first_fit import FirstFitPlacer, allocation_of_placement
+from ..bidgen.first_fit import FirstFitPlacer
 from ..cluster.resources.allocation import StartingJob
-from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from .reserve import StepReservations
 
 
 def backfilled(
     waiting: Iterable[Demand],
-    columns: Columns,
     fit: FirstFitPlacer,
     reserved: StepReservations,
     passes_over: Callable[[Demand], bool] = lambda _: False,
@@ -22,7 +20,6 @@ def backfilled(
 
     Args:
         waiting: jobs, highest priority first.
-        columns: of the cluster.
         fit: places them, beside the reservations that there are.
         reserved: makes reservations for blocked jobs as long as it wants more.
         passes_over: whether a blocked job gets none.
@@ -31,7 +28,7 @@ def backfilled(
     for demand in waiting:
         placement = fit.place(demand)
         if placement is not None:
-            starts.append(StartingJob(demand=demand, allocation=allocation_of_placement(placement, columns)))
+            starts.append(StartingJob(demand=demand, allocation=placement.allocation()))
         elif reserved.wants_more and demand.job.id not in reserved.asked and not passes_over(demand):
             _reserve(demand, reserved, starts, fit)
     return starts

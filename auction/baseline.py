@@ -35,7 +35,7 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
     state = state_of(snapshot)
     queue = queue_of(snapshot, state.columns, StepOptions(window=window))
     fit = FirstFitPlacer(state.columns, state.topology)
-    starts = backfilled(queue.window, state.columns, fit, StepReservations(state, reserve, later_only=True))
+    starts = backfilled(queue.window, fit, StepReservations(state, reserve, later_only=True))
     names = state.columns.names
     return Baseline(
         started={

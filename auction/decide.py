@@ -247,7 +247,7 @@ class _Step:
     def _bid_as_backfilled(self, reserved: StepReservations) -> None:
         """Reserve as plain backfilling would; the jobs that it would start bid, and no others."""
         fit = FirstFitPlacer(self._columns, self._state.topology, reserved.guards)
-        starts = backfilled(self._window, self._columns, fit, reserved, self._passes_over)
+        starts = backfilled(self._window, fit, reserved, self._passes_over)
         due = {guard.job.id for guard in reserved.guards if guard.is_now}
         self._bidding = self._could_start & ({start.demand.job.id for start in starts} | due)
         self._left_out = set()

@@ -235,14 +235,7 @@ class GuardedViews:
 
 def shape_of(demand: Demand) -> tuple[object, ...]:
     """Return what decides which nodes a job may use: the same for all that ask alike for each node."""
-    return (
-        id(demand.variants),
-        demand.unit,
-        demand.least,
-        demand.memory_per_node,
-        demand.memory_per_unit,
-        demand.exclusive,
-    )
+    return (id(demand.variants), *demand.of_each_node)
 
 
 def most_at_once(demand: Demand, view: FreeView) -> int:
@@ -322,12 +315,4 @@ class CandidateCache:
 
 def _key(demand: Demand, variant: Variant, choice: GresChoice) -> tuple[object, ...]:
     """Return everything that ``usable`` depends on beside what is free."""
-    return (
-        id(variant.eligible),
-        choice.per_node,
-        demand.unit,
-        demand.least,
-        demand.memory_per_node,
-        demand.memory_per_core,
-        demand.exclusive,
-    )
+    return (id(variant.eligible), choice.per_node, *demand.of_each_node)

@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from ..cluster.resources.allocation import Allocation
-from ..cluster.resources.capacity import Capacity, IntArray
+from ..cluster.resources.allocation import Allocation, add_allocation
+from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
-from ..cluster.resources.pools import Use
+from ..cluster.resources.pools import Use, use_of
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
 from .candidates import CandidateCache, GresChoice, gres_choices, totals_of, units_of, usable
@@ -31,7 +31,7 @@ from .windows import WindowRules, field_of, first_window
 class Placement:
     """Where a job starts: the nodes in scan order and what each could give, as a bid's window needs them.
 
-    ``cores`` are those that it holds on each.
+    ``held`` is what it holds on each.
     """
 
     demand: Demand
@@ -40,7 +40,12 @@ class Placement:
     nodes: IntArray
     units: IntArray
     mode: int
-    cores: IntArray
+    held: Capacity
+
+    def allocation(self) -> Allocation:
+        """Return the nodes ascending, and what the job holds on each."""
+        order = np.argsort(self.nodes)
+        return Allocation(nodes=self.nodes[order], held=self.held.at(order))
 
 
 class Placer(Protocol):
@@ -90,6 +95,7 @@ class FirstFitPlacer:
         self._free = columns.free.copy()
         self._guards: list[Guard | KeptCores] = [guard.copy() for guard in guards]
         self._guards += [kept.copy() for kept in columns.kept]
+        self._limited = columns.total.memory < UNLIMITED_MIB
         self._placer = placer
         self._pools = columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
@@ -116,7 +122,7 @@ class FirstFitPlacer:
             found = self._first(demand, variant, choice)
             if found is None:
                 continue
-            use = use_of(found, self._columns)
+            use = use_of(found.held)
             if self._pools.hold(demand.job, use):
                 self._take(found, use)
                 return found
@@ -130,7 +136,9 @@ class FirstFitPlacer:
         if chosen is None:
             return None
         units = units_of(demand, free, self._columns, chosen)
-        return placement_on(chosen, units, demand, variant, choice, mode_of(demand), self._columns)
+        return placement_on(
+            chosen, units, demand, variant, choice, mode_of(demand), self._columns, self._free
+        )
 
     def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray | None:
         """Return the very first nodes where they will do, without a look at all; None: that is not said."""
@@ -185,27 +193,11 @@ class FirstFitPlacer:
         return found
 
     def _take(self, placement: Placement, use: Use) -> None:
-        before = self._free.copy() if self._guards else self._free
-        self._pools.take(placement.demand.job, use)
-        self._subtract(placement)
+        job, nodes, held = placement.demand.job, placement.nodes, placement.held
+        self._pools.take(job, use)
+        add_allocation(self._free, Allocation(nodes=nodes, held=held), -1, self._limited)
         for guard in self._guards:
-            held = before.at(guard.nodes).less(self._free.at(guard.nodes))
-            guard.take(placement.demand.job, guard.nodes, held)
-
-    def _subtract(self, placement: Placement) -> None:
-        demand, nodes, cores = placement.demand, placement.nodes, placement.cores
-        self._free.cores[nodes] -= cores
-        self._free.memory[nodes] -= demand.memory_on(cores)
-        for kind, _, count in placement.choice.per_node:
-            if kind in self._free.gres:
-                self._free.gres[kind][nodes] -= count
-        for kind, _, _, high in placement.choice.total:
-            if kind in self._free.gres:
-                free = self._free.gres[kind][nodes]
-                self._free.gres[kind][nodes] -= deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))
-        if placement.mode == WHOLE:
-            for counts in self._free.gres.values():
-                counts[nodes] = 0
+            guard.take(job, nodes, held)
 
 
 def _is_simple(demand: Demand, choice: GresChoice) -> bool:
@@ -250,48 +242,13 @@ def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) 
         if placement is None:
             continue
         order = np.argsort(placement.nodes)
-        nodes, cores = placement.nodes[order], placement.cores[order]
+        nodes, cores = placement.nodes[order], placement.held.cores[order]
         for bid in range(begin[place], min(begin[place] + most, begin[place + 1])):
             mine = table.entries(bid)
             if np.array_equal(table.node[mine], nodes) and np.array_equal(table.cores[mine], cores):
                 found.append(bid)
                 break
     return np.array(found, np.int64)
-
-
-def use_of(placement: Placement, columns: Columns) -> Use:
-    """Return what a placement holds in all."""
-    nodes = placement.nodes
-    if placement.mode == WHOLE:
-        gres = {kind: int(counts[nodes].sum()) for kind, counts in columns.total.gres.items()}
-    else:
-        gres = {}
-        for kind, _, count in placement.choice.per_node:
-            gres[kind] = gres.get(kind, 0) + count * len(nodes)
-        for kind, _, _, high in placement.choice.total:
-            gres[kind] = gres.get(kind, 0) + high
-    return Use(nodes=len(nodes), cores=int(placement.cores.sum()), gres=gres)
-
-
-def allocation_of_placement(placement: Placement, columns: Columns) -> Allocation:
-    """Return what a first-fit placement holds."""
-    demand = placement.demand
-    order = np.argsort(placement.nodes)
-    nodes = placement.nodes[order]
-    cores = placement.cores[order]
-    gres = {kind: np.zeros(len(nodes), np.int64) for kind in columns.total.gres}
-    for kind, _, count in placement.choice.per_node:
-        if kind in gres:
-            gres[kind] += count
-    for kind, _, _, high in placement.choice.total:
-        if kind in gres:
-            free = columns.free.gres[kind][placement.nodes]
-            gres[kind] += deal_evenly(free, np.array([0, len(nodes)]), np.array([high]))[order]
-    if demand.exclusive:
-        gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
-    memory = demand.memory_on(cores)
-    held = Capacity(cores=cores, memory=np.asarray(memory, np.int64), gres=gres)
-    return Allocation(nodes=nodes, held=held)
 
 
 def mode_of(demand: Demand) -> int:
@@ -311,16 +268,28 @@ def placement_on(
     choice: GresChoice,
     mode: int,
     columns: Columns,
+    free: Capacity,
 ) -> Placement:
-    """Return a job's placement on nodes of which each could give so many units."""
+    """Return a job's placement on nodes of which each could give so many units.
+
+    Gres that it asks for over all nodes are dealt from what is ``free``.
+    """
+    cores = _cores_on(nodes, units, demand, mode, columns)
+    gres: dict[str, IntArray] = {}
+    if mode == WHOLE:
+        gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
+    else:
+        for kind, _, count in choice.per_node:
+            if count:
+                gres[kind] = gres.get(kind, 0) + np.full(len(nodes), count)
+        for kind, _, _, high in choice.total:
+            if high:
+                left = free.gres[kind][nodes] - gres.get(kind, 0)
+                dealt = deal_evenly(left, np.array([0, len(nodes)]), np.array([high]))
+                gres[kind] = gres.get(kind, 0) + dealt
+    held = Capacity(cores=cores, memory=demand.memory_on(cores), gres=dict(sorted(gres.items())))
     return Placement(
-        demand=demand,
-        variant=variant,
-        choice=choice,
-        nodes=nodes,
-        units=units,
-        mode=mode,
-        cores=_cores_on(nodes, units, demand, mode, columns),
+        demand=demand, variant=variant, choice=choice, nodes=nodes, units=units, mode=mode, held=held
     )
 
 

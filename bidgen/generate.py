@@ -15,15 +15,15 @@ from math import ceil
 import numpy as np
 
 from ..cluster.resources.allocation import Allocation
-from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
+from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .assemble import Assembler, BidGroup, Caps, ChosenWindows, NodesetArena
-from .candidates import GresChoice, gres_choices, totals_of, units_of, usable
+from .candidates import GresChoice, GuardedViews, gres_choices, totals_of, units_of, usable
 from .families.registry import ROOM, within_pools
-from .first_fit import FirstFitPlacer, Placement, Placer, allocation_of_placement, bids_at, mode_of
+from .first_fit import FirstFitPlacer, Placement, Placer, bids_at, mode_of
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
 from .nodesets import general_nodesets
 from .scattered_sets import exhaustive_bids, required_sets
@@ -217,7 +217,7 @@ def place_alone(
     """
     placement = FirstFitPlacer(columns, topology).place(demand)
     if placement is not None:
-        return allocation_of_placement(placement, columns)
+        return placement.allocation()
     # The auction also bids on nodes that first-fit does not look at together.
     options = BidOptions(max_bids=1, max_bids_per_job=1)
     table = generate_bids((replace(demand, index=0),), columns, topology, options, is_over=is_over).table
@@ -239,8 +239,7 @@ class _Generator:
         self._is_late = is_late
         self.pool = NodesetArena()
         self._reserved = guards
-        self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
-        self._capped: dict[tuple[bool | str, ...], Capacity] = {}
+        self._views = GuardedViews(columns, columns.free, guards)
         self._columns = columns
         self._topology = topology
         self._options = options
@@ -343,19 +342,10 @@ class _Generator:
         return bool(np.any(edges))
 
     def _field(self, demand: Demand, variant: Variant, choice: GresChoice, order: str) -> Field:
-        key = (
-            order,
-            id(variant.eligible),
-            choice,
-            demand.unit,
-            demand.least,
-            demand.memory_per_node,
-            demand.memory_per_unit,
-            demand.exclusive,
-            self._limits(demand),
-        )
+        limits = self._views.limits(demand)
+        key = (order, id(variant.eligible), choice, *demand.of_each_node, limits)
         if key not in self._fields:
-            free = self._free_for(demand)
+            free = self._views.of(demand).free
             mask = usable(demand, variant, choice, free, self._columns)
             units = units_of(demand, free, self._columns)
             nodes = self._scan(np.flatnonzero(mask), units, order)
@@ -368,17 +358,6 @@ class _Generator:
         """Return the field of nodes as they stand where another order is the same, as of nodes alike."""
         plain = self._fields.get(("snapshot", *key[1:]))
         return plain if plain is not None and np.array_equal(plain.nodes, nodes) else None
-
-    def _limits(self, demand: Demand) -> tuple[bool | str, ...]:
-        """Return which reservations and kept cores limit the job."""
-        return tuple(guard.limits(demand.job) for guard in self._guards)
-
-    def _free_for(self, demand: Demand) -> Capacity:
-        """Return what a job may take: beside reservations it would run into, only their room."""
-        limits = self._limits(demand)
-        if limits not in self._capped:
-            self._capped[limits] = capped_by(self._guards, self._columns.free, demand.job)
-        return self._capped[limits]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
         """Return usable nodes in a scan order: snapshot, below each switch, fullest first, shuffled."""
@@ -448,7 +427,7 @@ class _Generator:
     ) -> ChosenWindows:
         """Return a bid on each of the node sets."""
         group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
-        units = units_of(demand, self._free_for(demand), self._columns)
+        units = units_of(demand, self._views.of(demand).free, self._columns)
         aligned = [self._is_aligned(demand, variant, choice, nodes) for nodes in sets]
         return ChosenWindows(
             np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..cluster.resources.allocation import Allocation
 from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
-from ..cluster.resources.pools import Use, use_of_arrays
+from ..cluster.resources.pools import Use, use_of
 
 #: Class codes of ``BidTable.bid_class``.
 CLASS_A, CLASS_B, CLASS_C = 0, 1, 2
@@ -65,9 +65,16 @@ class BidTable:
 
     def use(self, bid: int) -> Use:
         """Return what one bid holds in all."""
+        return use_of(self.held(bid))
+
+    def held(self, bid: int) -> Capacity:
+        """Return what one bid holds on each of its nodes, as views of the table."""
         entries = self.entries(bid)
-        return use_of_arrays(
-            self.cores[entries], {kind: counts[entries] for kind, counts in self.gres.items()}
+        cores = self.cores[entries]
+        return Capacity(
+            cores=cores,
+            memory=np.zeros_like(cores) if self.memory is None else self.memory[entries],
+            gres={kind: counts[entries] for kind, counts in self.gres.items()},
         )
 
     def cores_of_bids(self) -> IntArray:
@@ -107,12 +114,7 @@ class BidTable:
 
 def allocation_of_bid(table: BidTable, bid: int) -> Allocation:
     """Return what a bid holds, in arrays of its own: a view would keep all bids of its auction in memory."""
-    entries = table.entries(bid)
-    nodes = table.node[entries].copy()
-    memory = np.zeros(len(nodes), np.int64) if table.memory is None else table.memory[entries].copy()
-    gres = {kind: counts[entries].copy() for kind, counts in table.gres.items()}
-    held = Capacity(cores=table.cores[entries].copy(), memory=memory, gres=gres)
-    return Allocation(nodes=nodes, held=held)
+    return Allocation(nodes=table.node[table.entries(bid)].copy(), held=table.held(bid).copy())
 
 
 def joined_tables(

@@ -18,7 +18,7 @@ from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ...cluster.resources.pools import use_of_arrays
+from ...cluster.resources.pools import use_of
 from ..forecast import Forecast
 
 
@@ -103,7 +103,7 @@ class ClusterTimeline:
         self._free.memory[rows, nodes] -= np.where(self._limited[nodes], held.memory, 0)
         for kind, counts in held.gres.items():
             self._free.gres[kind][rows, nodes] -= counts
-        use = use_of_arrays(held.cores, held.gres)
+        use = use_of(held)
         during = self._pools[rows]
         # Asked once: most jobs take nothing of any pool, and moments are many.
         taken = list(self._pools[first].asked(job, use))

@@ -79,6 +79,11 @@ class Demand:
         return self.memory_per_core * self.unit
 
     @property
+    def of_each_node(self) -> tuple[int, int, int, int, bool]:
+        """What the job asks of each of its nodes beside gres."""
+        return self.unit, self.least, self.memory_per_node, self.memory_per_unit, self.exclusive
+
+    @property
     def counts_memory(self) -> bool:
         """Whether what the job holds includes memory."""
         return bool(self.memory_per_node or self.memory_per_core)

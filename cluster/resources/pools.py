@@ -15,7 +15,7 @@ from ..jobs import Job, RunningJob
 from ..limits import Lasting
 from ..nodes import Resources
 from ..schedule import Reason
-from .capacity import Cell, IntArray, Resource
+from .capacity import Capacity, Cell, Resource
 
 #: How many names a sentence lists before it says how many more there are.
 _LISTED = 8
@@ -48,12 +48,12 @@ def use_of_nodes(held: Iterable[Resources]) -> Use:
     return Use(nodes=len(uses), cores=sum(use.cores for use in uses), gres=gres)
 
 
-def use_of_arrays(cores: IntArray, gres: Mapping[str, IntArray]) -> Use:
+def use_of(held: Capacity) -> Use:
     """Return the same of arrays with one entry a node."""
     return Use(
-        nodes=len(cores),
-        cores=int(cores.sum()),
-        gres={kind: int(counts.sum()) for kind, counts in gres.items()},
+        nodes=len(held.cores),
+        cores=int(held.cores.sum()),
+        gres={kind: int(counts.sum()) for kind, counts in held.gres.items()},
     )
 
 

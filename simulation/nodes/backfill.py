@@ -15,8 +15,9 @@ from ...cluster.resources.allocation import Allocation, StartingJob, add_allocat
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.pools import use_of
 from ..ticks import turn_of
-from .node_machine import Machine, use_of
+from .node_machine import Machine
 from .node_queue import NodeQueue
 from .select import Selector
 
@@ -150,7 +151,7 @@ class BackfillPass:
 
     def has_pools(self, demand: Demand, allocation: Allocation | None = None) -> bool:
         """Return whether there is enough for a job, there or anywhere, of what stands on no node."""
-        return self._pools.hold(demand.job, None if allocation is None else use_of(allocation))
+        return self._pools.hold(demand.job, None if allocation is None else use_of(allocation.held))
 
     def view(self, demand: Demand) -> FreeView:
         """Return what a job may take: beside reservations it would run into, only their room."""
@@ -174,7 +175,7 @@ class BackfillPass:
         add_allocation(self.free, allocation, -1, limited)
         for guard in self._guards:
             guard.take(demand.job, allocation.nodes, allocation.held)
-        self._pools.take(demand.job, use_of(allocation))
+        self._pools.take(demand.job, use_of(allocation.held))
         self.started.append(StartingJob(demand=demand, allocation=allocation))
         self._views = None
 

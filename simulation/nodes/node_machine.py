@@ -18,7 +18,7 @@ from ...cluster.resources.allocation import Allocation, StartingJob, add_allocat
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.resources.pools import Use, use_of_arrays
+from ...cluster.resources.pools import use_of
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology, topology_of
 
@@ -102,7 +102,7 @@ class Machine:
         if demand.index in self.running:
             raise AwardError(f"job {demand.job.id} starts at {now:g} while running")
         self._add(allocation, -1)
-        pools, use = self.columns.pools, use_of(allocation)
+        pools, use = self.columns.pools, use_of(allocation.held)
         lack = next(pools.lacks(demand.job, use), None)
         if lack is not None:
             raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
@@ -126,7 +126,7 @@ class Machine:
         self.ran[job] = now - holding.start_s
         self._add(holding.allocation, 1)
         early = holding.limit_end_s - now if isfinite(holding.limit_end_s) else None
-        self.columns.pools.give(holding.demand.job, use_of(holding.allocation), early)
+        self.columns.pools.give(holding.demand.job, use_of(holding.allocation.held), early)
 
     def state(self, now: float) -> StepState:
         """Return the machine as a step sees it; its columns are the machine's own."""
@@ -188,8 +188,3 @@ class Machine:
                 name = self.columns.names[int(nodes[np.argmin(counts[nodes])])]
                 what = f"{resource.label} of {name} are given twice at {holding.start_s:g}"
                 raise AwardError(f"job {holding.demand.job.id}: {what}")
-
-
-def use_of(allocation: Allocation) -> Use:
-    """Return what a job holds in all."""
-    return use_of_arrays(allocation.held.cores, allocation.held.gres)

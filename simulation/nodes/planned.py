@@ -18,9 +18,10 @@ from ...bidgen.candidates import FreeView, shape_of
 from ...cluster.resources.allocation import Allocation, StartingJob
 from ...cluster.resources.capacity import BoolArray, IntArray
 from ...cluster.resources.demand import Demand
+from ...cluster.resources.pools import use_of
 from ..ticks import turn_of
 from .backfill import Backfill
-from .node_machine import Machine, use_of
+from .node_machine import Machine
 from .node_queue import NodeQueue
 from .select import Selector
 
@@ -96,7 +97,7 @@ class _Plan:
             if found is None:
                 continue
             time, allocation = found
-            if time <= self._now and self._pools.hold(demand.job, use_of(allocation)):
+            if time <= self._now and self._pools.hold(demand.job, use_of(allocation.held)):
                 self._start(demand, allocation)
             elif time > self._now:
                 self._keep(time, time + _limit_s(demand), allocation.nodes)
@@ -109,7 +110,7 @@ class _Plan:
 
     def _start(self, demand: Demand, allocation: Allocation) -> None:
         self.started.append(StartingJob(demand=demand, allocation=allocation))
-        self._pools.take(demand.job, use_of(allocation))
+        self._pools.take(demand.job, use_of(allocation.held))
         self._look_ahead()
 
     def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:

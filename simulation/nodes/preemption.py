@@ -22,8 +22,9 @@ from ...cluster.resources.allocation import Allocation, StartingJob, add_allocat
 from ...cluster.resources.capacity import FloatArray, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
+from ...cluster.resources.pools import use_of
 from ...cluster.workload import ClusterWorkload
-from .node_machine import Holding, Machine, use_of
+from .node_machine import Holding, Machine
 from .node_queue import NodeQueue
 
 #: Stops of one job, after which it runs to its end.
@@ -172,7 +173,7 @@ class Preemptor:
 
     def _lacks(self, demand: Demand, allocation: Allocation) -> bool:
         """Whether licences or limits keep a job from starting, whatever its victims hold of them."""
-        return next(self._machine.columns.pools.lacks(demand.job, use_of(allocation)), None) is not None
+        return next(self._machine.columns.pools.lacks(demand.job, use_of(allocation.held)), None) is not None
 
     def _cheapest(
         self, demand: Demand, lesser: Sequence[tuple[int, Holding]]

@@ -16,12 +16,12 @@ import numpy as np
 from ...auction.reserve import Promise, StepReservations
 from ...auction.state import Hold, Holds, StepState
 from ...bidgen.candidates import FreeView
-from ...bidgen.first_fit import FirstFitPlacer, allocation_of_placement
+from ...bidgen.first_fit import FirstFitPlacer
 from ...cluster.resources.allocation import Allocation, add_allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
-from .node_machine import use_of
+from ...cluster.resources.pools import use_of
 
 #: Jobs for which places are looked for in vain in one pass.
 TRIES = 3
@@ -70,14 +70,14 @@ class _Trial:
             return
         placement = self._fit.place(demand)
         if placement is not None:
-            self._take(demand, allocation_of_placement(placement, columns))
+            self._take(demand, placement.allocation())
             return
         self._hopeless.add(demand.kind)
         placer = _PromisedLatest(len(columns.names), self.promised, self._state.now)
         placement = FirstFitPlacer(columns, self._state.topology, placer=placer).place(demand)
         if placement is None:
             return
-        allocation = allocation_of_placement(placement, columns)
+        allocation = placement.allocation()
         before = self._state
         others = [one for one in self.promised if one.demand.index != demand.index]
         self._take(demand, allocation, is_new=True)
@@ -99,7 +99,7 @@ class _Trial:
         if is_new:
             columns = replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
         add_allocation(columns.free, allocation, -1, self._limited)
-        columns.pools.take(demand.job, use_of(allocation))
+        columns.pools.take(demand.job, use_of(allocation.held))
         limit = demand.job.limit_on_s(len(allocation.nodes))
         hold = Hold(end=inf if limit is None else state.now + limit, allocation=allocation)
         self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))

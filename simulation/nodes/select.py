@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...bidgen.candidates import Candidates, FreeView, most_by_units, totals_of
-from ...bidgen.first_fit import allocation_of_placement, mode_of, placement_on
+from ...bidgen.first_fit import mode_of, placement_on
 from ...bidgen.generate import place_alone
 from ...bidgen.scattered_sets import required_sets
 from ...bidgen.windows import (
@@ -66,10 +66,9 @@ class Selector:
     def _allocation(self, demand: Demand, found: Candidates, nodes: IntArray, view: FreeView) -> Allocation:
         units = found.units[nodes]
         placement = placement_on(
-            nodes, units, demand, found.variant, found.choice, self.mode(demand), self._columns
+            nodes, units, demand, found.variant, found.choice, self.mode(demand), self._columns, view.free
         )
-        # Gres over all nodes are dealt from what this pass has left.
-        return allocation_of_placement(placement, replace(self._columns, free=view.free))
+        return placement.allocation()
 
     def mode(self, demand: Demand) -> int:
         """Return how a job's cores are put on its nodes: as the auctions' bids put them."""

@@ -25,7 +25,7 @@ class Thorough(FirstFitPlacer):
 
     def place(self, demand: Demand) -> Placement | None:
         """Forget what is known of the nodes, then place the job."""
-        self._foremost = CandidateCache(self._columns, self._free)
+        self._candidates = CandidateCache(self._columns, self._free)
         return super().place(demand)
 
     def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> None:
@@ -33,7 +33,7 @@ class Thorough(FirstFitPlacer):
 
 
 def held(placement: Placement | None) -> tuple[list[int], list[int]] | None:
-    return None if placement is None else (placement.nodes.tolist(), placement.cores.tolist())
+    return None if placement is None else (placement.nodes.tolist(), placement.held.cores.tolist())
 
 
 @settings(max_examples=120, deadline=None)
