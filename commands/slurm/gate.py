@@ -100,7 +100,7 @@ def status(*, licence: str) -> int:
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.actions import Shown, one_scontrol
+    from ...slurm.live.actions import one_scontrol, shown_by
     from ...slurm.live.gated_jobs import added, read_waiting
     from ...slurm.live.license_gate import check_licence
     from ..outputs import note
@@ -109,7 +109,7 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     commands, problems = added(waiting, check_licence(licence), partitions, users)
     for problem in problems:
         note(problem)
-    said = (Shown(click.echo) if dry_run else one_scontrol)(commands) if commands else ()
+    said = (shown_by(click.echo) if dry_run else one_scontrol)(commands) if commands else ()
     for text in said:
         note(text)
     if not dry_run:
@@ -127,7 +127,7 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     """
     from ...slurm.answers.live import ask_slurm
     from ...slurm.answers.reservation_records import read_reservations
-    from ...slurm.live.actions import Shown, one_scontrol
+    from ...slurm.live.actions import one_scontrol, shown_by
     from ...slurm.live.gated_jobs import cleared, not_cleared, read_all
     from ...slurm.live.license_gate import RESERVATIONS, check_licence
     from ..outputs import note
@@ -137,7 +137,7 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     found = cleared(read_all(ask_slurm), licence, reserved)
     commands = [words for one in found for words in one.commands]
     if dry_run:
-        Shown(click.echo)(commands)
+        shown_by(click.echo)(commands)
     else:
         for text in one_scontrol(commands) if commands else ():
             note(text)

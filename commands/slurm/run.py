@@ -136,12 +136,12 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
 def _shown(settings: Settings, checked: Any) -> int:
     """Print what a pass would do."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.action_journal import NoJournal
-    from ...slurm.live.actions import Shown
+    from ...slurm.live.actions import shown_by
     from ...slurm.live.loop import Loop
 
-    hand = Shown(click.echo)
-    report = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=NoJournal()).one_pass()
+    hand = shown_by(click.echo)
+    # A pass that changes nothing keeps nothing.
+    report = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=lambda _: None).one_pass()
     _say(report)
     return 0 if report.outcome == "done" else 1
 
@@ -149,7 +149,6 @@ def _shown(settings: Settings, checked: Any) -> int:
 def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.action_journal import FileJournal
     from ...slurm.live.actions import one_scontrol
     from ...slurm.live.loop import Loop, tell
     from ...slurm.live.loop_metrics import Metrics, served
@@ -165,7 +164,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     with ExitStack() as stack:
         stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
         log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
-        journal = FileJournal(stack.enter_context(log))
+        journal = stack.enter_context(log).write
         loop = Loop(settings, checked, ask=ask_slurm, hand=one_scontrol, journal=journal)
         where = stack.enter_context(served(figures, own["metrics"]))
         if where:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nextafter
 
 from ...cluster.errors import InputError
+from ..runtime.node_profile import Profile
 
 #: A job past its end is taken to end that many seconds from now.
 OVERDUE_S = 1.0
@@ -92,13 +92,11 @@ class CountBoard:
         free = cores - sum(job.cores for job in self._running.values())
         if free < 0:
             raise InputError(f"{cores - free} cores run on {cores}", path="running")
-        self._times, self._free = [now_s], [free]
-        for job in sorted(self._running.values(), key=lambda job: job.end_s):
-            end = job.end_s if job.end_s > now_s else now_s + OVERDUE_S
-            if end < inf:
-                place = self._cut(end)
-                for later in range(place, len(self._free)):
-                    self._free[later] += job.cores
+        ends = (
+            (job.end_s if job.end_s > now_s else now_s + OVERDUE_S, job.cores)
+            for job in self._running.values()
+        )
+        self._profile = Profile.of_running(now_s, free, sorted(end for end in ends if end[0] < inf))
 
     @property
     def now_s(self) -> float:
@@ -108,7 +106,7 @@ class CountBoard:
     @property
     def free(self) -> int:
         """Cores that nobody holds now, and nothing is planned on."""
-        return self._free[0]
+        return self._profile.free[0]
 
     @property
     def running(self) -> dict[str, CountRunning]:
@@ -119,46 +117,19 @@ class CountBoard:
         """Return another one, on which plans can be made."""
         other = CountBoard.__new__(CountBoard)
         other._now_s, other._cores, other._running = self._now_s, self._cores, self._running  # noqa: SLF001
-        other._times, other._free = self._times.copy(), self._free.copy()  # noqa: SLF001
+        other._profile = self._profile.copy()  # noqa: SLF001
         return other
 
     def place(self, job: CountJob, since_s: float, *, only_now: bool = False) -> float:
         """Plan a job at its earliest start (see ``Board``)."""
-        start = self._earliest(job.cores, job.walltime_s, max(since_s, self._now_s), only_now=only_now)
+        since_s = max(since_s, self._now_s)
+        latest = nextafter(self._now_s, inf) if only_now else inf
+        start = self._profile.earliest(job.cores, job.walltime_s, after=since_s, latest=latest)
+        if only_now and start > self._now_s:
+            return inf
         if start < inf:
-            first = self._cut(start)
-            last = self._cut(start + job.walltime_s) if job.walltime_s < inf else len(self._times)
-            for place in range(first, last):
-                self._free[place] -= job.cores
+            self._profile.add(start, start + job.walltime_s, -job.cores)
         return start
-
-    def _earliest(self, cores: int, walltime_s: float, since_s: float, *, only_now: bool) -> float:
-        times, free = self._times, self._free
-        count = len(times)
-        place = bisect_left(times, since_s)
-        if place and (place == count or times[place] > since_s):
-            place -= 1
-        while place < count:
-            start = max(times[place], since_s)
-            if only_now and start > self._now_s:
-                return inf
-            end, other = start + walltime_s, place
-            while other < count and times[other] < end:
-                if free[other] < cores:
-                    break
-                other += 1
-            else:
-                return start
-            place = other + 1
-        return inf
-
-    def _cut(self, time_s: float) -> int:
-        """Return the step that begins at a time, made when there is none."""
-        place = bisect_left(self._times, time_s)
-        if place == len(self._times) or self._times[place] != time_s:
-            self._times.insert(place, time_s)
-            self._free.insert(place, self._free[place - 1])
-        return place
 
     def grants(self, request: CountRequest) -> Iterator[tuple[CountGrant, CountBoard]]:
         """Yield the grant from idle cores; else from preemptible jobs, from malleable ones, from both."""
@@ -214,10 +185,10 @@ class CountBoard:
         job = self._running.get(request.job)
         if job is None:
             return inf
-        for time in self._times:
+        for time in self._profile.times:
             left = job.end_s - time
             if left <= 0:
                 return inf
-            if self._earliest(request.cores, left, time, only_now=False) == time:
+            if self._profile.earliest(request.cores, left, after=time) == time:
                 return time
         return inf

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
+import msgspec
+
 from ...cluster.jobs import RunningJob
 from ...cluster.snapshot import Snapshot
 from ..messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
@@ -119,15 +121,10 @@ def _iterated(state: DynamicState) -> DynamicState:
         nodes = {} if answer.grant is None else {name: use.cores for name, use in answer.grant.nodes.items()}
         if answer.grant is None:
             left.append(one)
-        answers[one.message.job] = DynResponse(
-            time_s=state.now_s,
-            job=one.message.job,
-            serial=one.message.serial,
-            state=DynState.PENDING if answer.grant is None else DynState.GRANTED,
-            nodes=nodes,
-            held=state.held(one.message.job),
-            earliest_s=None if answer.earliest_s == inf else answer.earliest_s,
-            text=answer.why,
+        how = DynState.PENDING if answer.grant is None else DynState.GRANTED
+        earliest_s = None if answer.earliest_s == inf else answer.earliest_s
+        answers[one.message.job] = _response(
+            state, one.message, how, answer.why, nodes=nodes, earliest_s=earliest_s
         )
     return replace(state, pending=tuple(left), answers=answers)
 
@@ -150,15 +147,14 @@ def _without_late(state: DynamicState) -> DynamicState:
         if job in running and one.deadline_s > state.now_s:
             left.append(one)
             continue
-        text = answers[job].text if job in answers else ""
-        answers[job] = DynResponse(
-            time_s=state.now_s,
-            job=job,
-            serial=one.message.serial,
-            state=DynState.REFUSED,
-            held=state.held(job),
-            earliest_s=answers[job].earliest_s if job in answers else None,
-            text=text if job in running else "the job has ended",
+        before = answers.get(job)
+        text = "" if before is None else before.text
+        answers[job] = _response(
+            state,
+            one.message,
+            DynState.REFUSED,
+            text if job in running else "the job has ended",
+            earliest_s=None if before is None else before.earliest_s,
         )
     return replace(state, pending=tuple(left), answers=answers)
 
@@ -226,19 +222,28 @@ def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynRe
         return None
     if message.serial < last.serial:
         raise ProtocolError(f"{message.serial} is not the {last.serial} that {message.job} said last")
-    return _as_of(state, last)
+    return msgspec.structs.replace(last, time_s=state.now_s, held=state.held(last.job))
 
 
-def _as_of(state: DynamicState, last: DynResponse) -> DynResponse:
+def _response(
+    state: DynamicState,
+    message: DynRequest | DynRelease,
+    how: DynState,
+    text: str,
+    *,
+    nodes: dict[str, int] | None = None,
+    earliest_s: float | None = None,
+) -> DynResponse:
+    """Return what is said of a message now, with all that its job holds."""
     return DynResponse(
         time_s=state.now_s,
-        job=last.job,
-        serial=last.serial,
-        state=last.state,
-        nodes=last.nodes,
-        held=state.held(last.job),
-        earliest_s=last.earliest_s,
-        text=last.text,
+        job=message.job,
+        serial=message.serial,
+        state=how,
+        nodes=nodes or {},
+        held=state.held(message.job),
+        earliest_s=earliest_s,
+        text=text,
     )
 
 
@@ -246,14 +251,7 @@ def _answered(
     state: DynamicState, message: DynRequest | DynRelease, how: DynState, text: str
 ) -> tuple[DynamicState, DynResponse]:
     """Answer a message and keep the answer, unless a request of the job still waits for its own."""
-    answer = DynResponse(
-        time_s=state.now_s,
-        job=message.job,
-        serial=message.serial,
-        state=how,
-        held=state.held(message.job),
-        text=text,
-    )
+    answer = _response(state, message, how, text)
     waits = any(one.message.job == message.job for one in state.pending)
     if waits and how is DynState.REFUSED:
         return state, answer

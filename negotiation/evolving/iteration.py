@@ -7,14 +7,14 @@ business. Boards are values here: who grants or starts gets another board.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from ...cluster.checks import at_least
 from ...cluster.limits import Owned
-from .fairness import Accounts, Delay, Fairness, charged
+from .fairness import Accounts, Budgets, Delay, DelayPolicy, Fairness, charged
 
 
 class WaitingJob(Protocol):
@@ -194,6 +194,28 @@ def serve(
 def _again(board: Board[J, R, G], measured: Sequence[J]) -> tuple[Board[J, R, G], dict[str, float]]:
     """Plan the same jobs on another board, however many of them start later there."""
     return planned(board, measured, len(measured) + 1)
+
+
+def budgets_of(
+    board: Board[J, R, G],
+    requests: Sequence[R],
+    queue: Sequence[J],
+    fairness: Fairness,
+    accounts: Accounts,
+    depth: int,
+    name_of: Callable[[R], str],
+) -> Budgets:
+    """Return what is left of each limit that a request touches, and what each alone would take of it."""
+    found = Budgets(fairness, accounts)
+    if fairness.policy is DelayPolicy.NONE or not requests:
+        return found
+    _, before = planned(board, queue, depth)
+    measured = [job for job in queue if job.id in before]
+    for request in requests:
+        for _, granted in board.grants(request):
+            after = _again(granted, measured)[1]
+            found.add(name_of(request), request.owner, delays_of(measured, before, after))
+    return found
 
 
 def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> tuple[list[J], Board[J, R, G]]:

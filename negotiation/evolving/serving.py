@@ -24,8 +24,8 @@ from ...cluster.nodes import License, Resources
 from ...cluster.resources.allocation import resources_of
 from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
-from .fairness import Accounts, Budgets, DelayPolicy, Fairness, counts
-from .iteration import Depths, RequestOutcome, delays_of, planned, serve, started
+from .fairness import Accounts, Budgets, Fairness, counts
+from .iteration import Depths, RequestOutcome, budgets_of, serve, started
 from .requests import Release, RequestBatch
 from .snapshots import (
     DynamicRequest,
@@ -67,27 +67,6 @@ class AwardedBoard(SnapshotBoard):
         if nodes is not None:
             after = held_more(self.snapshot, request.job.id, nodes)
             yield NodeGrant(nodes=nodes), AwardedBoard(after, self._awarded)
-
-
-def budgets_of(
-    board: SnapshotBoard,
-    requests: Sequence[DynamicRequest],
-    queue: Sequence[QueuedDemand],
-    fairness: Fairness,
-    accounts: Accounts,
-    depth: int,
-) -> Budgets:
-    """Return what each request alone, on the nearest nodes, would take of each limit."""
-    found = Budgets(fairness, accounts)
-    if fairness.policy is DelayPolicy.NONE:
-        return found
-    _, before = planned(board, queue, depth)
-    measured = [job for job in queue if job.id in before]
-    for request in requests:
-        for _, granted in board.grants(request):
-            _, after = planned(granted, measured, len(measured) + 1)
-            found.add(request.job.id, request.owner, delays_of(measured, before, after))
-    return found
 
 
 def award(
@@ -266,7 +245,7 @@ def _auctioned(
     """Let requests and queue bid, measure the awards together, and keep what is fair."""
     accounts = accounts.rolled(fairness, snapshot.time or 0.0)
     board = SnapshotBoard(snapshot, RequestBatch())
-    budgets = budgets_of(board, asked, queue, fairness, accounts, depths.delay)
+    budgets = budgets_of(board, asked, queue, fairness, accounts, depths.delay, lambda one: one.job.id)
     bidding, refused = list(asked), dict[str, RequestOutcome[DynamicRequest, NodeGrant]]()
     while True:
         won = award(snapshot, bidding, budgets, options)

@@ -31,6 +31,12 @@ class Profile:
                 profile.free.append(free)
         return profile
 
+    def copy(self) -> Profile:
+        """Return another one with the same steps."""
+        other = Profile(0.0, 0)
+        other.times, other.free = self.times.copy(), self.free.copy()
+        return other
+
     def advance(self, now: float) -> None:
         """Forget the time before now."""
         first = bisect_right(self.times, now) - 1

@@ -25,8 +25,8 @@ from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...negotiation.evolving.count_board import CountBoard, CountJob, CountRequest
-from ...negotiation.evolving.fairness import Accounts, Budgets, DelayPolicy, Fairness
-from ...negotiation.evolving.iteration import Depths, delays_of, planned, serve
+from ...negotiation.evolving.fairness import Accounts, Fairness
+from ...negotiation.evolving.iteration import Depths, budgets_of, serve
 from ...topology.tree import topology_of
 from ..workloads.evolving import EvolvingWorkload
 from .providers import Granted, Held, Iteration, ProviderDecision, ProviderView
@@ -63,7 +63,7 @@ class RequestAuction(Iteration):
         *,
         strategy: str | None = None,
     ) -> None:
-        super().__init__(workload.cores, depths, fairness, accounts)
+        super().__init__(workload, depths, fairness, accounts)
         self._snapshot = Snapshot(
             nodes=tuple(
                 Node(
@@ -126,7 +126,9 @@ class RequestAuction(Iteration):
         sizes = [one.cores for one in requests] + [one.cores for one in jobs]
         if sum(view.free) < min(sizes, default=LARGEST_COUNT):
             return {}
-        budgets = self._budgets(view, requests)
+        board = CountBoard(self._cores, view.now_s, view.running)
+        args = (view.queue, self._fairness, self.accounts, self._depths.delay)
+        budgets = budgets_of(board, requests, *args, lambda request: request.job)
         snapshot = replace(
             self._snapshot,
             licenses={name: License(total=count, free=count) for name, count in budgets.left.items()},
@@ -153,20 +155,6 @@ class RequestAuction(Iteration):
             )
             for start in decision.starts
         }
-
-    def _budgets(self, view: ProviderView, requests: Sequence[CountRequest]) -> Budgets:
-        """Return what is left of each limit that a request would touch, and what each would take."""
-        found = Budgets(self._fairness, self.accounts)
-        if self._fairness.policy is DelayPolicy.NONE or not requests:
-            return found
-        board = CountBoard(self._cores, view.now_s, view.running)
-        _, before = planned(board, view.queue, self._depths.delay)
-        measured = [job for job in view.queue if job.id in before]
-        for request in requests:
-            for _, granted in board.grants(request):
-                _, after = planned(granted, measured, len(measured) + 1)
-                found.add(request.job, request.owner, delays_of(measured, before, after))
-        return found
 
 
 def _first_to_drain(queue: Sequence[CountJob]) -> Sequence[CountJob]:

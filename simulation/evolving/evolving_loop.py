@@ -12,7 +12,7 @@ from ...negotiation.evolving.count_board import CountJob, CountRequest, CountRun
 from ...negotiation.evolving.fairness import Delay
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
-from .providers import Granted, Held, NodeCores, Provider, ProviderView
+from .providers import Granted, Held, Iteration, NodeCores, ProviderView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class Setting:
     malleable: frozenset[str] = frozenset()
 
 
-def play_evolving(workload: EvolvingWorkload, provider: Provider, setting: Setting) -> EvolvingRun:
+def play_evolving(workload: EvolvingWorkload, provider: Iteration, setting: Setting) -> EvolvingRun:
     """Play a workload to its end.
 
     Raises:
@@ -119,7 +119,7 @@ class _System:
     """The machine (see ``events.System``)."""
 
     def __init__(
-        self, workload: EvolvingWorkload, provider: Provider, setting: Setting, queue: EventQueue
+        self, workload: EvolvingWorkload, provider: Iteration, setting: Setting, queue: EventQueue
     ) -> None:
         self.run = EvolvingRun(workload=workload)
         self._jobs, self._provider, self._setting, self._events = workload.jobs, provider, setting, queue

@@ -12,7 +12,7 @@ from ...negotiation.evolving.iteration import Depths, default_depths
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
 from .auctioned import RequestAuction
 from .evolving_loop import EvolvingRun, Setting, play_evolving
-from .providers import Iteration, Merged, Preallocated, Provider, Reserved
+from .providers import Iteration, Merged, Preallocated, Reserved
 
 #: Workloads by name, of a seed.
 WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
@@ -59,41 +59,29 @@ class Played:
 
     run: EvolvingRun
     options: EvolvingOptions
-    provider: Provider
+    provider: Iteration
     seconds: float
 
 
-def _reserved(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-    partition = PARTITION if options.partition is None else options.partition
-    if not 0 < partition < workload.cores:
-        raise OptionError(f"--dynamic-partition {partition} is not from 1 to {workload.cores - 1}")
-    fairness = options.fairness
-    return Reserved(
-        workload.cores, options.chosen_depths, fairness, at_start(fairness, 0.0), partition=partition
-    )
-
-
-def _iterating(kind: type[Iteration]) -> Callable[[EvolvingWorkload, EvolvingOptions], Provider]:
-    def made(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-        return kind(workload.cores, options.chosen_depths, options.fairness, at_start(options.fairness, 0.0))
-
-    return made
-
-
-def _auctioned(workload: EvolvingWorkload, options: EvolvingOptions) -> Provider:
-    accounts = at_start(options.fairness, 0.0)
-    depths, strategy = options.chosen_depths, options.strategy
-    return RequestAuction(workload, depths, options.fairness, accounts, strategy=strategy)
-
-
 #: Who serves requests, by name.
-PROVIDERS: dict[str, Callable[[EvolvingWorkload, EvolvingOptions], Provider]] = {
-    "iteration": _iterating(Iteration),
-    "auction": _auctioned,
-    "partition": _reserved,
-    "preallocation": _iterating(Preallocated),
-    "merge": _iterating(Merged),
+PROVIDERS: dict[str, type[Iteration]] = {
+    "iteration": Iteration,
+    "auction": RequestAuction,
+    "partition": Reserved,
+    "preallocation": Preallocated,
+    "merge": Merged,
 }
+
+
+def _provider(workload: EvolvingWorkload, options: EvolvingOptions) -> Iteration:
+    accounts = at_start(options.fairness, 0.0)
+    given = (workload, options.chosen_depths, options.fairness, accounts)
+    kind = PROVIDERS[options.serve_by]
+    if kind is Reserved:
+        return Reserved(*given, partition=PARTITION if options.partition is None else options.partition)
+    if kind is RequestAuction:
+        return RequestAuction(*given, strategy=options.strategy)
+    return kind(*given)
 
 
 def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions) -> Played:
@@ -102,7 +90,7 @@ def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions) -> P
     Raises:
         OptionError: the options do not fit the machine.
     """
-    provider = PROVIDERS[options.serve_by](workload, options)
+    provider = _provider(workload, options)
     began = time.perf_counter()
     run = play_evolving(workload, provider, options.setting)
     return Played(run=run, options=options, provider=provider, seconds=time.perf_counter() - began)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from ...cluster.errors import AwardError
+from ...cluster.errors import AwardError, OptionError
 from ...negotiation.evolving.count_board import CountBoard, CountJob, CountRequest, CountRunning
 from ...negotiation.evolving.fairness import Accounts, Delay, Fairness
 from ...negotiation.evolving.iteration import Depths, serve, started
-from ..workloads.evolving import EvolvingJob
+from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 
 #: Cores by node.
 Held = dict[int, int]
@@ -111,41 +110,29 @@ class ProviderDecision:
     grants: list[Granted] = field(default_factory=list)
 
 
-class Provider(Protocol):
-    """A policy: which jobs start and which requests are granted.
-
-    Attributes:
-        accounts: of delays.
-        queues_requests: a request waits in the queue as a job of its own (Slurm).
-        keeps_requests: by default a request that was not granted stands until its job's last ask.
-    """
-
-    accounts: Accounts
-    queues_requests: bool
-    keeps_requests: bool
-
-    def cores_of(self, job: EvolvingJob) -> int:
-        """Return what a job holds when it starts."""
-
-    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
-        """Decide; without ``starts`` only about requests."""
-
-
 class Iteration:
     """Algorithm 2: requests from idle cores, as far as they are fair, then the queue.
 
+    The rivals are kinds of it: they decide otherwise which jobs start and which requests are granted.
+
     Args:
-        cores: of the machine.
+        workload: whose machine it is.
         depths: of reservations.
         fairness: the configuration.
-        accounts: at the beginning.
+        accounts: of delays, at the beginning.
+
+    Attributes:
+        queues_requests: a request waits in the queue as a job of its own (Slurm).
+        keeps_requests: by default a request that was not granted stands until its job's last ask.
     """
 
     queues_requests = False
     keeps_requests = False
 
-    def __init__(self, cores: int, depths: Depths, fairness: Fairness, accounts: Accounts) -> None:
-        self._cores, self._depths, self._fairness = cores, depths, fairness
+    def __init__(
+        self, workload: EvolvingWorkload, depths: Depths, fairness: Fairness, accounts: Accounts
+    ) -> None:
+        self._cores, self._depths, self._fairness = workload.cores, depths, fairness
         self.accounts = accounts
 
     def cores_of(self, job: EvolvingJob) -> int:
@@ -180,10 +167,18 @@ class Reserved(Iteration):
     """
 
     def __init__(
-        self, cores: int, depths: Depths, fairness: Fairness, accounts: Accounts, *, partition: int
+        self,
+        workload: EvolvingWorkload,
+        depths: Depths,
+        fairness: Fairness,
+        accounts: Accounts,
+        *,
+        partition: int,
     ) -> None:
-        super().__init__(cores - partition, depths, fairness, accounts)
-        self._partition = partition
+        super().__init__(workload, depths, fairness, accounts)
+        if not 0 < partition < workload.cores:
+            raise OptionError(f"--dynamic-partition {partition} is not from 1 to {workload.cores - 1}")
+        self._partition, self._cores = partition, workload.cores - partition
 
     def cores_of(self, job: EvolvingJob) -> int:
         """Return its cores, at most those outside the partition."""

@@ -38,7 +38,7 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
     Raises:
         InputError: the text is another's.
     """
-    entry = _entry(text)
+    entry = config_of(text)
     kind = entry.text("PreemptType")
     if kind not in ("", "preempt/none", "(null)"):
         mode = entry.text("PreemptMode") or "OFF"
@@ -61,7 +61,7 @@ def backfill_settings(text: str) -> tuple[int | None, float | None]:
     Raises:
         InputError: the text is another's, or a value is no number above 0.
     """
-    entry = _entry(text)
+    entry = config_of(text)
     pairs = (word.partition("=") for word in entry.text("SchedulerParameters").split(","))
     given = {name.strip(): value.strip() for name, _, value in pairs}
     found: list[int | None] = []
@@ -74,7 +74,12 @@ def backfill_settings(text: str) -> tuple[int | None, float | None]:
     return found[0], found[1]
 
 
-def _entry(text: str) -> Paragraph:
+def config_of(text: str) -> Paragraph:
+    """Return the settings that ``scontrol show config`` prints.
+
+    Raises:
+        InputError: the text is another's.
+    """
     if not text.lstrip().startswith(_HEAD):
         raise InputError("not what scontrol show config prints", path="line 1")
     return Paragraph({key: value.strip() for key, value in _LINE.findall(text)}, "config")

@@ -16,7 +16,6 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
 
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.schedule import Award
@@ -225,20 +224,16 @@ class NotDoneError(AucschedError):
     """Slurm did not do what it was told."""
 
 
-class CommandRunner(Protocol):
-    """Carries out commands in order."""
-
-    def __call__(self, commands: Sequence[Words]) -> tuple[str, ...]:
-        """Carry out commands; return what Slurm said of those that it refused, which end nothing.
-
-        Raises:
-            NotDoneError: scontrol is not here, or hangs.
-        """
-        ...
+#: Carries out commands in order; returns what Slurm said of those that it refused, which end nothing.
+CommandRunner = Callable[[Sequence[Words]], tuple[str, ...]]
 
 
 def one_scontrol(commands: Sequence[Words]) -> tuple[str, ...]:
-    """Carry out commands by one ``scontrol`` fed on standard input: no shell reads them, each is a line."""
+    """Carry out commands by one ``scontrol`` fed on standard input: no shell reads them, each is a line.
+
+    Raises:
+        NotDoneError: scontrol is not here, or hangs.
+    """
     said: list[str] = []
     lines: list[str] = []
     for words in commands:
@@ -270,21 +265,15 @@ def _run(words: Words, text: str) -> list[str]:
     return [said for said in done.stderr.decode(errors="replace").splitlines() if said.strip()]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Shows commands instead of carrying them out.
+def shown_by(show: Callable[[str], None]) -> CommandRunner:
+    """Return what shows commands, a line each, instead of carrying them out."""
 
-    Attributes:
-        show: takes a line.
-    """
-
-    show: Callable[[str], None]
-
-    def __call__(self, commands: Sequence[Words]) -> tuple[str, ...]:
-        """Show the commands."""
+    def run(commands: Sequence[Words]) -> tuple[str, ...]:
         for words in commands:
-            self.show(f"scontrol {line(words)}")
+            show(f"scontrol {line(words)}")
         return ()
+
+    return run
 
 
 def must(hand: CommandRunner, words: Words) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...cluster.errors import AucschedError, InputError
+from ..answers.cluster_config import config_of
 from ..answers.live import Ask
 from ..answers.versions import NEWEST, OLDEST, SlurmRelease, parse_release
 from .license_gate import gates, licence_count
@@ -20,7 +21,6 @@ _FORGETTING = SlurmRelease(25, 5), SlurmRelease(25, 11, 7)
 #: From here on a restart holds waiting jobs whose licence is no longer there.
 _HOLDING = SlurmRelease(26, 5)
 _AT = re.compile(r"sdiag output at .*\((\d{9,11})\)")
-_SETTING = re.compile(r"^(\w+)\s*= (.*?)\s*$", re.MULTILINE)
 #: The gate's end is told in whole seconds; a clock that is further off moves it.
 _CLOCK_S = 5.0
 
@@ -62,11 +62,10 @@ class Patient:
 def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iterator[Finding]:
     """Yield what each check found; the first that fails for good ends them."""
     try:
-        text = ask(("scontrol", "show", "config")).decode(errors="replace")
+        settings = config_of(ask(("scontrol", "show", "config")).decode(errors="replace")).pairs
     except InputError as error:
         yield Finding(level=Severity.FAIL, what="controller", text=str(error))
         return
-    settings = dict(_SETTING.findall(text))
     patient = Patient(ask=ask, settings=settings, licence=licence, user=user, now=now)
     for what, check in CHECKS.items():
         try:

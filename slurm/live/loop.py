@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...auction.options import StepOptions
@@ -21,7 +21,6 @@ from ..answers.known import Known
 from ..answers.live import Ask
 from ..answers.reservation_records import read_reservations
 from ..answers.states import JobPhase
-from .action_journal import LineJournal
 from .actions import Action, ActionKind, CommandRunner, line
 from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
 from .live_queue import LiveJob, names_of, read_queue
@@ -44,6 +43,9 @@ from .preempting import SlurmPreemption, by_stopping, read_preemption
 from .promising import LivePromises, changed_marks, with_promises
 
 _MINUTE_S = 60
+
+#: Keeps lines before anything else is done.
+Journal = Callable[[Iterable[Mapping[str, object]]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,8 @@ class Loop:
         options: the auction's.
         ask: answers Slurm's commands that change nothing.
         hand: carries out those that do.
-        journal: takes a line for each action, before and after it.
+        journal: keeps a line for each action, before and after it; raises AucschedError where it cannot: then
+            nothing is changed either.
         clock: seconds that only go on.
         now: seconds since the epoch.
     """
@@ -144,7 +147,7 @@ class Loop:
         *,
         ask: Ask,
         hand: CommandRunner,
-        journal: LineJournal,
+        journal: Journal,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -184,13 +187,13 @@ class Loop:
         fields = {name: getattr(report, name) for name in PassReport.__slots__}
         rounded = {name: round(v, 4) if isinstance(v, float) else v for name, v in fields.items()}
         try:
-            self._journal.write([{"event": "pass", **rounded}])
+            self._journal([{"event": "pass", **rounded}])
         except AucschedError as error:
             report.outcome = one_line(str(error))
 
     def _pass(self, report: PassReport) -> None:
         # Whoever cannot log must not keep the gate up either.
-        self._journal.write([{"event": "begin", "at": report.at, "number": report.number}])
+        self._journal([{"event": "begin", "at": report.at, "number": report.number}])
         if not self._keep_gate(report):
             return
         rules, began = self.settings.rules, self._clock()
@@ -234,7 +237,7 @@ class Loop:
                 self._preemption = read_preemption(text_of(look.sources.config.content), self._ask)
             except InputError as error:
                 text = one_line(str(error))
-                self._journal.write([{"event": "said", "number": self._passes, "text": text}])
+                self._journal([{"event": "said", "number": self._passes, "text": text}])
         if self._preemption is None:
             return []
         args = (look.snapshot, taken.schedule, queue, rules.licence)
@@ -286,7 +289,7 @@ class Loop:
             raise InputError(refused[-1], file=f"scontrol {line(create)}")
         if said:
             text = f"the gate {name} was made anew, as Slurm did not move its end: {one_line(said[0])}"
-            self._journal.write([{"event": "said", "number": self._passes, "text": text}])
+            self._journal([{"event": "said", "number": self._passes, "text": text}])
             self.remarks.append(text)
 
     def _carry_out(
@@ -304,7 +307,7 @@ class Loop:
         kept = [action for action, why in judged if not why]
         report.dropped = len(judged) - len(kept)
         report.check_s = self._clock() - check
-        self._journal.write(
+        self._journal(
             [{"event": "drop", **_line(action, report), "changed": why} for action, why in judged if why]
             + [{"event": "intend", **_line(action, report)} for action in kept]
         )
@@ -339,7 +342,7 @@ class Loop:
             report.put_back += is_true and action.kind is ActionKind.UNPIN
             report.handed_over += is_true and action.kind is ActionKind.HAND_OVER
             report.promised += is_true and action.kind is ActionKind.PROMISE
-        self._journal.write(
+        self._journal(
             [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
         )
 
@@ -358,7 +361,7 @@ class Loop:
             )
             report.started += 1
             report.misplaced += not is_right
-        self._journal.write(lines)
+        self._journal(lines)
         self._seen = {name for name, job in running.items() if job.mark is not None}
 
 

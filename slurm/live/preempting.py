@@ -8,7 +8,6 @@ the gate.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -18,13 +17,13 @@ from ...cluster.nodes import NodeState
 from ...cluster.schedule import Reason, Schedule
 from ...cluster.snapshot import Snapshot
 from ..answers.answer_text import paragraphs
+from ..answers.cluster_config import config_of
 from ..answers.live import Ask, Command
 from ..answers.states import JobPhase
 from .live_queue import LiveJob
 
 PARTITIONS: Command = ("scontrol", "-o", "show", "partitions")
 QOS: Command = ("sacctmgr", "-n", "-P", "show", "qos", "format=name,preempt,preemptmode")
-_TYPE = re.compile(r"^PreemptType\s*= preempt/(\w+)\s*$", re.MULTILINE)
 _COLUMNS = 3
 _OFF = {"off", "disabled"}
 #: States of nodes whose jobs' cores can be another's next.
@@ -67,10 +66,10 @@ def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
     Raises:
         InputError: they cannot be had.
     """
-    kind = _TYPE.search(config)
-    if kind is None or kind[1] == "none":
+    kind = config_of(config).text("PreemptType")
+    if not kind.startswith("preempt/") or kind == "preempt/none":
         return None
-    return _by_qos(ask(QOS).decode(errors="replace")) if kind[1] == "qos" else _by_tier(ask(PARTITIONS))
+    return _by_qos(ask(QOS).decode(errors="replace")) if kind == "preempt/qos" else _by_tier(ask(PARTITIONS))
 
 
 def _by_tier(content: bytes) -> SlurmPreemption:

@@ -1,10 +1,10 @@
-"""The shadow's log: a line of JSON for each pass, in files that are rotated; written, and read again."""
+"""The logs of the shadow and the loop: lines of JSON in files that are rotated; written, and read again."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -154,6 +154,16 @@ class RotatedLog:
     ) -> None:
         os.close(self._handle)
 
+    def write(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append lines of JSON, all of them or none.
+
+        Raises:
+            InputError: they cannot be written.
+        """
+        text = "".join(f"{escaped(msgspec.json.encode(line).decode())}\n" for line in lines)
+        if text:
+            self.append(text.encode())
+
     def append(self, line: bytes) -> None:
         """Write a line.
 
@@ -166,14 +176,14 @@ class RotatedLog:
                 self._rotate()
                 size = 0
             try:
-                self._write(line)
+                self._put(line)
             except OSError:
                 os.ftruncate(self._handle, size)
                 raise
         except OSError as error:
             raise InputError(error.strerror or str(error), file=str(self.path)) from error
 
-    def _write(self, line: bytes) -> None:
+    def _put(self, line: bytes) -> None:
         while line:
             line = line[os.write(self._handle, line) :]
 

@@ -6,7 +6,7 @@ import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.formats.hostlist import expand
-from aucsched.slurm.live.actions import Shown
+from aucsched.slurm.live.actions import shown_by
 from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.pass_plan import PutBackRules
@@ -155,7 +155,7 @@ def test_a_dry_run_sends_nothing() -> None:
     fake = cluster()
     queue_of_all_kinds(fake)
     shown: list[str] = []
-    loop_on(fake, is_dry=True, hand=Shown(shown.append)).one_pass()
+    loop_on(fake, is_dry=True, hand=shown_by(shown.append)).one_pass()
     assert len(shown) > 4
     assert not fake.sent
     assert not fake.reservations

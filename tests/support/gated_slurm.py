@@ -487,7 +487,7 @@ def loop_on(
         StepOptions(work_limit=0, promise="none", reserve=0),
         ask=ask or fake.ask,
         hand=hand or fake.hand,
-        journal=fake,
+        journal=fake.write,
         clock=lambda: fake.now,
         now=lambda: fake.now,
     )
