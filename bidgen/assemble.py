@@ -8,25 +8,16 @@ import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
-from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
-from .candidates import GresChoice
+from .candidates import Reading
 from .even_totals import deal_evenly, even, pack, sums_of
 from .nodesets import nodeset_numbers
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
-from .windows import Field, Windows
+from .windows import Field, WindowArrays, Windows
 
 #: How a bid's cores are put on its nodes.
 EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class BidGroup:
-    """What bids of one job at one gres choice have in common."""
-
-    demand: Demand
-    variant: Variant
-    choice: GresChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +50,7 @@ class Caps:
 
 
 @dataclass(slots=True, eq=False)
-class ChosenWindows:
+class ChosenWindows(WindowArrays):
     """Chosen windows, before they become bids: parallel arrays, one entry a window.
 
     Attributes:
@@ -78,31 +69,13 @@ class ChosenWindows:
     def __len__(self) -> int:
         return len(self.place)
 
-    def take(self, places: IntArray) -> ChosenWindows:
-        """Return the entries at ``places``."""
-        return ChosenWindows(
-            self.place[places],
-            self.length[places],
-            self.group[places],
-            self.mode[places],
-            self.backward[places],
-            self.aligned[places],
-        )
-
     @classmethod
     def joined(cls, drafts: list[ChosenWindows]) -> ChosenWindows:
         """Return several drafts as one."""
         if not drafts:
-            none = np.zeros(0, np.int64)
-            return cls(none, none, none, none, none.astype(np.bool_), none.astype(np.bool_))
-        return cls(
-            np.concatenate([draft.place for draft in drafts]),
-            np.concatenate([draft.length for draft in drafts]),
-            np.concatenate([draft.group for draft in drafts]),
-            np.concatenate([draft.mode for draft in drafts]),
-            np.concatenate([draft.backward for draft in drafts]),
-            np.concatenate([draft.aligned for draft in drafts]),
-        )
+            counts, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+            return cls(counts, counts, counts, counts, flags, flags)
+        return cls(*[np.concatenate([getattr(draft, name) for draft in drafts]) for name in cls.__slots__])
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +84,7 @@ class NodesetArena:
 
     nodes: list[IntArray] = field(default_factory=list)
     units: list[IntArray] = field(default_factory=list)
-    groups: list[BidGroup] = field(default_factory=list)
+    groups: list[Reading] = field(default_factory=list)
     size: int = 0
 
     def add(self, nodes: IntArray, units: IntArray) -> int:
@@ -128,7 +101,7 @@ class NodesetArena:
             listed.offset = self.add(listed.nodes, listed.units)
         return listed.offset
 
-    def add_group(self, group: BidGroup) -> int:
+    def add_group(self, group: Reading) -> int:
         """Append a group and return its number."""
         self.groups.append(group)
         return len(self.groups) - 1
@@ -161,7 +134,7 @@ class Assembler:
         self._topology = topology
         self._groups = pool.groups
         index = np.array([group.demand.index for group in pool.groups], np.int64)
-        draft = draft.take(np.argsort(index[draft.group], kind="stable"))
+        draft = draft.only(np.argsort(index[draft.group], kind="stable"))
         self._draft = draft
         self._job = index[draft.group]
         self._indptr = np.concatenate([[0], np.cumsum(draft.length)])
@@ -263,7 +236,7 @@ class Assembler:
         some = np.maximum(names, 1)
         return np.where(names > 0, ratio / some, 1.0), share / some
 
-    def _per_node_terms(self, group: BidGroup) -> tuple[float, float, int]:
+    def _per_node_terms(self, group: Reading) -> tuple[float, float, int]:
         """Return the sums of both terms over the gres asked for on each node, and how many gres there are."""
         spans = group.demand.job.request.gres_per_node
         counts = [(name, count) for _, name, count in group.choice.per_node]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,14 @@ class GresChoice:
     total: tuple[tuple[str, str, int, int], ...]
 
 
+class Reading(NamedTuple):
+    """A job's request read in one way: one of its variants, at one choice of gres."""
+
+    demand: Demand
+    variant: Variant
+    choice: GresChoice
+
+
 def gres_choices(variant: Variant) -> tuple[GresChoice, ...]:
     """Return the counts to bid with, most gres first."""
     return _choices(variant.gres, variant.gres_total)
@@ -57,6 +66,13 @@ def _choices(
         per_node = tuple((kind, name, count) for (kind, name, _), count in zip(gres, counts, strict=True))
         found.extend(GresChoice(per_node=per_node, total=total) for total in totals)
     return tuple(found)
+
+
+def readings_of(demand: Demand) -> list[Reading]:
+    """Return every way to read a job's request."""
+    return [
+        Reading(demand, variant, choice) for variant in demand.variants for choice in gres_choices(variant)
+    ]
 
 
 def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:
@@ -142,6 +158,10 @@ class Candidates:
     nodes: IntArray
     units: IntArray
     most_units: IntArray
+
+    def asked(self, demand: Demand) -> Reading:
+        """Return a job's request read in this way."""
+        return Reading(demand, self.variant, self.choice)
 
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
@@ -273,46 +293,44 @@ class CandidateCache:
         # Beside the nodes the variant: no other can have its identity while it lives.
         self._open: dict[object, tuple[Variant, IntArray]] = {}
 
-    def all(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray:
+    def all(self, asked: Reading) -> IntArray:
         """Return all nodes that the job could use."""
-        nodes = self._known(demand, variant, choice)
-        left = nodes[self._mask(demand, variant, choice, nodes)]
-        self._keep(demand, variant, choice, left)
+        nodes = self._known(asked)
+        left = nodes[self._mask(asked, nodes)]
+        self._keep(asked, left)
         return left
 
-    def first(
-        self, demand: Demand, variant: Variant, choice: GresChoice, least: int, units: int
-    ) -> IntArray | None:
+    def first(self, asked: Reading, least: int, units: int) -> IntArray | None:
         """Return the first nodes that are so many with so many units together; None: there are not enough."""
-        nodes = self._known(demand, variant, choice)
+        nodes = self._known(asked)
         found: list[IntArray] = []
         count = have = looked = 0
         size = max(_FIRST_LOOK, 2 * least)
         while (count < least or have < units) and looked < len(nodes):
             some = nodes[looked : looked + size]
-            some = some[self._mask(demand, variant, choice, some)]
+            some = some[self._mask(asked, some)]
             found.append(some)
             count += len(some)
             if units:
-                have += int(units_of(demand, self._free, self._columns, some).sum())
+                have += int(units_of(asked.demand, self._free, self._columns, some).sum())
             looked, size = min(looked + size, len(nodes)), 2 * size
         if 2 * count < looked:
-            self._keep(demand, variant, choice, np.concatenate([*found, nodes[looked:]]))
+            self._keep(asked, np.concatenate([*found, nodes[looked:]]))
         return np.concatenate(found) if found and count >= least and have >= units else None
 
-    def _mask(self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray) -> BoolArray:
-        return usable(demand, variant, choice, self._free, self._columns, nodes)
+    def _mask(self, asked: Reading, nodes: IntArray) -> BoolArray:
+        return usable(*asked, self._free, self._columns, nodes)
 
-    def _known(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray:
-        key = _key(demand, variant, choice)
+    def _known(self, asked: Reading) -> IntArray:
+        key = _key(asked)
         if key not in self._open:
-            self._open[key] = (variant, np.flatnonzero(variant.eligible))
+            self._open[key] = (asked.variant, np.flatnonzero(asked.variant.eligible))
         return self._open[key][1]
 
-    def _keep(self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray) -> None:
-        self._open[_key(demand, variant, choice)] = (variant, nodes)
+    def _keep(self, asked: Reading, nodes: IntArray) -> None:
+        self._open[_key(asked)] = (asked.variant, nodes)
 
 
-def _key(demand: Demand, variant: Variant, choice: GresChoice) -> tuple[object, ...]:
+def _key(asked: Reading) -> tuple[object, ...]:
     """Return everything that ``usable`` depends on beside what is free."""
-    return (id(variant.eligible), choice.per_node, *demand.of_each_node)
+    return (id(asked.variant.eligible), asked.choice.per_node, *asked.demand.of_each_node)

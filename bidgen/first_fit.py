@@ -20,7 +20,7 @@ from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
 from ..cluster.resources.pools import Use, use_of
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .candidates import CandidateCache, GresChoice, gres_choices, totals_of, units_of, usable
+from .candidates import CandidateCache, GresChoice, Reading, gres_choices, totals_of, units_of, usable
 from .even_totals import deal_evenly, even, pack
 from .scattered_sets import required_sets
 from .table import BidTable
@@ -34,9 +34,7 @@ class Placement:
     ``held`` is what it holds on each.
     """
 
-    demand: Demand
-    variant: Variant
-    choice: GresChoice
+    asked: Reading
     nodes: IntArray
     units: IntArray
     mode: int
@@ -118,8 +116,7 @@ class FirstFitPlacer:
         if not self._pools.hold(demand.job):
             return None
         for variant in demand.variants:
-            choice = gres_choices(variant)[-1]
-            found = self._first(demand, variant, choice)
+            found = self._first(Reading(demand, variant, gres_choices(variant)[-1]))
             if found is None:
                 continue
             use = use_of(found.held)
@@ -128,42 +125,42 @@ class FirstFitPlacer:
                 return found
         return None
 
-    def _first(self, demand: Demand, variant: Variant, choice: GresChoice) -> Placement | None:
-        free = capped_by(self._guards, self._free, demand.job)
-        chosen = self._among_few(demand, variant, choice)
+    def _first(self, asked: Reading) -> Placement | None:
+        free = capped_by(self._guards, self._free, asked.demand.job)
+        chosen = self._among_few(asked)
         if chosen is None:
-            chosen = self._among_all(demand, variant, choice, free)
+            chosen = self._among_all(asked, free)
         if chosen is None:
             return None
-        units = units_of(demand, free, self._columns, chosen)
-        return placement_on(
-            chosen, units, demand, variant, choice, mode_of(demand), self._columns, self._free
-        )
+        units = units_of(asked.demand, free, self._columns, chosen)
+        return placement_on(chosen, units, asked, mode_of(asked.demand), self._columns, self._free)
 
-    def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> IntArray | None:
+    def _among_few(self, asked: Reading) -> IntArray | None:
         """Return the very first nodes where they will do, without a look at all; None: that is not said."""
         # What a reservation leaves to one job is not what it leaves to the next one of its shape.
-        if self._guards or not _is_simple(demand, choice):
+        demand = asked.demand
+        if self._guards or not _is_simple(demand, asked.choice):
             return None
         if self._placer is not None and not self._placer.takes_first(demand):
             return None
         counts = demand.node_counts
         least, units = (1, demand.units or 0) if counts is None else (counts.minimum, 0)
-        nodes = self._candidates.first(demand, variant, choice, least, units)
+        nodes = self._candidates.first(asked, least, units)
         if nodes is None:
             return None
-        return _first_candidates(demand, variant, nodes, units_of(demand, self._free, self._columns, nodes))
+        return _first_candidates(
+            demand, asked.variant, nodes, units_of(demand, self._free, self._columns, nodes)
+        )
 
-    def _among_all(
-        self, demand: Demand, variant: Variant, choice: GresChoice, free: Capacity
-    ) -> IntArray | None:
+    def _among_all(self, asked: Reading, free: Capacity) -> IntArray | None:
         """Return the first nodes that hold a job together, as the placer orders them."""
+        demand = asked.demand
         if self._guards:
-            nodes = np.flatnonzero(usable(demand, variant, choice, free, self._columns))
+            nodes = np.flatnonzero(usable(*asked, free, self._columns))
         else:
-            nodes = self._candidates.all(demand, variant, choice)
+            nodes = self._candidates.all(asked)
         units = units_of(demand, free, self._columns, nodes)
-        if _is_simple(demand, choice) and not _are_enough(demand, variant, units):
+        if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, units):
             return None
         if demand.max_switches is not None:
             nodes = nodes[np.argsort(self._topology.rank[nodes])]
@@ -171,29 +168,29 @@ class FirstFitPlacer:
         tried = iter([nodes])
         if self._placer is not None:
             tried = self._placer.nodes_for(demand, nodes, units, free)
-        found = (self._on(demand, variant, choice, some, free) for some in tried)
+        found = (self._on(asked, some, free) for some in tried)
         return next((some for some in found if some is not None), None)
 
-    def _on(
-        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, free: Capacity
-    ) -> IntArray | None:
+    def _on(self, asked: Reading, nodes: IntArray, free: Capacity) -> IntArray | None:
         """Return the first of some nodes that hold a job together."""
-        units = units_of(demand, free, self._columns, nodes)
-        chosen = _first_candidates(demand, variant, nodes, units) if _is_simple(demand, choice) else None
-        return self._searched(demand, variant, choice, nodes, units) if chosen is None else chosen
+        units = units_of(asked.demand, free, self._columns, nodes)
+        chosen = (
+            _first_candidates(asked.demand, asked.variant, nodes, units)
+            if _is_simple(asked.demand, asked.choice)
+            else None
+        )
+        return self._searched(asked, nodes, units) if chosen is None else chosen
 
-    def _searched(
-        self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray, units: IntArray
-    ) -> IntArray | None:
-        field = field_of(nodes, units, totals_of(choice, self._free, nodes))
+    def _searched(self, asked: Reading, nodes: IntArray, units: IntArray) -> IntArray | None:
+        field = field_of(nodes, units, totals_of(asked.choice, self._free, nodes))
         rules = WindowRules(topology=self._topology, use_switches=False)
-        found = first_window(field, demand, variant, choice, rules)
-        if found is None and len(demand.required) and not demand.contiguous:
-            return next(required_sets(field, demand, variant, choice, rules, 1, 0), None)
+        found = first_window(field, asked, rules)
+        if found is None and len(asked.demand.required) and not asked.demand.contiguous:
+            return next(required_sets(field, asked, rules, 1, 0), None)
         return found
 
     def _take(self, placement: Placement, use: Use) -> None:
-        job, nodes, held = placement.demand.job, placement.nodes, placement.held
+        job, nodes, held = placement.asked.demand.job, placement.nodes, placement.held
         self._pools.take(job, use)
         add_allocation(self._free, Allocation(nodes=nodes, held=held), -1, self._limited)
         for guard in self._guards:
@@ -241,11 +238,12 @@ def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) 
     for place, placement in enumerate(placements):
         if placement is None:
             continue
-        order = np.argsort(placement.nodes)
-        nodes, cores = placement.nodes[order], placement.held.cores[order]
+        mine = placement.allocation()
         for bid in range(begin[place], min(begin[place] + most, begin[place + 1])):
-            mine = table.entries(bid)
-            if np.array_equal(table.node[mine], nodes) and np.array_equal(table.cores[mine], cores):
+            entries = table.entries(bid)
+            if np.array_equal(table.node[entries], mine.nodes) and np.array_equal(
+                table.cores[entries], mine.held.cores
+            ):
                 found.append(bid)
                 break
     return np.array(found, np.int64)
@@ -263,9 +261,7 @@ def mode_of(demand: Demand) -> int:
 def placement_on(
     nodes: IntArray,
     units: IntArray,
-    demand: Demand,
-    variant: Variant,
-    choice: GresChoice,
+    asked: Reading,
     mode: int,
     columns: Columns,
     free: Capacity,
@@ -274,23 +270,21 @@ def placement_on(
 
     Gres that it asks for over all nodes are dealt from what is ``free``.
     """
-    cores = _cores_on(nodes, units, demand, mode, columns)
+    cores = _cores_on(nodes, units, asked.demand, mode, columns)
     gres: dict[str, IntArray] = {}
     if mode == WHOLE:
         gres = {kind: counts[nodes] for kind, counts in columns.total.gres.items()}
     else:
-        for kind, _, count in choice.per_node:
+        for kind, _, count in asked.choice.per_node:
             if count:
                 gres[kind] = gres.get(kind, 0) + np.full(len(nodes), count)
-        for kind, _, _, high in choice.total:
+        for kind, _, _, high in asked.choice.total:
             if high:
                 left = free.gres[kind][nodes] - gres.get(kind, 0)
                 dealt = deal_evenly(left, np.array([0, len(nodes)]), np.array([high]))
                 gres[kind] = gres.get(kind, 0) + dealt
-    held = Capacity(cores=cores, memory=demand.memory_on(cores), gres=dict(sorted(gres.items())))
-    return Placement(
-        demand=demand, variant=variant, choice=choice, nodes=nodes, units=units, mode=mode, held=held
-    )
+    held = Capacity(cores=cores, memory=asked.demand.memory_on(cores), gres=dict(sorted(gres.items())))
+    return Placement(asked=asked, nodes=nodes, units=units, mode=mode, held=held)
 
 
 def _cores_on(nodes: IntArray, units: IntArray, demand: Demand, mode: int, columns: Columns) -> IntArray:

@@ -17,11 +17,11 @@ import numpy as np
 from ..cluster.resources.allocation import Allocation
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
-from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
-from .assemble import Assembler, BidGroup, Caps, ChosenWindows, NodesetArena
-from .candidates import GresChoice, GuardedViews, gres_choices, totals_of, units_of, usable
+from .assemble import Assembler, Caps, ChosenWindows, NodesetArena
+from .candidates import GuardedViews, Reading, readings_of, totals_of, units_of, usable
 from .families.registry import ROOM, within_pools
 from .first_fit import FirstFitPlacer, Placement, Placer, bids_at, mode_of
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
@@ -259,17 +259,17 @@ class _Generator:
         most += ceil(most / 8) + 1
         if not self._columns.pools.hold(demand.job):
             return ChosenWindows.joined([])
-        choices = [(variant, choice) for variant in demand.variants for choice in gres_choices(variant)]
+        readings = readings_of(demand)
         kept: dict[BidPhase, list[ChosenWindows]] = {phase: [] for phase in BidPhase}
-        for part, (variant, choice) in product(self._by_limits(demand), choices):
+        for part, asked in product(self._by_limits(demand), readings):
             if self.is_over():
                 break
-            for phase, draft in self._families(part, variant, choice, most, stagger):
+            for phase, draft in self._families(asked._replace(demand=part), most, stagger):
                 kept[phase].append(draft)
         if self._options.order == "figure-4.5":
             return by_figure(kept, most)
         if not demand.contiguous:
-            self._scatter(kept, demand, choices, most, stagger)
+            self._scatter(kept, demand, readings, most, stagger)
         # Where windows are few, many repeat others: all are kept until the repeats are found.
         taken = count_of(kept) if count_of(kept) <= _FEW * most else most
         draft = in_turn({phase: interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
@@ -299,7 +299,7 @@ class _Generator:
         self,
         kept: dict[BidPhase, list[ChosenWindows]],
         demand: Demand,
-        choices: list[tuple[Variant, GresChoice]],
+        readings: list[Reading],
         most: int,
         stagger: int,
     ) -> None:
@@ -307,31 +307,28 @@ class _Generator:
         for order in _OTHER_ORDERS if not len(demand.required) else ():
             if count_of(kept) >= 2 * most:
                 return
-            for variant, choice in choices:
+            for asked in readings:
                 if self.is_over():
                     return
-                kept[BidPhase.EXTRA].extend(self._reordered(demand, variant, choice, order, most, stagger))
+                kept[BidPhase.EXTRA].extend(self._reordered(asked, order, most, stagger))
         if not count_of(kept):
-            kept[BidPhase.EXTRA].extend(
-                self._searched(demand, variant, choice) for variant, choice in choices
-            )
+            kept[BidPhase.EXTRA].extend(self._searched(asked) for asked in readings)
 
     def placed(self, placement: Placement) -> ChosenWindows:
         """Return the first-fit placement as a bid."""
-        demand, nodes = placement.demand, placement.nodes
-        group = BidGroup(demand=demand, variant=placement.variant, choice=placement.choice)
+        asked, nodes = placement.asked, placement.nodes
         return ChosenWindows(
             np.array([self.pool.add(nodes, placement.units)]),
             np.array([len(nodes)]),
-            np.array([self.pool.add_group(group)]),
+            np.array([self.pool.add_group(asked)]),
             np.array([placement.mode]),
             np.array([False]),
-            np.array([self._is_aligned(demand, placement.variant, placement.choice, nodes)]),
+            np.array([self._is_aligned(asked, nodes)]),
         )
 
-    def _is_aligned(self, demand: Demand, variant: Variant, choice: GresChoice, nodes: IntArray) -> bool:
+    def _is_aligned(self, asked: Reading, nodes: IntArray) -> bool:
         """Return whether nodes touch an end of their nodeset as things are before any award."""
-        field = self._field(demand, variant, choice, "snapshot")
+        field = self._field(asked, "snapshot")
         first, last = int(nodes.min()), int(nodes.max())
         start, end = (int(place) for place in np.searchsorted(field.nodes, [first, last]))
         switch = self._topology.common_switch_of_sets(np.array([0, len(nodes)]), nodes)
@@ -341,16 +338,17 @@ class _Generator:
             edges.extend(~self._topology.below(beside, switch))
         return bool(np.any(edges))
 
-    def _field(self, demand: Demand, variant: Variant, choice: GresChoice, order: str) -> Field:
+    def _field(self, asked: Reading, order: str) -> Field:
+        demand = asked.demand
         limits = self._views.limits(demand)
-        key = (order, id(variant.eligible), choice, *demand.of_each_node, limits)
+        key = (order, id(asked.variant.eligible), asked.choice, *demand.of_each_node, limits)
         if key not in self._fields:
             free = self._views.of(demand).free
-            mask = usable(demand, variant, choice, free, self._columns)
+            mask = usable(*asked, free, self._columns)
             units = units_of(demand, free, self._columns)
             nodes = self._scan(np.flatnonzero(mask), units, order)
             self._fields[key] = self._same(key, nodes) or field_of(
-                nodes, units[nodes], totals_of(choice, free, nodes)
+                nodes, units[nodes], totals_of(asked.choice, free, nodes)
             )
         return self._fields[key]
 
@@ -378,57 +376,46 @@ class _Generator:
             return ["snapshot"]
         return ["snapshot"] if demand.contiguous and demand.max_switches is None else ["tree", "snapshot"]
 
-    def _families(
-        self, demand: Demand, variant: Variant, choice: GresChoice, most: int, stagger: int
-    ) -> Iterator[tuple[BidPhase, ChosenWindows]]:
+    def _families(self, asked: Reading, most: int, stagger: int) -> Iterator[tuple[BidPhase, ChosenWindows]]:
         """Yield drafts of every kind, each best first."""
+        demand = asked.demand
         group = -1
         for order in self._orders(demand):
-            field = self._field(demand, variant, choice, order)
+            field = self._field(asked, order)
             if not len(field):
                 return
             if group < 0:
-                group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
+                group = self.pool.add_group(asked)
             by_figure = self._options.order == "figure-4.5"
-            family = JobWindows(
-                self.pool, field, demand, variant, choice, self._rules, group, most, stagger, by_figure
-            )
+            family = JobWindows(self.pool, field, asked, self._rules, group, most, stagger, by_figure)
             yield from family.choices()
             if len(demand.required) and not demand.contiguous:
                 yield BidPhase.EXTRA, self._around_required(family)
 
-    def _reordered(
-        self, demand: Demand, variant: Variant, choice: GresChoice, order: str, most: int, stagger: int
-    ) -> Iterator[ChosenWindows]:
+    def _reordered(self, asked: Reading, order: str, most: int, stagger: int) -> Iterator[ChosenWindows]:
         """Yield bids on the nodes in another order: they join nodes that are no neighbours."""
-        field = self._field(demand, variant, choice, order)
+        field = self._field(asked, order)
         if len(field):
-            group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
-            yield from JobWindows(
-                self.pool, field, demand, variant, choice, self._rules, group, most, stagger
-            ).unordered()
+            group = self.pool.add_group(asked)
+            yield from JobWindows(self.pool, field, asked, self._rules, group, most, stagger).unordered()
 
-    def _searched(self, demand: Demand, variant: Variant, choice: GresChoice) -> ChosenWindows:
+    def _searched(self, asked: Reading) -> ChosenWindows:
         """Return one bid on nodes that stand together in no scan order, if there are any."""
-        field = self._field(demand, variant, choice, "snapshot")
-        nodes = (
-            exhaustive_bids(field, demand, variant, choice, self._rules, self.is_over) if len(field) else None
-        )
-        return self._on_sets([] if nodes is None else [nodes], demand, variant, choice)
+        field = self._field(asked, "snapshot")
+        nodes = exhaustive_bids(field, asked, self._rules, self.is_over) if len(field) else None
+        return self._on_sets([] if nodes is None else [nodes], asked)
 
     def _around_required(self, family: JobWindows) -> ChosenWindows:
         """Return bids on the required nodes and others."""
-        demand, variant, choice = family.demand, family.variant, family.choice
-        sets = required_sets(family.field, demand, variant, choice, self._rules, family.most, family.stagger)
-        return self._on_sets(list(sets), demand, variant, choice)
+        sets = required_sets(family.field, family.asked, self._rules, family.most, family.stagger)
+        return self._on_sets(list(sets), family.asked)
 
-    def _on_sets(
-        self, sets: list[IntArray], demand: Demand, variant: Variant, choice: GresChoice
-    ) -> ChosenWindows:
+    def _on_sets(self, sets: list[IntArray], asked: Reading) -> ChosenWindows:
         """Return a bid on each of the node sets."""
-        group = self.pool.add_group(BidGroup(demand=demand, variant=variant, choice=choice))
+        demand = asked.demand
+        group = self.pool.add_group(asked)
         units = units_of(demand, self._views.of(demand).free, self._columns)
-        aligned = [self._is_aligned(demand, variant, choice, nodes) for nodes in sets]
+        aligned = [self._is_aligned(asked, nodes) for nodes in sets]
         return ChosenWindows(
             np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),
             np.array([len(nodes) for nodes in sets], np.int64),

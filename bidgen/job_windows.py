@@ -12,9 +12,8 @@ import numpy as np
 
 from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import IntArray
-from ..cluster.resources.demand import Demand, Variant
 from .assemble import EVEN, ChosenWindows, NodesetArena
-from .candidates import GresChoice
+from .candidates import Reading
 from .choose import order_windows
 from .first_fit import mode_of
 from .windows import (
@@ -46,9 +45,7 @@ class JobWindows:
 
     pool: NodesetArena
     field: Field
-    demand: Demand
-    variant: Variant
-    choice: GresChoice
+    asked: Reading
     rules: WindowRules
     group: int
     most: int
@@ -57,16 +54,16 @@ class JobWindows:
 
     def choices(self) -> Iterator[tuple[BidPhase, ChosenWindows]]:
         """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
-        if self.demand.type is not JobType.CORES:
-            for count in node_counts(self.demand, self.variant, len(self.field)):
-                yield from self._by_class(self._fixed(count), mode_of(self.demand))
+        if self.asked.demand.type is not JobType.CORES:
+            for count in node_counts(self.asked, len(self.field)):
+                yield from self._by_class(self._fixed(count), mode_of(self.asked.demand))
             return
         forward = self._fewest(backward=False)
-        yield from self._by_class(forward, mode_of(self.demand))
+        yield from self._by_class(forward, mode_of(self.asked.demand))
         backward = self._fewest(backward=True)
         if len(backward):
-            yield BidPhase.ALIGNED, self._drafted(backward, mode_of(self.demand), backward=True)
-        if not self.demand.exclusive:
+            yield BidPhase.ALIGNED, self._drafted(backward, mode_of(self.asked.demand), backward=True)
+        if not self.asked.demand.exclusive:
             for windows in self._spread(forward):
                 if self.by_figure:
                     yield from self._by_class(windows, EVEN)
@@ -75,25 +72,25 @@ class JobWindows:
 
     def unordered(self) -> Iterator[ChosenWindows]:
         """Yield bids of class C on nodes that are no neighbours."""
-        if self.demand.node_counts is None:
+        if self.asked.demand.node_counts is None:
             fewest = self._fewest(backward=False)
             if not len(fewest):
                 return
-            yield self._drafted(fewest, mode_of(self.demand))
-            if not self.demand.exclusive:
+            yield self._drafted(fewest, mode_of(self.asked.demand))
+            if not self.asked.demand.exclusive:
                 yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
             return
-        for count in node_counts(self.demand, self.variant, len(self.field)):
+        for count in node_counts(self.asked, len(self.field)):
             windows = self._fixed(count)
             if len(windows):
-                yield self._drafted(windows, mode_of(self.demand))
+                yield self._drafted(windows, mode_of(self.asked.demand))
 
     def _fixed(self, count: int) -> Windows:
-        return fixed_windows(self.field, count, self.demand, self.choice, self.rules)
+        return fixed_windows(self.field, count, self.asked, self.rules)
 
     def _fewest(self, *, backward: bool) -> Windows:
-        windows = fewest_windows(self.field, self.demand, self.choice, self.rules, backward=backward)
-        fits = windows.length <= self.variant.max_nodes
+        windows = fewest_windows(self.field, self.asked, self.rules, backward=backward)
+        fits = windows.length <= self.asked.variant.max_nodes
         # The same windows again, not a copy, so that what is known of them is found.
         return windows if fits.all() else windows.only(fits)
 
@@ -109,13 +106,17 @@ class JobWindows:
 
     def _spread(self, fewest: Windows) -> Iterator[Windows]:
         """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
-        most = min(len(self.field), self.variant.max_nodes, (self.demand.units or 0) // self.demand.least)
+        most = min(
+            len(self.field),
+            self.asked.variant.max_nodes,
+            (self.asked.demand.units or 0) // self.asked.demand.least,
+        )
         if not len(fewest):
             return
         count = int(fewest.length.min())
         found = (self._fixed(length) for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
         whole = (
-            whole_nodesets(self.field, length, self.demand, self.choice, self.rules)
+            whole_nodesets(self.field, length, self.asked, self.rules)
             for length in whole_lengths(self.field, most)
         )
         yield from (windows for windows in chain(found, whole) if len(windows))
@@ -130,7 +131,7 @@ def by_figure(kept: dict[BidPhase, list[ChosenWindows]], most: int) -> ChosenWin
     """Return a job's windows in the order of figure 4.5: A, then B, then C, spread bids among them."""
     phases = (BidPhase.ALIGNED, BidPhase.INNER, BidPhase.JOINED)
     ordered = ChosenWindows.joined([interleaved(kept[phase]) for phase in phases])
-    return ordered.take(np.arange(min(most, len(ordered))))
+    return ordered.only(np.arange(min(most, len(ordered))))
 
 
 def interleaved(drafts: list[ChosenWindows]) -> ChosenWindows:
@@ -138,7 +139,7 @@ def interleaved(drafts: list[ChosenWindows]) -> ChosenWindows:
     if len(drafts) == 1:
         return drafts[0]
     ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
-    return ChosenWindows.joined(drafts).take(np.argsort(ranks, kind="stable"))
+    return ChosenWindows.joined(drafts).only(np.argsort(ranks, kind="stable"))
 
 
 def in_turn(kinds: dict[BidPhase, ChosenWindows], most: int, taken: int) -> ChosenWindows:
@@ -160,6 +161,6 @@ def in_turn(kinds: dict[BidPhase, ChosenWindows], most: int, taken: int) -> Chos
             if phase is not BidPhase.INNER:
                 key[:1] = quota + (phase is BidPhase.JOINED)
         keys.append(key)
-    return ChosenWindows.joined(list(kinds.values())).take(
+    return ChosenWindows.joined(list(kinds.values())).only(
         np.argsort(np.concatenate(keys), kind="stable")[:taken]
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
-from .candidates import GresChoice
+from .candidates import Reading
 from .choose import spread
 from .windows import Field, WindowRules, node_counts
 
@@ -25,19 +25,18 @@ _LEAF_GROUPS = 2000
 
 def exhaustive_bids(
     field: Field,
-    demand: Demand,
-    variant: Variant,
-    choice: GresChoice,
+    asked: Reading,
     rules: WindowRules,
     is_over: Callable[[], bool],
 ) -> IntArray | None:
     """Return nodes that hold a job that may be scattered, or None when none were found in time."""
+    demand = asked.demand
     own = np.isin(field.nodes, demand.required)
     if int(own.sum()) < len(demand.required):
         return None
-    each, needs = _needs(field, demand, choice)
+    each, needs = _needs(field, asked)
     for allowed in _leaf_groups(field, demand, rules, own):
-        for count in _counts(demand, variant, int(allowed.sum())):
+        for count in _counts(demand, asked.variant, int(allowed.sum())):
             if is_over():
                 return None
             for score in _scores(each, needs):
@@ -48,10 +47,10 @@ def exhaustive_bids(
     return None
 
 
-def _needs(field: Field, demand: Demand, choice: GresChoice) -> tuple[FloatArray, FloatArray]:
+def _needs(field: Field, asked: Reading) -> tuple[FloatArray, FloatArray]:
     """Return what each node gives of each need, shape (needs, m), and how much of each is needed."""
     rows = [field.units, *(np.diff(sums) for sums in field.total_sums)]
-    needs = [demand.units or 0, *(low for _, _, low, _ in choice.total)]
+    needs = [asked.demand.units or 0, *(low for _, _, low, _ in asked.choice.total)]
     return np.array(rows, np.float64), np.array(needs, np.float64)
 
 
@@ -94,25 +93,23 @@ def _leaf_groups(field: Field, demand: Demand, rules: WindowRules, own: BoolArra
 
 def required_sets(
     field: Field,
-    demand: Demand,
-    variant: Variant,
-    choice: GresChoice,
+    asked: Reading,
     rules: WindowRules,
     most: int,
     stagger: int,
 ) -> Iterator[IntArray]:
     """Yield at most ``most`` node sets that hold all required nodes and others from different places."""
-    is_required = np.isin(field.nodes, demand.required)
-    if int(is_required.sum()) < len(demand.required):
+    is_required = np.isin(field.nodes, asked.demand.required)
+    if int(is_required.sum()) < len(asked.demand.required):
         return
     own, others = np.flatnonzero(is_required), np.flatnonzero(~is_required)
     yielded: set[bytes] = set()
     for start in spread(max(1, len(others)), most, stagger):
         turned = np.concatenate([own, np.roll(others, -start)])
-        for chosen in _holding(field, turned, len(own), demand, variant, choice):
+        for chosen in _holding(field, turned, len(own), asked):
             nodes = field.nodes[chosen]
             key = np.sort(nodes).tobytes()
-            if key not in yielded and _within(nodes, demand, rules):
+            if key not in yielded and _within(nodes, asked.demand, rules):
                 yielded.add(key)
                 yield nodes
 
@@ -122,29 +119,23 @@ def _within(nodes: IntArray, demand: Demand, rules: WindowRules) -> bool:
     return demand.max_switches is None or leaves <= demand.max_switches
 
 
-def _holding(
-    field: Field, places: IntArray, own: int, demand: Demand, variant: Variant, choice: GresChoice
-) -> Iterator[IntArray]:
+def _holding(field: Field, places: IntArray, own: int, asked: Reading) -> Iterator[IntArray]:
     """Yield the first nodes of ``places``, the required ``own`` among them, that hold the job."""
-    sums = np.cumsum(field.units[places])
-    counts = node_counts(demand, variant, len(places))
+    demand = asked.demand
+    sums, enough = np.cumsum(field.units[places]), _enough(field, places, asked)
+    counts = node_counts(asked, len(places))
     if demand.node_counts is None:
         fewest = max(own, int(np.searchsorted(sums, demand.units or 0)) + 1)
-        fewest = max(
-            [fewest, *(_enough(field, places, choice, number) for number in range(len(choice.total)))]
-        )
-        counts = [fewest] if fewest <= min(len(places), variant.max_nodes) else []
+        fewest = max(fewest, enough)
+        counts = [fewest] if fewest <= min(len(places), asked.variant.max_nodes) else []
     for count in counts:
         least_fits = demand.units is None or demand.exclusive or count * demand.least <= demand.units
-        if count >= own and least_fits and sums[count - 1] >= (demand.units or 0):
-            chosen = places[:count]
-            if all(_enough(field, places, choice, number) <= count for number in range(len(choice.total))):
-                yield chosen
+        if count >= max(own, enough) and least_fits and sums[count - 1] >= (demand.units or 0):
+            yield places[:count]
 
 
-def _enough(field: Field, places: IntArray, choice: GresChoice, number: int) -> int:
-    """Return how many of ``places`` hold the least of a gres asked for over all nodes."""
-    each = np.diff(field.total_sums[number])[places]
-    return (
-        int(np.searchsorted(np.cumsum(each), choice.total[number][2])) + 1 if choice.total[number][2] else 0
-    )
+def _enough(field: Field, places: IntArray, asked: Reading) -> int:
+    """Return how many of ``places`` hold the least of each gres asked for over all nodes."""
+    lows = [low for _, _, low, _ in asked.choice.total]
+    each = [(np.cumsum(np.diff(sums)[places]), low) for sums, low in zip(field.total_sums, lows, strict=True)]
+    return max((int(np.searchsorted(sums, low)) + 1 for sums, low in each if low), default=0)

@@ -8,14 +8,14 @@ switches (AUCSCHED3) the nodesets of the lowest common switch count: they end wh
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, IntArray
-from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
-from .candidates import GresChoice
+from .candidates import Reading
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -69,8 +69,18 @@ def _sums(values: IntArray) -> IntArray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Windows:
+class WindowArrays:
+    """Windows as arrays with one entry a window."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def only(self, places: BoolArray | IntArray) -> Self:
+        """Return the windows at some places, or those that a mask picks."""
+        return type(self)(*[getattr(self, name)[places] for name in self.__slots__])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows(WindowArrays):
     """Feasible windows of a field, ascending by start; every array of shape (k,)."""
 
     start: IntArray
@@ -82,25 +92,10 @@ class Windows:
     def __len__(self) -> int:
         return len(self.start)
 
-    def only(self, mask: BoolArray | IntArray) -> Windows:
-        """Return the windows that ``mask`` picks."""
-        return Windows(
-            start=self.start[mask],
-            length=self.length[mask],
-            contiguous=self.contiguous[mask],
-            aligned=self.aligned[mask],
-            level=self.level[mask],
-        )
 
-
+_NO_COUNTS, _NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, np.bool_)
 #: Windows of a field that has none: most whole nodesets of a size stand in no other order.
-_NONE = Windows(
-    start=np.zeros(0, np.int64),
-    length=np.zeros(0, np.int64),
-    contiguous=np.zeros(0, np.bool_),
-    aligned=np.zeros(0, np.bool_),
-    level=np.zeros(0, np.int64),
-)
+_NONE = Windows(_NO_COUNTS, _NO_COUNTS, _NO_FLAGS, _NO_FLAGS, _NO_COUNTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,48 +110,42 @@ class WindowRules:
     use_switches: bool
 
 
-def fixed_windows(
-    field: Field, length: int, demand: Demand, choice: GresChoice, rules: WindowRules
-) -> Windows:
+def fixed_windows(field: Field, length: int, asked: Reading, rules: WindowRules) -> Windows:
     """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
-    key = ("fixed", length, *_asked(demand, choice))
+    key = ("fixed", length, *_asked(asked))
     if key not in field.windows:
         starts = np.arange(len(field) - length + 1)
-        field.windows[key] = _kept(field, starts, np.full(len(starts), length), demand, choice, rules)
+        field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked, rules)
     return cast(Windows, field.windows[key])
 
 
-def fewest_windows(
-    field: Field, demand: Demand, choice: GresChoice, rules: WindowRules, *, backward: bool = False
-) -> Windows:
+def fewest_windows(field: Field, asked: Reading, rules: WindowRules, *, backward: bool = False) -> Windows:
     """Return, for each start, the window of the fewest nodes that hold a cores-only job.
 
     ``backward`` takes, for each end of a nodeset, the fewest nodes before it.
     """
-    key = ("fewest", backward, *_asked(demand, choice))
+    key = ("fewest", backward, *_asked(asked))
     if key not in field.windows:
-        start, length = _backward(field, demand, choice) if backward else _forward(field, demand, choice)
-        windows = _kept(field, start, length, demand, choice, rules)
+        start, length = _backward(field, asked) if backward else _forward(field, asked)
+        windows = _kept(field, start, length, asked, rules)
         if backward:
             windows = windows.only(windows.aligned & (field.run_last[_ends(windows)] == _ends(windows)))
         field.windows[key] = windows
     return cast(Windows, field.windows[key])
 
 
-def first_window(
-    field: Field, demand: Demand, variant: Variant, choice: GresChoice, rules: WindowRules
-) -> IntArray | None:
+def first_window(field: Field, asked: Reading, rules: WindowRules) -> IntArray | None:
     """Return the nodes of the first window of the fewest nodes that holds a job; None: no window does."""
-    if demand.node_counts is None:
-        start, length = _forward(field, demand, choice)
-        fits = _fitting(field, start, length, demand, choice, rules) & (length <= variant.max_nodes)
+    if asked.demand.node_counts is None:
+        start, length = _forward(field, asked)
+        fits = _fitting(field, start, length, asked, rules) & (length <= asked.variant.max_nodes)
         if fits.any():
             first = int(np.argmax(fits))
             return field.nodes[start[first] : start[first] + length[first]]
         return None
-    for count in sorted(node_counts(demand, variant, len(field))):
+    for count in sorted(node_counts(asked, len(field))):
         starts = np.arange(len(field) - count + 1)
-        fits = _fitting(field, starts, np.full(len(starts), count), demand, choice, rules)
+        fits = _fitting(field, starts, np.full(len(starts), count), asked, rules)
         if fits.any():
             first = int(np.argmax(fits))
             return field.nodes[first : first + count]
@@ -177,17 +166,15 @@ def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]
     return cast(tuple[Windows, tuple[Windows, Windows, Windows]], field.windows[key])[1]
 
 
-def whole_nodesets(
-    field: Field, length: int, demand: Demand, choice: GresChoice, rules: WindowRules
-) -> Windows:
+def whole_nodesets(field: Field, length: int, asked: Reading, rules: WindowRules) -> Windows:
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
-    key = ("whole", length, *_asked(demand, choice))
+    key = ("whole", length, *_asked(asked))
     if key not in field.windows:
         starts = _first_places(field)
         starts = starts[starts + length <= len(field)]
         last = starts + length - 1
         starts = starts[field.run_last[last] == last]
-        field.windows[key] = _kept(field, starts, np.full(len(starts), length), demand, choice, rules)
+        field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked, rules)
     return cast(Windows, field.windows[key])
 
 
@@ -207,61 +194,61 @@ def whole_lengths(field: Field, most: int) -> list[int]:
     return [int(length) for length in lengths[lengths <= most][::-1][:4]]
 
 
-def _asked(demand: Demand, choice: GresChoice) -> tuple[object, ...]:
+def _asked(asked: Reading) -> tuple[object, ...]:
     """Return everything that windows of one field depend on beside their length."""
+    demand = asked.demand
     own = (demand.units, demand.contiguous, demand.max_switches, demand.required.tobytes())
-    return (*own, choice.total)
+    return (*own, asked.choice.total)
 
 
 def _ends(windows: Windows) -> IntArray:
     return windows.start + windows.length - 1
 
 
-def _needs(field: Field, demand: Demand, choice: GresChoice) -> list[tuple[IntArray, int]]:
+def _needs(field: Field, asked: Reading) -> list[tuple[IntArray, int]]:
     """Return prefix sums beside the least that a window must hold of each."""
-    needs = [] if demand.units is None else [(field.sums, demand.units)]
-    lows = [low for _, _, low, _ in choice.total]
+    needs = [] if asked.demand.units is None else [(field.sums, asked.demand.units)]
+    lows = [low for _, _, low, _ in asked.choice.total]
     return needs + [(sums, low) for sums, low in zip(field.total_sums, lows, strict=True) if low]
 
 
-def _forward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray, IntArray]:
+def _forward(field: Field, asked: Reading) -> tuple[IntArray, IntArray]:
     starts = np.arange(len(field))
     end = starts + 1
-    for sums, need in _needs(field, demand, choice):
+    for sums, need in _needs(field, asked):
         end = np.maximum(end, np.searchsorted(sums, sums[:-1] + need, side="left"))
-    required = _required_places(field, demand)
+    required = _required_places(field, asked.demand)
     end = np.maximum(end, required.max(initial=-1) + 1)
     fits = end <= len(field)
     return starts[fits], (end - starts)[fits]
 
 
-def _backward(field: Field, demand: Demand, choice: GresChoice) -> tuple[IntArray, IntArray]:
+def _backward(field: Field, asked: Reading) -> tuple[IntArray, IntArray]:
     end = np.flatnonzero(field.run_last == np.arange(len(field))) + 1
     start = end - 1
-    for sums, need in _needs(field, demand, choice):
+    for sums, need in _needs(field, asked):
         start = np.minimum(start, np.searchsorted(sums, sums[end] - need, side="right") - 1)
-    start = np.minimum(start, _required_places(field, demand).min(initial=len(field)))
+    start = np.minimum(start, _required_places(field, asked.demand).min(initial=len(field)))
     fits = start >= 0
     return start[fits], (end - start)[fits]
 
 
-def _kept(
-    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: WindowRules
-) -> Windows:
+def _kept(field: Field, start: IntArray, length: IntArray, asked: Reading, rules: WindowRules) -> Windows:
     """Keep and classify the windows that hold the job's needs."""
     if not len(start):
         return _NONE
-    fits = _fitting(field, start, length, demand, choice, rules)
+    fits = _fitting(field, start, length, asked, rules)
     return _classified(field, start[fits], length[fits], rules) if fits.any() else _NONE
 
 
 def _fitting(
-    field: Field, start: IntArray, length: IntArray, demand: Demand, choice: GresChoice, rules: WindowRules
+    field: Field, start: IntArray, length: IntArray, asked: Reading, rules: WindowRules
 ) -> BoolArray:
     """Return which windows hold the job's needs."""
+    demand = asked.demand
     end = start + length
     fits = np.ones(len(start), np.bool_)
-    for sums, need in _needs(field, demand, choice):
+    for sums, need in _needs(field, asked):
         fits &= sums[end] - sums[start] >= need
     if demand.units is not None and not demand.exclusive:
         fits &= length * demand.least <= demand.units
@@ -334,15 +321,15 @@ def _classified(field: Field, start: IntArray, length: IntArray, rules: WindowRu
     )
 
 
-def node_counts(demand: Demand, variant: Variant, usable: int) -> list[int]:
+def node_counts(asked: Reading, usable: int) -> list[int]:
     """Return the node counts to bid with, fewest first: both ends of a range and two between.
 
     Of a job whose run time depends on the count, all counts that it names.
     """
-    if demand.node_counts is None:
+    demand, span = asked.demand, asked.demand.node_counts
+    if span is None:
         return []
-    span = demand.node_counts
-    most = min(span.maximum, variant.max_nodes, usable)
+    most = min(span.maximum, asked.variant.max_nodes, usable)
     if demand.units is not None and not demand.exclusive:
         most = min(most, demand.units // demand.least)
     if most < span.minimum:

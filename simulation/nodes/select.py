@@ -66,7 +66,7 @@ class Selector:
     def _allocation(self, demand: Demand, found: Candidates, nodes: IntArray, view: FreeView) -> Allocation:
         units = found.units[nodes]
         placement = placement_on(
-            nodes, units, demand, found.variant, found.choice, self.mode(demand), self._columns, view.free
+            nodes, units, found.asked(demand), self.mode(demand), self._columns, view.free
         )
         return placement.allocation()
 
@@ -92,16 +92,16 @@ class Selector:
                 start = int(windows.start[best])
                 return field.nodes[start : start + int(windows.length[best])]
         if len(demand.required) and not demand.contiguous:
-            sets = required_sets(field, demand, found.variant, found.choice, self._rules, 1, 0)
+            sets = required_sets(field, found.asked(demand), self._rules, 1, 0)
             return next(iter(sets), None)
         return None
 
     def _windows(self, field: Field, demand: Demand, found: Candidates) -> list[Windows]:
         if demand.node_counts is None:
-            windows = fewest_windows(field, demand, found.choice, self._rules)
+            windows = fewest_windows(field, found.asked(demand), self._rules)
             return [windows.only(windows.length <= found.variant.max_nodes)]
-        counts = sorted(node_counts(demand, found.variant, len(field)))
-        return [fixed_windows(field, count, demand, found.choice, self._rules) for count in counts]
+        counts = sorted(node_counts(found.asked(demand), len(field)))
+        return [fixed_windows(field, count, found.asked(demand), self._rules) for count in counts]
 
     def best_window(self, field: Field, windows: Windows) -> int:
         """Return the place of the window to take: the first."""
@@ -166,7 +166,7 @@ def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArra
             if count <= most:
                 return nodes[:count]
         return None
-    for count in node_counts(demand, found.variant, len(order)):
+    for count in node_counts(found.asked(demand), len(order)):
         nodes = order[:count]
         if demand.units is None or int(found.units[nodes].sum()) >= demand.units:
             return nodes

@@ -56,7 +56,7 @@ def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_mor
     window = queue_of(cluster, state.columns, StepOptions()).window
     for packing in packings_of(cluster)[:2]:
         placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
-        assert sum(one.demand.job.priority for one in placed if one is not None) == best
+        assert sum(one.asked.demand.job.priority for one in placed if one is not None) == best
 
 
 @given(st.integers(0, 10**6))

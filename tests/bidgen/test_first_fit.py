@@ -15,9 +15,9 @@ from aucsched.auction.packings import in_order
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen import candidates
-from aucsched.bidgen.candidates import CandidateCache, GresChoice, usable
+from aucsched.bidgen.candidates import CandidateCache, Reading, usable
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
-from aucsched.cluster.resources.demand import Demand, Variant
+from aucsched.cluster.resources.demand import Demand
 
 
 class Thorough(FirstFitPlacer):
@@ -28,8 +28,8 @@ class Thorough(FirstFitPlacer):
         self._candidates = CandidateCache(self._columns, self._free)
         return super().place(demand)
 
-    def _among_few(self, demand: Demand, variant: Variant, choice: GresChoice) -> None:
-        del demand, variant, choice
+    def _among_few(self, asked: Reading) -> None:
+        del asked
 
 
 def held(placement: Placement | None) -> tuple[list[int], list[int]] | None:
