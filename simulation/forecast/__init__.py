@@ -1,0 +1,1 @@
+"""Start times as distributions: run times learnt online, futures, and a calibration by its own record."""

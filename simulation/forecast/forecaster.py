@@ -1,0 +1,388 @@
+"""When will a job start: forecasts of a queue that is followed event by event.
+
+A forecaster hears of submissions, starts and ends as they happen and holds nothing else, so that no forecast
+can read ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from ..run_times import FADING, RunTimes
+from .calibration import LEVELS, LOWER, MIDDLE, UPPER, Calibrator, Features
+from .futures import Floats, Ints, Moment, starts_of
+from .futures_kernel import Past
+
+#: Futures of a forecast.
+FUTURES = 200
+#: Random numbers that a user's jobs of one limit share with each other: jobs of one burst run alike.
+_ALIKE = 0.7
+#: Jobs to come in a future at most, and jobs that must be known before any comes.
+_ARRIVALS, _KNOWN = 400, 50
+#: Jobs that are known of the past at most.
+_PAST = 20_000
+_DAY_S, _WEEK, _DAYS = 86_400.0, 7, 28
+#: A job without a limit, in seconds: longer than any that is played.
+_NO_LIMIT_S = 1e9
+#: Seconds of the shortest limit.
+_SHORTEST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedRequest:
+    """A job as a forecast sees it.
+
+    Attributes:
+        id: of the job.
+        submit_s: when it came, or from when on it may start, in seconds.
+        cores: that it takes.
+        limit_s: how long it may run; None: for ever.
+        user, account, partition, name: what its run time may follow.
+        queue: for which the calibration may differ.
+        pools: those whose nodes it can use, as bits; −1: all.
+        rank: smaller ones stand before larger ones in the queue.
+    """
+
+    id: Hashable
+    submit_s: float
+    cores: int
+    limit_s: float | None = None
+    user: Hashable = None
+    account: Hashable = None
+    partition: Hashable = None
+    name: Hashable = None
+    queue: Hashable = None
+    pools: int = -1
+    rank: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartForecast:
+    """When a job will start, in seconds from when it was asked.
+
+    Attributes:
+        id: of the job.
+        asked_s: when, on the clock of the events.
+        cores: of the job.
+        quantiles: at the levels of ``calibration.LEVELS``; empty where it can never start.
+        plan_s: its start if every job ran to its limit and nobody else came.
+        never: why it can never start; empty where it can.
+    """
+
+    id: Hashable
+    asked_s: float
+    cores: int
+    quantiles: tuple[float, ...] = ()
+    plan_s: float = inf
+    never: str = ""
+
+    @property
+    def p10_s(self) -> float:
+        """One start in ten comes earlier."""
+        return self.quantiles[LOWER]
+
+    @property
+    def p50_s(self) -> float:
+        """One start in two comes earlier."""
+        return self.quantiles[MIDDLE]
+
+    @property
+    def p90_s(self) -> float:
+        """One start in ten comes later."""
+        return self.quantiles[UPPER]
+
+    def probability_by(self, seconds: float) -> float:
+        """Return the probability that the job has started so many seconds after it was asked."""
+        if not self.quantiles or seconds < 0:
+            return 0.0
+        if self.quantiles[-1] == 0.0:
+            return 1.0
+        known = [0.0, *self.quantiles, 2.0 * self.quantiles[-1]]
+        return float(np.interp(seconds, known, [0.0, *LEVELS, 1.0]))
+
+
+class _Asked(NamedTuple):
+    """A forecast that waits for its outcome."""
+
+    asked_s: float
+    features: Features
+    quantiles: Floats
+
+
+class Forecaster:
+    """Follows a machine's events and says when waiting jobs will start.
+
+    Args:
+        cores: of the machine, by pool.
+        by_worth: the policy favours short jobs (``--objective response``); else the queue's order holds.
+        depth: waiting jobs that the policy looks at.
+        futures: that are played for a forecast.
+        seed: of their random numbers.
+        calibrator: with the record of past forecasts; None: an empty one.
+
+    Examples:
+        >>> forecaster = Forecaster([4], futures=50)
+        >>> forecaster.submit(QueuedRequest(id=1, submit_s=0, cores=4, limit_s=3600))
+        >>> forecaster.start(1, 0)
+        >>> forecaster.submit(QueuedRequest(id=2, submit_s=10, cores=1, limit_s=60))
+        >>> [found] = forecaster.forecast(10, [2])
+        >>> bool(0 < found.p10_s < found.p90_s <= found.plan_s), found.plan_s
+        (True, 3590.0)
+    """
+
+    def __init__(
+        self,
+        cores: Sequence[int],
+        *,
+        by_worth: bool = False,
+        depth: int | None = None,
+        futures: int = FUTURES,
+        seed: int = 0,
+        calibrator: Calibrator | None = None,
+    ) -> None:
+        self._pools = np.array(cores, np.int64)
+        self._free = self._pools.copy()
+        self._by_worth, self._depth = by_worth, 2**31 if depth is None else depth
+        self._futures, self._seed = futures, seed
+        self.calibrator = calibrator or Calibrator()
+        self.run_times = RunTimes()
+        self._jobs = _Columns(len(self._pools))
+        self._number: dict[Hashable, int] = {}
+        self._live: list[int] = []
+        self._chances: dict[Hashable, Floats] = {}
+        self._asked: dict[Hashable, list[_Asked]] = {}
+        self._longest = 0.0
+        self._share_of_day = np.random.default_rng(seed).random((2, futures))
+
+    @property
+    def free(self) -> Sequence[int]:
+        """Cores by pool that nobody holds."""
+        return [int(cores) for cores in self._free]
+
+    def submit(self, job: QueuedRequest) -> None:
+        """Add a job that waits from now on."""
+        rows = self.run_times.rows(
+            limit_s=_limit(job.limit_s),
+            user=job.user,
+            cores=job.cores,
+            account=job.account,
+            partition=job.partition,
+            name=job.name,
+        )
+        self._number[job.id] = self._jobs.add(job, rows)
+        self._live.append(self._number[job.id])
+
+    def start(self, job: Hashable, now: float, held: Sequence[int] | None = None) -> None:
+        """Let a waiting job run; what was forecast of it is now known.
+
+        Args:
+            job: its id.
+            now: when it started.
+            held: its cores by pool; None: from the first pools that it can use.
+        """
+        number, jobs = self._number[job], self._jobs
+        jobs.start[number] = max(now, 0.0)
+        jobs.held[number] = self._taken(number) if held is None else held
+        self._free -= jobs.held[number]
+        self._longest = max(self._longest, now - jobs.submit[number])
+        for asked in self._asked.pop(job, ()):
+            self.calibrator.learn(asked.features, asked.quantiles, now - asked.asked_s)
+
+    def end(self, job: Hashable, now: float) -> None:
+        """Let a running job end; how long it ran is now known."""
+        number, jobs = self._number.pop(job), self._jobs
+        self._free += jobs.held[number]
+        self._live.remove(number)
+        self._chances.pop(job, None)
+        run = now - jobs.start[number]
+        if run > 0:
+            jobs.run[number] = min(run, jobs.limit[number])
+            self.run_times.learn(jobs.rows[number], limit_s=jobs.limit[number], run_s=run)
+            self.run_times.remember(jobs.requests[number].user, run / jobs.limit[number])
+
+    def withdraw(self, job: Hashable) -> None:
+        """Take away a waiting job that will never start: nothing is learnt of it."""
+        self._live.remove(self._number.pop(job))
+        self._chances.pop(job, None)
+        self._asked.pop(job, None)
+
+    def forecast(self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True) -> list[StartForecast]:
+        """Return when waiting jobs will start.
+
+        Args:
+            now: in seconds, not before the last event.
+            ids: of the jobs; every one waits.
+            is_recorded: whether the calibration learns from what comes of it.
+        """
+        numbers = np.array(self._live, np.int64)
+        place = {number: at for at, number in enumerate(self._live)}
+        targets = [place[self._number[job]] for job in ids]
+        moment = self._moment(now, numbers)
+        starts, plans = starts_of(self.run_times.table, moment, np.array(targets, np.int64))
+        return [
+            self._calibrated(now, job, starts[at], float(plans[at]), is_recorded)
+            for at, job in enumerate(ids)
+        ]
+
+    def _calibrated(
+        self, now: float, job: Hashable, starts: Floats, plan_s: float, is_recorded: bool
+    ) -> StartForecast:
+        request = self._jobs.requests[self._number[job]]
+        if not np.isfinite(starts).any():
+            return StartForecast(
+                id=job, asked_s=now, cores=request.cores, plan_s=plan_s, never=self._why_never(request)
+            )
+        starts = starts[np.isfinite(starts)]
+        if not starts.any():
+            # It starts in this pass, in every future: nothing is uncertain.
+            zeros = (0.0,) * len(LEVELS)
+            return StartForecast(id=job, asked_s=now, cores=request.cores, quantiles=zeros, plan_s=plan_s)
+        quantiles, features = self.calibrator.calibrate(
+            starts, plan_s=plan_s, cores=request.cores, queue=request.queue
+        )
+        if is_recorded:
+            self._asked.setdefault(job, []).append(_Asked(now, features, quantiles))
+        return StartForecast(
+            id=job, asked_s=now, cores=request.cores, quantiles=tuple(quantiles.tolist()), plan_s=plan_s
+        )
+
+    def _why_never(self, request: QueuedRequest) -> str:
+        usable = sum(int(cores) for pool, cores in enumerate(self._pools) if request.pools >> pool & 1)
+        if request.cores > usable:
+            return f"it asks for {request.cores} cores, and the nodes that it can use have {usable}"
+        return "it waits for cores that no end of a running job frees"
+
+    def _moment(self, now: float, numbers: Ints) -> Moment:
+        jobs = self._jobs
+        waiting = numbers[jobs.start[numbers] < 0]
+        waited = now - jobs.submit[waiting]
+        past = self._past(now)
+        length = np.zeros(len(numbers))
+        if self._by_worth:
+            length = jobs.limit[numbers] * np.array(
+                [self.run_times.mean_share(jobs.requests[number].user) for number in numbers.tolist()]
+            )
+        return Moment(
+            now=now,
+            free=self._free,
+            size=jobs.size[numbers],
+            limit=jobs.limit[numbers],
+            submit=jobs.submit[numbers],
+            start=jobs.start[numbers],
+            length=length,
+            pools=jobs.pools[numbers],
+            rank=jobs.rank[numbers],
+            held=jobs.held[numbers],
+            rows=jobs.rows[numbers],
+            chance=np.array([self._chance(jobs.requests[number]) for number in numbers.tolist()]).reshape(
+                len(numbers), self._futures
+            ),
+            past=past,
+            cores=int(self._pools.sum()),
+            depth=self._depth,
+            by_worth=self._by_worth,
+            longest=max(self._longest, float(waited.max(initial=0.0))),
+            arrivals=_ARRIVALS if len(past.submit) else 0,
+        )
+
+    def _chance(self, job: QueuedRequest) -> Floats:
+        """Return a job's random numbers by future: its own, or those of its user's jobs with its limit."""
+        found = self._chances.get(job.id)
+        if found is None:
+            own = self._random(("job", job.id))
+            shared = self._random(("burst", job.user, job.limit_s))
+            is_shared = self._random(("is shared", job.id)) < (0.0 if job.user is None else _ALIKE)
+            found = self._chances[job.id] = np.where(is_shared, shared, own)
+        return found
+
+    def _random(self, key: object) -> Floats:
+        """Return a number from 0 to 1 for each future, evenly spread and in an order that the key makes."""
+        draw = np.random.default_rng([self._seed, crc32(repr(key).encode())])
+        return (draw.permutation(self._futures) + draw.random(self._futures)) / self._futures
+
+    def _past(self, now: float) -> Past:
+        """Return the jobs that came before now and the moments after which futures copy them.
+
+        A moment is at the same hour of an earlier day, in half of the futures of the same day of the week.
+        """
+        jobs = self._jobs
+        last = jobs.count
+        first = max(0, last - _PAST)
+        if last - first < _KNOWN or now <= jobs.submit[first]:
+            first = last
+        known = slice(first, last)
+        length = jobs.limit[known] * 0.5
+        if self._by_worth:
+            length = jobs.limit[known] * jobs.share[known]
+        span = 0.0 if first == last else now - float(jobs.submit[first])
+        days, weeks = min(int(span / _DAY_S), _DAYS), min(int(span / _DAY_S / _WEEK), _DAYS // _WEEK)
+        chosen, of_week = self._share_of_day
+        back = 1.0 + np.floor(chosen * days)
+        if weeks:
+            back = np.where(of_week < 0.5, _WEEK * (1.0 + np.floor(chosen * weeks)), back)  # noqa: PLR2004
+        moments = now - (back * _DAY_S if days else (1.0 - chosen) * span)
+        return Past(
+            submit=jobs.submit[known],
+            size=jobs.size[known],
+            limit=jobs.limit[known],
+            run=np.where(jobs.run[known] >= 0, jobs.run[known], length),
+            length=length,
+            pools=jobs.pools[known],
+            rank=jobs.rank[known],
+            moment=moments,
+        )
+
+    def _taken(self, number: int) -> Ints:
+        """Return cores from the first pools that a job can use."""
+        missing, pools = int(self._jobs.size[number]), int(self._jobs.pools[number])
+        held = np.zeros_like(self._free)
+        for pool, free in enumerate(self._free.tolist()):
+            if pools >> pool & 1:
+                held[pool] = min(missing, max(free, 0))
+                missing -= held[pool]
+        return held
+
+
+class _Columns:
+    """Every job that came, in order of submission, as columns that grow."""
+
+    def __init__(self, pools: int) -> None:
+        self.count = 0
+        self.requests: list[QueuedRequest] = []
+        self._room(256, pools)
+
+    def _room(self, jobs: int, pools: int) -> None:
+        self.size = np.zeros(jobs, np.int64)
+        self.limit, self.submit, self.rank = np.zeros(jobs), np.zeros(jobs), np.zeros(jobs)
+        self.start, self.run, self.share = np.full(jobs, -1.0), np.full(jobs, -1.0), np.ones(jobs)
+        self.pools, self.held = np.zeros(jobs, np.int64), np.zeros((jobs, pools), np.int64)
+        self.rows = np.full((jobs, len(FADING)), -1, np.int64)
+
+    def add(self, job: QueuedRequest, rows: Ints) -> int:
+        """Add a job; return its number."""
+        number = self.count
+        if number == len(self.size):
+            for name in ("size", "limit", "submit", "rank", "start", "run", "share", "pools", "held", "rows"):
+                column = getattr(self, name)
+                setattr(self, name, np.concatenate([column, np.full_like(column, -1)]))
+        self.requests.append(job)
+        # A record whose times run backwards is read in its own order.
+        before = self.submit[number - 1] if number else job.submit_s
+        self.submit[number] = max(job.submit_s, before)
+        self.size[number], self.limit[number] = job.cores, _limit(job.limit_s)
+        self.pools[number], self.rank[number] = job.pools, job.rank
+        self.rows[number] = rows
+        self.start[number] = self.run[number] = -1.0
+        self.held[number] = 0
+        self.count += 1
+        return number
+
+
+def _limit(limit_s: float | None) -> float:
+    return _NO_LIMIT_S if limit_s is None else max(float(limit_s), _SHORTEST_S)

@@ -1,0 +1,414 @@
+"""Futures of a machine: its queue is played from now on, with run times that are drawn.
+
+The machine counts cores in pools; a job takes them from those pools whose nodes it could use. With one pool,
+EASY is that of logs/easy.py, job for job. The functions are plain Python over columns that numba compiles as
+they stand.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+from ..promised.awards import SHORTEST_S
+from ..promised.heaps import pop, push
+from ..promised.promise_rules import LIMITS, OVERDUE, SHARE
+from ..run_times import Column, ShareTable, mixed_shares, run_time_at
+
+#: No job.
+NOBODY = -1
+#: Places of ``counts``: waiting jobs, running jobs, targets that have not started, the job with a reservation.
+QUEUED, RUNNING, LEFT, HEAD, COUNTED = 0, 1, 2, 3, 4
+#: Places of ``numbers``: when the head can start, how many cores it leaves then, and when the next job may start
+#: that waits for its time.
+SHADOW, EXTRA, NEXT, NUMBERS = 0, 1, 2, 3
+
+
+class FutureJobs(NamedTuple):
+    """Jobs that run or wait, in the order of the queue, then places for those to come.
+
+    Attributes:
+        size: cores.
+        limit: in seconds.
+        submit: when the job came, or may first start, in seconds.
+        start: when it started; below 0 where it has not.
+        run: seconds for which it runs in the present future.
+        length: seconds for which a policy that favours short jobs expects it to run.
+        pools: a set of pools as bits.
+        rank: smaller ones stand before larger ones, equal ones in order.
+        held: by running job and pool, cores.
+        rows: of the table of run times, by level.
+        chance: by job and future, a number from 0 to 1: which quantile of its run time is drawn.
+        drawn: the same shape, run times.
+    """
+
+    size: Column
+    limit: Column
+    submit: Column
+    start: Column
+    run: Column
+    length: Column
+    pools: Column
+    rank: Column
+    held: Column
+    rows: Column
+    chance: Column
+    drawn: Column
+
+
+class Past(NamedTuple):
+    """Jobs that came before now, of which those to come are copies, and where each future begins to copy.
+
+    Attributes:
+        submit, size, limit, run, length, pools, rank: as in ``FutureJobs``.
+        moment: by future, a time before now.
+    """
+
+    submit: Column
+    size: Column
+    limit: Column
+    run: Column
+    length: Column
+    pools: Column
+    rank: Column
+    moment: Column
+
+
+class FutureMachine(NamedTuple):
+    """What the present future has come to; columns are overwritten by each.
+
+    Attributes:
+        counts, numbers: see above.
+        free: cores by pool now, and
+        spare: those that the future has.
+        end, ending: a heap of ends with their jobs.
+        known_end, known: ends by limit, rising, with their jobs.
+        queue: waiting jobs in order.
+        key: by job, what orders the queue where that changes with time.
+        start: by job, when it starts; below 0 where it does not.
+        is_wanted: by job, 1 for a target.
+        taken: by job and pool, cores that it holds.
+        share: one distribution of a run time.
+    """
+
+    counts: Column
+    numbers: Column
+    free: Column
+    spare: Column
+    end: Column
+    ending: Column
+    known_end: Column
+    known: Column
+    queue: Column
+    key: Column
+    start: Column
+    is_wanted: Column
+    taken: Column
+    share: Column
+
+
+class FutureRules(NamedTuple):
+    """How the queue is served.
+
+    Attributes:
+        now: in seconds.
+        live: jobs that run or wait.
+        arrivals: how many come in each future at most.
+        depth: waiting jobs that a pass looks at.
+        by_worth: jobs start by what a second less of waiting saves in slowdown, beside a reservation for the
+            job that is most overdue; else in the order of the queue, beside one for the first that waits.
+        begins: whether jobs of the queue wait for a time before which they may not start.
+        longest: seconds of the longest wait so far, which says who is due under ``by_worth``.
+        cores: of the machine.
+    """
+
+    now: float
+    live: int
+    arrivals: int
+    depth: int
+    by_worth: int
+    begins: int
+    longest: float
+    cores: float
+
+
+class Targets(NamedTuple):
+    """The jobs that are asked for.
+
+    Attributes:
+        job: their places.
+        start: by target and future, when it starts; below 0: never.
+    """
+
+    job: Column
+    start: Column
+
+
+def play_futures(
+    table: ShareTable, jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, past: Past, targets: Targets
+) -> None:
+    """Play one future for each column of ``targets.start``.
+
+    A future draws one run time for each job that runs or waits, at the job's own random number for that
+    future, so that futures differ by nothing else when a request changes.
+    """
+    futures = targets.start.shape[1]
+    for job in range(rules.live):
+        mixed_shares(table, jobs.rows[job], machine.share)
+        elapsed = max(rules.now - jobs.start[job], 0.0) if jobs.start[job] >= 0.0 else 0.0
+        for future in range(futures):
+            chance, limit = jobs.chance[job, future], jobs.limit[job]
+            jobs.drawn[job, future] = run_time_at(machine.share, chance, limit, elapsed)
+    for future in range(futures):
+        for job in range(rules.live):
+            jobs.run[job] = jobs.drawn[job, future]
+        count = rules.live + _copy_arrivals(jobs, rules, past, past.moment[future])
+        _play(jobs, machine, rules, count, targets)
+        for place in range(len(targets.job)):
+            targets.start[place, future] = machine.start[targets.job[place]]
+
+
+def play_plan(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
+    """Play one future, into the first column, in which every job runs to its limit and nobody else comes."""
+    for job in range(rules.live):
+        jobs.run[job] = jobs.limit[job]
+    _play(jobs, machine, rules, rules.live, targets)
+    for place in range(len(targets.job)):
+        targets.start[place, 0] = machine.start[targets.job[place]]
+
+
+def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: float) -> int:
+    """Let jobs come as they came after a past moment; return how many."""
+    known = len(past.submit)
+    if known == 0:
+        return 0
+    low, high = 0, known
+    while low < high:
+        middle = (low + high) // 2
+        if past.submit[middle] > moment:
+            high = middle
+        else:
+            low = middle + 1
+    shift = rules.now - moment
+    for job in range(rules.live, rules.live + rules.arrivals):
+        if low == known:
+            # The record ends now: what follows is taken from its beginning.
+            low = 0
+            shift += max(rules.now - past.submit[0], 1.0)
+        jobs.size[job] = past.size[low]
+        jobs.limit[job] = past.limit[low]
+        jobs.run[job] = past.run[low]
+        jobs.submit[job] = past.submit[low] + shift
+        jobs.start[job] = -1.0
+        jobs.length[job] = past.length[low]
+        jobs.pools[job] = past.pools[low]
+        jobs.rank[job] = past.rank[low]
+        low += 1
+    return rules.arrivals
+
+
+def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets) -> None:
+    """Play until every target has started, or nothing is left to happen."""
+    counts, now, coming = machine.counts, rules.now, rules.live
+    _begin(jobs, machine, rules, targets)
+    machine.numbers[NEXT] = inf
+    while True:
+        if counts[QUEUED] > 0:
+            _pass(jobs, machine, rules, now)
+        ends = machine.end[0] if counts[RUNNING] > 0 else inf
+        comes = jobs.submit[coming] if coming < count else inf
+        now = min(ends, comes, machine.numbers[NEXT])
+        if counts[LEFT] == 0 or now == inf:
+            return
+        while counts[RUNNING] > 0 and machine.end[0] <= now:
+            _end_first(machine)
+        while coming < count and jobs.submit[coming] <= now:
+            _wait(jobs, machine, coming)
+            coming += 1
+
+
+def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
+    """Put everything where it is now."""
+    counts = machine.counts
+    counts[QUEUED] = counts[RUNNING] = 0
+    for pool in range(len(machine.free)):
+        machine.spare[pool] = machine.free[pool]
+    for job in range(rules.live):
+        machine.is_wanted[job] = 0
+        machine.start[job] = jobs.start[job]
+        if jobs.start[job] < 0.0:
+            _wait(jobs, machine, job)
+            continue
+        for pool in range(len(machine.free)):
+            machine.taken[job, pool] = jobs.held[job, pool]
+        _run(machine, job, max(jobs.start[job] + jobs.run[job], rules.now), jobs.start[job] + jobs.limit[job])
+    for job in range(rules.live, rules.live + rules.arrivals):
+        machine.is_wanted[job] = 0
+    counts[LEFT] = len(targets.job)
+    for place in range(len(targets.job)):
+        machine.is_wanted[targets.job[place]] = 1
+
+
+def _wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
+    place, queue = machine.counts[QUEUED], machine.queue
+    while place > 0 and jobs.rank[queue[place - 1]] > jobs.rank[job]:
+        queue[place] = queue[place - 1]
+        place -= 1
+    queue[place] = job
+    machine.counts[QUEUED] += 1
+
+
+def _run(machine: FutureMachine, job: int, end: float, known_end: float) -> None:
+    counts = machine.counts
+    place = counts[RUNNING]
+    while place > 0 and machine.known_end[place - 1] > known_end:
+        machine.known_end[place] = machine.known_end[place - 1]
+        machine.known[place] = machine.known[place - 1]
+        place -= 1
+    machine.known_end[place] = known_end
+    machine.known[place] = job
+    counts[RUNNING] = push(machine.end, machine.ending, counts[RUNNING], end, job)
+
+
+def _end_first(machine: FutureMachine) -> None:
+    counts = machine.counts
+    job = machine.ending[0]
+    counts[RUNNING] = pop(machine.end, machine.ending, counts[RUNNING])
+    for pool in range(len(machine.spare)):
+        machine.spare[pool] += machine.taken[job, pool]
+    place = 0
+    while machine.known[place] != job:
+        place += 1
+    for later in range(place, counts[RUNNING]):
+        machine.known_end[later] = machine.known_end[later + 1]
+        machine.known[later] = machine.known[later + 1]
+
+
+def _pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
+    """Go once through the queue; who fits starts, beside the reservation of one job that does not."""
+    counts, queue = machine.counts, machine.queue
+    counts[HEAD] = NOBODY
+    waiting = counts[QUEUED]
+    if rules.by_worth:
+        _sort_by_worth(jobs, machine, rules, now)
+    kept = place = 0
+    idle = _cores_in(machine.spare, -1)
+    while place < waiting and place < rules.depth and idle > 0:
+        job = queue[place]
+        place += 1
+        if jobs.submit[job] > now:
+            queue[kept] = job
+            kept += 1
+            continue
+        if _may_start(jobs, machine, now, job):
+            _take(jobs, machine, job)
+            machine.start[job] = now
+            counts[LEFT] -= machine.is_wanted[job]
+            idle -= jobs.size[job]
+            _run(machine, job, now + jobs.run[job], now + jobs.limit[job])
+            continue
+        queue[kept] = job
+        kept += 1
+        if counts[HEAD] == NOBODY and not rules.by_worth:
+            _reserve(jobs, machine, now, job)
+    while place < waiting:
+        queue[kept] = queue[place]
+        kept += 1
+        place += 1
+    counts[QUEUED] = kept
+    machine.numbers[NEXT] = _next_time(jobs, machine, now) if rules.begins else inf
+
+
+def _next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
+    """Return when the next job of the queue may start that has to wait for its time; infinite: none does."""
+    first = inf
+    for place in range(machine.counts[QUEUED]):
+        submit = jobs.submit[machine.queue[place]]
+        if now < submit < first:
+            first = submit
+    return first
+
+
+def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
+    """Sort as promised/awards.py does, and reserve for the job that was due first of those that do not fit."""
+    queue, key = machine.queue, machine.key
+    waiting = machine.counts[QUEUED]
+    due, head = inf, NOBODY
+    for place in range(waiting):
+        job = queue[place]
+        waited = now - jobs.submit[job]
+        length = max(jobs.length[job], SHORTEST_S)
+        if waited >= OVERDUE * rules.longest:
+            key[job] = -waited
+        else:
+            key[job] = length / sqrt(sqrt(1.0 + max(waited, 0.0) / length))
+        share = jobs.size[job] / rules.cores
+        cube = share * share * share
+        window = min(SHARE * rules.longest, LIMITS * jobs.limit[job]) * (1.0 - cube * cube)
+        is_due = window <= waited and jobs.submit[job] + window < due
+        if is_due and _cores_in(machine.spare, jobs.pools[job]) < jobs.size[job]:
+            due, head = jobs.submit[job] + window, job
+    for place in range(1, waiting):
+        job, before = queue[place], place
+        while before > 0 and key[queue[before - 1]] > key[job]:
+            queue[before] = queue[before - 1]
+            before -= 1
+        queue[before] = job
+    if head != NOBODY:
+        _reserve(jobs, machine, now, head)
+
+
+def _cores_in(cores: Column, pools: int) -> int:
+    """Return how many of the cores are in a set of pools; −1: in any."""
+    total = 0
+    for pool in range(len(cores)):
+        if (pools >> pool) & 1:
+            total += cores[pool]
+    return total
+
+
+def _reserve(jobs: FutureJobs, machine: FutureMachine, now: float, head: int) -> None:
+    """Find when a job can start by limits, and how many of the cores that it could use it leaves then."""
+    counts, pools = machine.counts, jobs.pools[head]
+    free = _cores_in(machine.spare, pools)
+    need, shadow, place = jobs.size[head], now, 0
+    while place < counts[RUNNING] and (free < need or machine.known_end[place] <= shadow):
+        for pool in range(len(machine.spare)):
+            if (pools >> pool) & 1:
+                free += machine.taken[machine.known[place], pool]
+        shadow = max(machine.known_end[place], now)
+        place += 1
+    counts[HEAD] = head
+    machine.numbers[SHADOW] = shadow if free >= need else inf
+    machine.numbers[EXTRA] = free - need
+
+
+def _may_start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -> bool:
+    """Say whether a job fits now and leaves the reservation alone; take its part of what that leaves."""
+    size, pools, head = jobs.size[job], jobs.pools[job], machine.counts[HEAD]
+    if _cores_in(machine.spare, pools) < size:
+        return False
+    if head == NOBODY or head == job or now + jobs.limit[job] <= machine.numbers[SHADOW]:
+        return True
+    beside = _cores_in(machine.spare, pools & ~jobs.pools[head])
+    if size - beside > machine.numbers[EXTRA]:
+        return False
+    machine.numbers[EXTRA] -= max(size - beside, 0)
+    return True
+
+
+def _take(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
+    """Give a job its cores, first from pools that the reservation cannot use."""
+    pools, head = jobs.pools[job], machine.counts[HEAD]
+    others = pools if head == NOBODY else pools & ~jobs.pools[head]
+    missing = jobs.size[job]
+    for turn in range(2):
+        allowed = others if turn == 0 else pools
+        for pool in range(len(machine.spare)):
+            if turn == 0:
+                machine.taken[job, pool] = 0
+            if (allowed >> pool) & 1:
+                part = min(missing, machine.spare[pool])
+                machine.taken[job, pool] += part
+                machine.spare[pool] -= part
+                missing -= part

@@ -1,0 +1,134 @@
+"""Forecasts of a log that was simulated: its events are told to a forecaster one after another."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
+from math import isfinite
+
+import numpy as np
+
+from ...formats.swf import SwfField, SwfLog
+from ..result import Result
+from ..stepping import REPORT_EVERY
+from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
+
+#: When forecasts are asked: on arrival, and after these shares of the wait.
+ASKED_AT = (0.0, 0.25, 0.5, 0.75)
+COLUMNS = ("job", "asked_s", "cores", "p10_s", "p50_s", "p90_s", "plan_s", "start_s")
+#: Kinds of events at one time: who ended, who came, what is asked, who starts.
+_END, _ARRIVAL, _ASK, _START = 0, 1, 2, 3
+
+
+def forecasts_of(  # noqa: PLR0913 - how a log is asked
+    result: Result,
+    log: SwfLog | None = None,
+    *,
+    asked_at: Sequence[float] = ASKED_AT,
+    rank: Sequence[float] | None = None,
+    by_worth: bool = False,
+    futures: int = FUTURES,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[tuple[StartForecast, float]]:
+    """Yield each forecast with the seconds from when it was asked until the job started.
+
+    Args:
+        result: of a simulation that has ended; jobs that never started are left out.
+        log: its rows, for what a job's run time may follow beyond user, size and limit.
+        asked_at: shares of the wait; 0: on arrival, before the pass that looks at the job.
+        rank: by job, its place in the queue's order; None: by submission.
+        by_worth: the policy favours short jobs instead.
+        futures: of each forecast.
+        seed: of the futures.
+        progress: called now and then with the number of jobs that have arrived.
+    """
+    forecaster = Forecaster(
+        [result.workload.requests.processors], by_worth=by_worth, futures=futures, seed=seed
+    )
+    jobs = _requests_of(result, log, rank)
+    starts = np.array(result.starts, np.float64)
+    for now, kind, numbers in _events(result, asked_at):
+        if kind == _END:
+            for number in numbers:
+                forecaster.end(number, now)
+        elif kind == _ARRIVAL:
+            for number in numbers:
+                forecaster.submit(jobs[number])
+                if progress and number % REPORT_EVERY == 0:
+                    progress(number)
+        elif kind == _START:
+            for number in numbers:
+                forecaster.start(number, now)
+        else:
+            for number, found in zip(numbers, forecaster.forecast(now, numbers), strict=True):
+                yield found, float(starts[number]) - now
+
+
+def forecasts_csv(result: Result, forecasts: Iterable[tuple[StartForecast, float]]) -> str:
+    """Return the forecasts as CSV, a row each, in the order in which they were asked."""
+    text = StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    for found, came in forecasts:
+        seconds = (*(() if found.never else (found.p10_s, found.p50_s, found.p90_s)), found.plan_s, came)
+        shown = [f"{one:.6g}" if isfinite(one) else "" for one in seconds]
+        name = result.workload.ids[found.id]  # type: ignore[index]
+        lines.writerow([name, f"{found.asked_s:.10g}", found.cores, *[""] * (5 - len(shown)), *shown])
+    return text.getvalue()
+
+
+def _requests_of(result: Result, log: SwfLog | None, rank: Sequence[float] | None) -> list[QueuedRequest]:
+    """Return the jobs as forecasts see them; a number below 0 in a log is not known."""
+    requests = result.workload.requests
+    jobs = len(requests)
+
+    def column(kind: SwfField) -> list[int | None]:
+        if log is None:
+            return [None] * jobs
+        values = log.column(kind)[list(result.workload.row)]
+        return [int(value) if value >= 0 else None for value in values.tolist()]
+
+    queues, partitions, names = (
+        column(kind) for kind in (SwfField.QUEUE, SwfField.PARTITION, SwfField.EXECUTABLE)
+    )
+    return [
+        QueuedRequest(
+            id=number,
+            submit_s=requests.submit[number],
+            cores=requests.size[number],
+            limit_s=requests.estimate[number],
+            user=None if requests.user[number] < 0 else requests.user[number],
+            partition=partitions[number],
+            name=names[number],
+            queue=queues[number],
+            rank=0.0 if rank is None else rank[number],
+        )
+        for number in range(jobs)
+    ]
+
+
+def _events(result: Result, asked_at: Sequence[float]) -> Iterator[tuple[float, int, list[int]]]:
+    """Yield what happens: the time, the kind, and the jobs to which it happens, by number.
+
+    At one time jobs end, then come, then are asked for, then start: a forecast knows all that the scheduler's
+    next pass knows, and not what that pass decides.
+    """
+    jobs = result.started
+    waits = result.wait
+    times, kinds, numbers = [result.end, result.submit, result.start], [], [jobs, jobs, jobs]
+    kinds = [np.full(len(jobs), kind) for kind in (_END, _ARRIVAL, _START)]
+    for share in asked_at:
+        # Who does not wait can be asked for on arrival only.
+        some = np.flatnonzero((waits > 0) | (share == 0))
+        times.append(result.submit[some] + share * waits[some])
+        kinds.append(np.full(len(some), _ASK))
+        numbers.append(jobs[some])
+    time, kind, number = (np.concatenate(column) for column in (times, kinds, numbers))
+    order = np.lexsort((number, kind, time))
+    time, kind, number = time[order], kind[order], number[order]
+    edges = np.flatnonzero((np.diff(time) != 0) | (np.diff(kind) != 0)) + 1
+    for first, last in zip([0, *edges], [*edges, len(time)], strict=True):
+        if first < last:
+            yield float(time[first]), int(kind[first]), [int(one) for one in number[first:last]]

@@ -1,0 +1,243 @@
+"""Run times as distributions, learnt online from jobs that have ended: one part for all that needs them.
+
+The distribution is that of a job's share of its time limit, in bins that are equal on a logarithmic scale;
+the last bin holds jobs that run to their limit. Levels refine each other, from all jobs to those of one user
+with one limit and size. A level's counts fade with each further job of it, and what it says is mixed with
+what the level above says: a level with n (faded) jobs and the weight w of its parent has the share
+n / (n + w). So a new user borrows from others with such limits, and a habit of late outweighs an old one.
+
+The functions are plain Python over columns that numba compiles as they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: A column of numbers, a list or an array.
+Column = Any
+
+#: Bins of the share below the limit; one more is for the limit itself.
+BINS = 40
+#: Shares below this one are in the first bin.
+SMALLEST = 1e-4
+#: Shares from here on are the limit itself.
+WHOLE = 0.9999
+_DEPTH = -log(SMALLEST)
+#: How a share spreads over its bin and its neighbours: 0.4, 0.2, 0.1.
+_SPREAD = (0.4, 0.2, 0.1)
+#: Jobs of a user whose mean share a policy's worth reads.
+REMEMBERED = 20
+#: Seconds of the shortest run that is drawn.
+_SHORTEST_S = 1.0
+#: By level, from the widest: what of its counts a further job leaves, and how much its parent weighs.
+#: They maximise the likelihood of what ran on on the first halves of two logs (benchmarks/forecast.py).
+FADING = (0.9999, 0.98, 0.65, 0.65, 0.65, 0.9)
+PARENT = (16.0, 32.0, 8.0, 8.0, 16.0, 4.0)
+#: Rows of the table at first.
+_ROWS = 256
+
+
+class ShareTable(NamedTuple):
+    """What has been learnt: a row for each group of each level.
+
+    Attributes:
+        mass: faded counts by row and bin.
+        count: faded jobs by row.
+        fading, parent: by level.
+    """
+
+    mass: Column
+    count: Column
+    fading: Column
+    parent: Column
+
+
+class LastShares(NamedTuple):
+    """What shares of their estimates the last jobs of each user ran for.
+
+    Attributes:
+        last: shares, ``REMEMBERED`` places a user, the oldest overwritten.
+        count: by user, jobs that have ended.
+    """
+
+    last: Column
+    count: Column
+
+
+def remember_share(shares: LastShares, user: int, share: float) -> None:
+    """Add the share of a user's job that has ended."""
+    shares.last[user * REMEMBERED + shares.count[user] % REMEMBERED] = share
+    shares.count[user] += 1
+
+
+def mean_share(shares: LastShares, user: int) -> float:
+    """Return the mean share of a user's last jobs; 1 where none has ended."""
+    if user < 0 or shares.count[user] == 0:
+        return 1.0
+    known = min(shares.count[user], REMEMBERED)
+    total = 0.0
+    for place in range(user * REMEMBERED, user * REMEMBERED + known):
+        total += shares.last[place]
+    mean: float = total / known
+    return mean
+
+
+def position(share: float) -> float:
+    """Return where a share is on the scale of the bins, from 0 to ``BINS``."""
+    if share >= WHOLE:
+        return float(BINS)
+    if share <= SMALLEST:
+        return 0.0
+    return (1.0 + log(share) / _DEPTH) * BINS
+
+
+def bin_of(share: float) -> int:
+    """Return the bin of a share."""
+    if share >= WHOLE:
+        return BINS
+    return min(int(position(share)), BINS - 1)
+
+
+def learn_share(table: ShareTable, rows: Column, share: float) -> None:
+    """Add the share of a job that has ended to the row of each of its levels; −1: it has none."""
+    mass = table.mass
+    middle = bin_of(share)
+    for level in range(len(rows)):
+        row = rows[level]
+        if row < 0:
+            continue
+        fading = table.fading[level]
+        for place in range(BINS + 1):
+            mass[row, place] *= fading
+        table.count[row] = table.count[row] * fading + 1.0
+        if middle == BINS:
+            mass[row, BINS] += 1.0
+            continue
+        for step in range(-2, 3):
+            mass[row, min(max(middle + step, 0), BINS - 1)] += _SPREAD[abs(step)]
+
+
+def mixed_shares(table: ShareTable, rows: Column, share: Column) -> None:
+    """Write the probability of each bin for a job of these rows; without any job ended all are alike."""
+    for place in range(BINS + 1):
+        share[place] = 1.0 / (BINS + 1)
+    for level in range(len(rows)):
+        row = rows[level]
+        if row < 0 or table.count[row] == 0.0:
+            continue
+        parent = table.parent[level]
+        total = table.count[row] + parent
+        for place in range(BINS + 1):
+            share[place] = (table.mass[row, place] + parent * share[place]) / total
+
+
+def run_time_at(share: Column, quantile: float, limit: float, elapsed: float) -> float:
+    """Return a quantile of a job's run time in seconds, given how long it runs already; at most its limit."""
+    if elapsed + _SHORTEST_S >= limit:
+        return limit
+    gone = 0.0
+    if elapsed > 0.0:
+        reached = position(elapsed / limit)
+        whole = min(int(reached), BINS)
+        for place in range(whole):
+            gone += share[place]
+        if whole < BINS:
+            gone += share[whole] * (reached - whole)
+        if gone >= 1.0 - 1e-9:  # noqa: PLR2004 - nothing that was learnt runs so long
+            return elapsed + quantile * (limit - elapsed)
+    wanted = gone + quantile * (1.0 - gone)
+    below = 0.0
+    for place in range(BINS):
+        if below + share[place] >= wanted:
+            reached = place + (wanted - below) / share[place] if share[place] > 0.0 else place
+            run = limit * exp(_DEPTH * (reached / BINS - 1.0))
+            return min(max(run, _SHORTEST_S, elapsed + _SHORTEST_S), limit)
+        below += share[place]
+    return limit
+
+
+class RunTimes:
+    """What ended jobs say of those that run or wait; nothing else is read.
+
+    Examples:
+        >>> known = RunTimes()
+        >>> rows = known.rows(limit_s=3600, user="ann", cores=4)
+        >>> for _ in range(50):
+        ...     known.learn(rows, limit_s=3600, run_s=1800)
+        >>> bool(1500 < known.quantile(rows, 0.5, limit_s=3600) < 2100)
+        True
+    """
+
+    def __init__(self) -> None:
+        self.table = ShareTable(
+            mass=np.zeros((_ROWS, BINS + 1)),
+            count=np.zeros(_ROWS),
+            fading=np.array(FADING),
+            parent=np.array(PARENT),
+        )
+        self._places: dict[object, int] = {}
+        self._last = LastShares(last=[], count=[])
+        self._users: dict[object, int] = {}
+
+    def rows(  # noqa: PLR0913 - each says something of a run time
+        self,
+        *,
+        limit_s: float,
+        user: object = None,
+        cores: int = 1,
+        account: object = None,
+        partition: object = None,
+        name: object = None,
+    ) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return a job's row at each level; −1 where nothing is known that would name it.
+
+        A job without a user is one of its account.
+        """
+        owner = user if user is not None else account
+        length = int(np.floor(np.log2(max(limit_s, 1.0))))
+        keys: tuple[object, ...] = (("all",), ("limits", partition, length))
+        if owner is None:
+            return np.array([*map(self._row, keys), -1, -1, -1, -1], np.int64)
+        named = -1 if name is None else self._row(("name", owner, name))
+        own = self._row(("user", owner))
+        exact = self._row(("limit", owner, limit_s))
+        return np.array(
+            [*map(self._row, keys), own, named, exact, self._row(("size", owner, limit_s, cores))], np.int64
+        )
+
+    def learn(self, rows: Sequence[int] | Column, *, limit_s: float, run_s: float) -> None:
+        """Add a job that has ended."""
+        learn_share(self.table, rows, run_s / limit_s if limit_s > 0 else 1.0)
+
+    def remember(self, user: object, share: float) -> None:
+        """Add the share of its limit for which a user's job ran, for ``mean_share``."""
+        place = self._users.setdefault(user, len(self._users))
+        if place == len(self._last.count):
+            self._last.count.append(0)
+            self._last.last.extend([1.0] * REMEMBERED)
+        remember_share(self._last, place, min(share, 1.0))
+
+    def mean_share(self, user: object) -> float:
+        """Return the mean share of a user's last jobs; 1 where none has ended."""
+        return mean_share(self._last, self._users.get(user, -1))
+
+    def quantile(
+        self, rows: Sequence[int] | Column, quantile: float, *, limit_s: float, elapsed_s: float = 0.0
+    ) -> float:
+        """Return a quantile of a job's run time in seconds, given how long it runs already."""
+        share = np.zeros(BINS + 1)
+        mixed_shares(self.table, rows, share)
+        return float(run_time_at(share, quantile, limit_s, elapsed_s))
+
+    def _row(self, key: object) -> int:
+        row = self._places.setdefault(key, len(self._places))
+        if row == len(self.table.count):
+            self.table = self.table._replace(
+                mass=np.concatenate([self.table.mass, np.zeros_like(self.table.mass)]),
+                count=np.concatenate([self.table.count, np.zeros_like(self.table.count)]),
+            )
+        return row
