@@ -94,6 +94,8 @@ _FOREIGN: dict[str, Any] = {
     "check": False,
     "batsim_out": None,
     "swf_out": None,
+    "forecasts": None,
+    "forecast_at": None,
     "gantt": None,
     "plot": None,
     "queue_weights": None,

@@ -108,6 +108,8 @@ _LOG_OPTIONS: dict[str, Any] = {
     "check": False,
     "batsim_out": None,
     "swf_out": None,
+    "forecasts": None,
+    "forecast_at": None,
     "queue_weights": None,
     "priorities": None,
     "log_begins": None,

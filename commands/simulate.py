@@ -13,6 +13,7 @@ from .evolving_options import (
     refuse_evolving,
     simulate_evolving_workload,
 )
+from .forecast_options import asked_at, forecast_options, write_forecasts
 from .log_options import check_policy_options, policy_options, read_policy_options
 from .malleable_options import (
     MALLEABLE_POLICIES,
@@ -65,6 +66,7 @@ _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
 @click.option("--gantt", type=OUTPUT, help="Chart of the jobs (.png, .pdf, .svg).")
 @html_option
 @click.option("--plot", type=OUTPUT, help="Chart of utilisation and queue (.png, .pdf, .svg).")
+@forecast_options
 def simulate(workload: str, **options: Any) -> None:
     """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
 
@@ -97,7 +99,7 @@ def simulate(workload: str, **options: Any) -> None:
     jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])
     choice, settings = read_policy_options(options)
     result = _run(jobs, options, choice)
-    _write(result, log, options, file_name(workload))
+    _write(result, log, options, choice, file_name(workload))
     from ..formats.native.write import write_text
     from ..simulation.report import to_document, to_json, to_text
 
@@ -133,6 +135,7 @@ def _check_simulate(options: dict[str, Any]) -> None:
     from ..formats.drawing import check_drawing
 
     check_policy_options(options)
+    asked_at(options)
     if options["processors"] is not None and options["cluster"] is not None:
         raise OptionError("--processors and --cluster both give the machine's size")
     check_drawing("--gantt", options["gantt"])
@@ -163,12 +166,13 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
         )
 
 
-def _write(result: Result, log: SwfLog, options: dict[str, Any], name: str) -> None:
+def _write(result: Result, log: SwfLog, options: dict[str, Any], choice: PolicyOptions, name: str) -> None:
     """Write the files that the options name."""
     from ..formats.native.write import write_text
     from ..formats.swf import write_swf
     from ..simulation.charts.curves import draw_utilization
     from ..simulation.charts.gantt import draw_gantt
+    from ..simulation.logs.policies import queue_rank
     from ..simulation.report import batsim_csv, jobs_csv, simulated_log
 
     if options["jobs_out"] is not None:
@@ -181,3 +185,6 @@ def _write(result: Result, log: SwfLog, options: dict[str, Any], name: str) -> N
         draw_gantt(result, options["gantt"], name=name)
     if options["plot"] is not None:
         draw_utilization(result, options["plot"], name=name)
+    if options["forecasts"] is not None:
+        rank = queue_rank(result.workload.requests, options["order"], choice.flexible)
+        write_forecasts(options["forecasts"], result, log, options, rank)

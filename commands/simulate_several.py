@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMAT = "aucsched-simulations/1"
 #: Files that hold one run.
-_OF_ONE_RUN = ("jobs_out", "batsim_out", "swf_out", "gantt", "plot")
+_OF_ONE_RUN = ("jobs_out", "batsim_out", "swf_out", "gantt", "plot", "forecasts", "forecast_at")
 
 
 def simulate_several(

@@ -1,9 +1,9 @@
 """Calibration of forecasts by their own record: what came of those that were like this one.
 
-A forecast's error is the logarithm of (what came / the futures' median). Past errors count by how alike their
-forecasts were (predicted wait, spread, the plan's distance, size, queue) and by how late they are; together
-with the futures' own spread they make a distribution, which is read at levels that are moved online until a
-tenth of the outcomes lies below P10 and a tenth above P90 (adaptive conformal inference, Gibbs and Candès 2021).
+A forecast's error is the logarithm of (what came / the futures' median). Past errors count by how alike
+their forecasts were (predicted wait, spread, the plan's distance, size, queue) and by how recent they are.
+Together with the futures' own spread they make a distribution. It is read at levels that move online until a
+tenth of the outcomes lies below P10 and a tenth above P90 (adaptive conformal inference, Gibbs and Candès).
 An outcome is used once the job has started, never before.
 """
 
@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 #: Levels at which a forecast is known: P10, P50 and P90 are among them.
-LEVELS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98])
+LEVELS = np.array(
+    [0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98]
+)
 LOWER, MIDDLE, UPPER = 2, 8, 14
 #: Shorter waits count as this many seconds where logarithms are taken.
 SHORTEST_S = 30.0
-#: How unlike two forecasts are: a distance of 1 in the logarithms of the predicted wait, of the spread, of the
-#: plan over the predicted wait, and of the size.
+#: A distance of 1 between two forecasts in the logarithms of the predicted wait, of the spread, of the plan
+#: over the predicted wait, and of the size.
 _WIDTHS = np.array([1.5, 0.7, 1.5, 3.0 * log(2.0)])
 #: What an error of a forecast for another queue counts.
 _OTHER_QUEUE = 0.5
@@ -41,7 +43,8 @@ class Features(NamedTuple):
     """What is known of a forecast when it is made.
 
     Attributes:
-        point: logarithms of the predicted wait, of the spread, of the plan over the predicted wait, of the size.
+        point: logarithms of the predicted wait, the spread, the plan over the predicted wait, the size; each
+            in units of ``_WIDTHS``.
         queue: the job's queue or partition.
     """
 
@@ -126,7 +129,7 @@ class Calibrator:
         return self._errors[first:count], weights
 
     def _levels(self) -> Floats:
-        """Return where the distribution is read for each of ``LEVELS``: P10 and P90 moved, others with them."""
+        """Return where the distribution is read for ``LEVELS``: P10 and P90 have moved, others with them."""
         lower, upper = self._moved
         known = [0.0, LEVELS[LOWER], 0.5, LEVELS[UPPER], 1.0]
         read = [0.0, LEVELS[LOWER] - lower, 0.5, LEVELS[UPPER] + upper, 1.0]

@@ -212,7 +212,9 @@ class Forecaster:
         self._chances.pop(job, None)
         self._asked.pop(job, None)
 
-    def forecast(self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True) -> list[StartForecast]:
+    def forecast(
+        self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True
+    ) -> list[StartForecast]:
         """Return when waiting jobs will start.
 
         Args:

@@ -174,7 +174,7 @@ def _entries(compile_: Callable[..., Any], version: int) -> tuple[Loop, ...]:
     futures, plan = play_futures, play_plan
 
     @compile_
-    def futures_entry(table, jobs, machine, rules, past, targets):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0913
+    def futures_entry(table, jobs, machine, rules, past, targets):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         if version:
             futures(table, jobs, machine, rules, past, targets)
 

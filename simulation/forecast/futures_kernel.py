@@ -17,10 +17,10 @@ from ..run_times import Column, ShareTable, mixed_shares, run_time_at
 
 #: No job.
 NOBODY = -1
-#: Places of ``counts``: waiting jobs, running jobs, targets that have not started, the job with a reservation.
+#: Places of ``counts``: waiting jobs, running jobs, targets that have not started, who has a reservation.
 QUEUED, RUNNING, LEFT, HEAD, COUNTED = 0, 1, 2, 3, 4
-#: Places of ``numbers``: when the head can start, how many cores it leaves then, and when the next job may start
-#: that waits for its time.
+#: Places of ``numbers``: when the head can start, how many cores it leaves then, and when the next job may
+#: start that waits for its time.
 SHADOW, EXTRA, NEXT, NUMBERS = 0, 1, 2, 3
 
 
@@ -145,7 +145,12 @@ class Targets(NamedTuple):
 
 
 def play_futures(
-    table: ShareTable, jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, past: Past, targets: Targets
+    table: ShareTable,
+    jobs: FutureJobs,
+    machine: FutureMachine,
+    rules: FutureRules,
+    past: Past,
+    targets: Targets,
 ) -> None:
     """Play one future for each column of ``targets.start``.
 
@@ -330,7 +335,7 @@ def _next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
 
 
 def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
-    """Sort as promised/awards.py does, and reserve for the job that was due first of those that do not fit."""
+    """Sort as promised/awards.py does; reserve for the job that was due first of those that do not fit."""
     queue, key = machine.queue, machine.key
     waiting = machine.counts[QUEUED]
     due, head = inf, NOBODY
@@ -388,7 +393,7 @@ def _may_start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -
     size, pools, head = jobs.size[job], jobs.pools[job], machine.counts[HEAD]
     if _cores_in(machine.spare, pools) < size:
         return False
-    if head == NOBODY or head == job or now + jobs.limit[job] <= machine.numbers[SHADOW]:
+    if head in (NOBODY, job) or now + jobs.limit[job] <= machine.numbers[SHADOW]:
         return True
     beside = _cores_in(machine.spare, pools & ~jobs.pools[head])
     if size - beside > machine.numbers[EXTRA]:

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,21 @@ COLUMNS = ("job", "asked_s", "cores", "p10_s", "p50_s", "p90_s", "plan_s", "star
 _END, _ARRIVAL, _ASK, _START = 0, 1, 2, 3
 
 
-def forecasts_of(  # noqa: PLR0913 - how a log is asked
+class AnsweredForecast(NamedTuple):
+    """A forecast with what came of it.
+
+    Attributes:
+        number: of the job.
+        forecast: as it was made.
+        came_s: seconds from when it was asked until the job started.
+    """
+
+    number: int
+    forecast: StartForecast
+    came_s: float
+
+
+def forecasts_of(
     result: Result,
     log: SwfLog | None = None,
     *,
@@ -31,8 +46,8 @@ def forecasts_of(  # noqa: PLR0913 - how a log is asked
     futures: int = FUTURES,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[tuple[StartForecast, float]]:
-    """Yield each forecast with the seconds from when it was asked until the job started.
+) -> Iterator[AnsweredForecast]:
+    """Yield each forecast with what came, in the order in which they are asked.
 
     Args:
         result: of a simulation that has ended; jobs that never started are left out.
@@ -63,19 +78,26 @@ def forecasts_of(  # noqa: PLR0913 - how a log is asked
                 forecaster.start(number, now)
         else:
             for number, found in zip(numbers, forecaster.forecast(now, numbers), strict=True):
-                yield found, float(starts[number]) - now
+                yield AnsweredForecast(number, found, float(starts[number]) - now)
 
 
-def forecasts_csv(result: Result, forecasts: Iterable[tuple[StartForecast, float]]) -> str:
+def forecasts_csv(result: Result, forecasts: Iterable[AnsweredForecast]) -> str:
     """Return the forecasts as CSV, a row each, in the order in which they were asked."""
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(COLUMNS)
-    for found, came in forecasts:
+    for number, found, came in forecasts:
         seconds = (*(() if found.never else (found.p10_s, found.p50_s, found.p90_s)), found.plan_s, came)
         shown = [f"{one:.6g}" if isfinite(one) else "" for one in seconds]
-        name = result.workload.ids[found.id]  # type: ignore[index]
-        lines.writerow([name, f"{found.asked_s:.10g}", found.cores, *[""] * (5 - len(shown)), *shown])
+        lines.writerow(
+            [
+                result.workload.ids[number],
+                f"{found.asked_s:.10g}",
+                found.cores,
+                *[""] * (5 - len(shown)),
+                *shown,
+            ]
+        )
     return text.getvalue()
 
 

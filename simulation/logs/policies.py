@@ -211,11 +211,23 @@ def _candidates(options: PolicyOptions) -> dict[str, Factory]:
 
 def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | None = None) -> list[int]:
     """Return the jobs sorted by an order that does not change with time; ties go by submission."""
-    if order == FLEXIBLE:
-        keys: Sequence[float] = (flexible or FlexiblePriorities()).keys(requests)
-    else:
-        keys = STATIC_KEYS[order](requests)
+    keys = _queue_keys(requests, order, flexible)
     return sorted(range(len(requests)), key=keys.__getitem__)
+
+
+def queue_rank(
+    requests: Requests, order: str, flexible: FlexiblePriorities | None = None
+) -> tuple[float, ...] | None:
+    """Return what sorts the queue, by job; None where that is its submission, or changes with time."""
+    if order in ("fcfs", SLOWDOWN, MULTIFACTOR):
+        return None
+    return tuple(map(float, _queue_keys(requests, order, flexible)))
+
+
+def _queue_keys(requests: Requests, order: str, flexible: FlexiblePriorities | None) -> Sequence[float]:
+    if order == FLEXIBLE:
+        return (flexible or FlexiblePriorities()).keys(requests)
+    return STATIC_KEYS[order](requests)
 
 
 class _Prioritised:

@@ -1,0 +1,75 @@
+"""Options that ask a simulation for forecasts of its starts, and what writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..cluster.errors import OptionError
+from .outputs import OUTPUT, progress_over
+
+if TYPE_CHECKING:
+    from ..formats.swf import SwfLog
+    from ..simulation.result import Result
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: When forecasts are asked where nothing is said.
+_ASKED_AT = "arrival,0.25,0.5,0.75"
+
+
+def forecast_options(command: F) -> F:
+    """Give a command the options that ask for forecasts of its starts."""
+    at = click.option(
+        "--forecast-at",
+        metavar="WHEN",
+        help=f"With --forecasts: arrival and shares of the wait, below 1; default {_ASKED_AT}.",
+    )
+    return click.option(
+        "--forecasts",
+        type=OUTPUT,
+        help="CSV of forecasts: P10, P50 and P90 of each job's start, the plan by limits, and the start.",
+    )(at(command))
+
+
+def asked_at(options: dict[str, Any]) -> tuple[float, ...]:
+    """Return the shares of the wait at which forecasts are asked.
+
+    Raises:
+        OptionError: it is no list of ``arrival`` and shares below 1, or nothing asks for forecasts.
+    """
+    given = options["forecast_at"]
+    if given is not None and options["forecasts"] is None:
+        raise OptionError("--forecast-at needs --forecasts")
+    shares = []
+    for part in (given or _ASKED_AT).split(","):
+        try:
+            share = 0.0 if part.strip() == "arrival" else float(part)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < 1:
+            raise OptionError(f"--forecast-at {given!r}: {part!r} is neither arrival nor a share below 1")
+        shares.append(share)
+    return tuple(dict.fromkeys(shares))
+
+
+def write_forecasts(
+    path: Path, result: Result, log: SwfLog, options: dict[str, Any], rank: tuple[float, ...] | None
+) -> None:
+    """Write a log's forecasts."""
+    from ..formats.native.write import write_text
+    from ..simulation.forecast.logged import forecasts_csv, forecasts_of
+
+    with progress_over(len(result.workload), "jobs forecast") as progress:
+        found = forecasts_of(
+            result,
+            log,
+            asked_at=asked_at(options),
+            rank=rank,
+            by_worth=options["policy"] == "aucsched3" and options["objective"] == "response",
+            progress=progress,
+        )
+        write_text(path, forecasts_csv(result, found))

@@ -1,0 +1,270 @@
+"""Forecasts of a queue that is followed: what they know, what they cannot know, and bad histories."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf, isfinite
+
+import numpy as np
+import pytest
+
+from aucsched.simulation.forecast import futures
+from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, StartForecast
+from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
+from aucsched.simulation.log_columns import Requests, Workload
+from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.result import Result
+
+DAY = 86_400
+
+
+def workload(jobs: int = 150, seed: int = 1, processors: int = 16) -> Workload:
+    """Jobs that come faster than the machine runs them, three days long."""
+    random = np.random.default_rng(seed)
+    submit = np.sort(random.integers(0, 3 * DAY, jobs))
+    submit -= submit[0]
+    estimate = random.choice([3600, 7200, 36_000], jobs)
+    user = random.integers(0, 5, jobs)
+    run = np.maximum(1, (estimate * random.random(jobs) ** (1 + user)).astype(int))
+    size = random.integers(1, processors, jobs)
+    requests = Requests(
+        processors=processors,
+        submit=tuple(submit.tolist()),
+        size=tuple(size.tolist()),
+        estimate=tuple(estimate.tolist()),
+        user=tuple(user.tolist()),
+        weight=(1,) * jobs,
+    )
+    numbers = tuple(range(jobs))
+    return Workload(requests=requests, run=tuple(run.tolist()), ids=numbers, row=numbers, rows=jobs)
+
+
+def played(jobs: Workload | None = None, policy: str = "easy") -> Result:
+    """The jobs under a policy."""
+    return play_log(jobs or workload(), policy)
+
+
+def shown(found: StartForecast) -> tuple[float, ...]:
+    """A forecast's numbers."""
+    return (*found.quantiles, found.plan_s)
+
+
+def test_every_forecast_is_ordered_and_has_an_outcome() -> None:
+    found = list(forecasts_of(played(), futures=30))
+    assert len(found) > 300
+    for _, forecast, came in found:
+        assert came >= 0
+        assert list(forecast.quantiles) == sorted(forecast.quantiles)
+        assert 0 <= forecast.p10_s <= forecast.p50_s <= forecast.p90_s < inf
+
+
+def test_a_job_that_starts_at_once_is_forecast_to_do_so() -> None:
+    for _, forecast, came in forecasts_of(played(), futures=10, asked_at=[0.0]):
+        if forecast.p90_s == 0:
+            assert came == 0
+        else:
+            assert came > 0
+
+
+def test_the_plan_by_limits_is_easy_itself() -> None:
+    # All jobs come at once and run to their limits: the plan on arrival is what the policy does.
+    base = workload(60)
+    requests = replace(base.requests, submit=(0,) * 60)
+    result = played(replace(base, requests=requests, run=tuple(requests.estimate)))
+    found = list(forecasts_of(result, futures=2, asked_at=[0.0]))
+    assert [forecast.plan_s for _, forecast, _ in found] == [came for *_, came in found]
+
+
+def test_plain_python_and_compiled_futures_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = played(workload(60))
+    compiled = list(forecasts_of(result, futures=8))
+    monkeypatch.setattr(futures, "compiled_futures", lambda: None)
+    plain = list(forecasts_of(result, futures=8))
+    assert [shown(one.forecast) for one in plain] == [shown(one.forecast) for one in compiled]
+
+
+def test_what_happens_later_changes_no_forecast() -> None:
+    result = played()
+    jobs = result.workload
+    half = result.workload.requests.submit[75]
+    before = [one for one in forecasts_of(result, futures=20) if one.forecast.asked_s <= half]
+    # From then on everything is otherwise: who comes, for how long, and when those start that wait.
+    starts, estimate = np.array(result.starts), np.array(jobs.requests.estimate)
+    random = np.random.default_rng(5)
+    late = starts > half
+    starts[late] = np.maximum(np.array(jobs.requests.submit)[late], half) + random.integers(
+        1, DAY, late.sum()
+    )
+    run = np.array(jobs.run)
+    lasts = starts + run > half
+    run[lasts] = np.minimum(estimate, np.maximum(half - starts, 0) + random.integers(1, DAY, len(run)))[lasts]
+    other = replace(result, workload=replace(jobs, run=tuple(run.tolist())), starts=tuple(starts.tolist()))
+    asked = {(one.number, one.forecast.asked_s): shown(one.forecast) for one in before}
+    again = {
+        (one.number, one.forecast.asked_s): shown(one.forecast)
+        for one in forecasts_of(other, futures=20)
+        if one.forecast.asked_s <= half
+    }
+    common = asked.keys() & again.keys()
+    assert len(common) > 80
+    assert all(asked[key] == again[key] for key in common)
+
+
+FOLLOWER = """
+import json, sys
+from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest
+cores, futures = json.loads(sys.stdin.readline())
+forecaster = Forecaster([cores], futures=futures)
+for line in sys.stdin:
+    kind, now, job = json.loads(line)
+    if kind == "submit":
+        forecaster.submit(QueuedRequest(**job))
+    elif kind == "ask":
+        found = forecaster.forecast(now, [job])[0]
+        print(json.dumps([*found.quantiles, found.plan_s]), flush=True)
+    else:
+        getattr(forecaster, kind)(job, now)
+"""
+
+
+def events(result: Result) -> Iterator[tuple[str, float, object]]:
+    """What happens on a log, in order; every job is asked for on arrival."""
+    requests = result.workload.requests
+    rows: list[tuple[float, int, int, str, object]] = []
+    for job, start in enumerate(result.starts):
+        request = {
+            "id": job,
+            "submit_s": requests.submit[job],
+            "cores": requests.size[job],
+            "limit_s": requests.estimate[job],
+            "user": requests.user[job],
+        }
+        rows.append((requests.submit[job], 1, job, "submit", request))
+        rows.append((requests.submit[job], 2, job, "ask", job))
+        rows.append((start, 3, job, "start", job))
+        rows.append((start + result.workload.run[job], 0, job, "end", job))
+    for now, _, _, kind, what in sorted(rows, key=lambda row: row[:3]):
+        yield kind, now, what
+
+
+def test_a_process_that_hears_of_events_one_by_one_says_the_same() -> None:
+    result = played(workload(80))
+    with subprocess.Popen(
+        [sys.executable, "-c", FOLLOWER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps([16, 12]) + "\n")
+        heard = []
+        for kind, now, what in events(result):
+            process.stdin.write(json.dumps([kind, now, what]) + "\n")
+            if kind == "ask":
+                # Nothing later has been said when the answer is read.
+                process.stdin.flush()
+                heard.append(tuple(json.loads(process.stdout.readline())))
+        process.stdin.close()
+    asked = forecasts_of(result, futures=12, asked_at=[0.0])
+    assert heard == [shown(one.forecast) for one in asked]
+
+
+def followed(**members: object) -> Forecaster:
+    """A machine of 4 cores on which a job of all of them runs since 0."""
+    forecaster = Forecaster([4], futures=20, **members)  # type: ignore[arg-type]
+    forecaster.submit(QueuedRequest(id="r", submit_s=0, cores=4, limit_s=3600, user="ann"))
+    forecaster.start("r", 0)
+    return forecaster
+
+
+def test_without_any_history_intervals_are_wide() -> None:
+    forecaster = followed()
+    forecaster.submit(QueuedRequest(id="w", submit_s=5, cores=1, limit_s=60, user="bob"))
+    [found] = forecaster.forecast(5, ["w"])
+    assert found.plan_s == 3595
+    assert found.p90_s > 10 * found.p10_s
+
+
+def test_a_job_that_can_never_start_says_why() -> None:
+    forecaster = followed()
+    forecaster.submit(QueuedRequest(id="w", submit_s=5, cores=9, limit_s=60))
+    forecaster.submit(QueuedRequest(id="x", submit_s=6, cores=1, limit_s=60))
+    wide, narrow = forecaster.forecast(6, ["w", "x"])
+    assert wide.never == "it asks for 9 cores, and the nodes that it can use have 4"
+    assert wide.probability_by(inf) == 0
+    assert not wide.quantiles
+    assert not narrow.never
+
+
+@pytest.mark.parametrize("limit", [0, None, 1e-9])
+def test_odd_limits_are_no_error(limit: float | None) -> None:
+    forecaster = followed()
+    forecaster.submit(QueuedRequest(id="w", submit_s=5, cores=1, limit_s=limit))
+    [found] = forecaster.forecast(5, ["w"])
+    assert isfinite(found.p90_s)
+
+
+def test_times_that_run_backwards_are_no_error() -> None:
+    forecaster = followed()
+    for job in range(80):
+        forecaster.submit(QueuedRequest(id=job, submit_s=1000 - job, cores=1, limit_s=60, user=1))
+    forecaster.end("r", -5)
+    for job in range(4):
+        forecaster.start(job, -50)
+    found = forecaster.forecast(10, [20, 30])
+    assert all(isfinite(one.p90_s) for one in found)
+
+
+def test_who_waits_for_its_time_starts_no_earlier() -> None:
+    forecaster = Forecaster([4], futures=20)
+    forecaster.submit(QueuedRequest(id="w", submit_s=500, cores=1, limit_s=60))
+    [found] = forecaster.forecast(5, ["w"])
+    assert found.plan_s == 495
+    assert found.p10_s > 300
+
+
+def test_pools_keep_jobs_off_nodes_that_they_cannot_use() -> None:
+    forecaster = Forecaster([4, 4], futures=20)
+    forecaster.submit(QueuedRequest(id="r", submit_s=0, cores=4, limit_s=3600, pools=0b01))
+    forecaster.start("r", 0)
+    assert forecaster.free == [0, 4]
+    forecaster.submit(QueuedRequest(id="a", submit_s=1, cores=2, limit_s=60, pools=0b01))
+    forecaster.submit(QueuedRequest(id="b", submit_s=2, cores=2, limit_s=60, pools=0b10))
+    waits, starts = forecaster.forecast(2, ["a", "b"])
+    assert waits.plan_s == 3598
+    assert starts.p90_s == 0
+
+
+def test_probabilities_follow_the_quantiles() -> None:
+    forecaster = followed()
+    forecaster.submit(QueuedRequest(id="w", submit_s=5, cores=1, limit_s=60))
+    [found] = forecaster.forecast(5, ["w"])
+    assert found.probability_by(found.p50_s) == pytest.approx(0.5)
+    assert found.probability_by(found.p90_s) == pytest.approx(0.9)
+    assert found.probability_by(-1) == 0
+    assert found.probability_by(1e9) == 1
+
+
+def test_the_file_has_its_columns_and_an_outcome_a_row() -> None:
+    result = played(workload(40))
+    text = forecasts_csv(result, forecasts_of(result, futures=5))
+    head, *rows = text.splitlines()
+    assert head == "job,asked_s,cores,p10_s,p50_s,p90_s,plan_s,start_s"
+    assert all(len(row.split(",")) == 8 for row in rows)
+    never = StartForecast(id=0, asked_s=1.0, cores=3, never="it asks for more")
+    assert forecasts_csv(result, [AnsweredForecast(0, never, 5.0)]).splitlines()[1] == "0,1,3,,,,,5"
+
+
+@pytest.mark.parametrize("by_worth", [True, False])
+def test_worth_lets_short_jobs_pass(by_worth: bool) -> None:
+    forecaster = followed(by_worth=by_worth)
+    # The longest wait says from when on a job is overdue: it was an hour.
+    forecaster.end("r", 3600)
+    forecaster.submit(QueuedRequest(id="old", submit_s=3600, cores=4, limit_s=1000, user="ann"))
+    forecaster.start("old", 7200)
+    forecaster.submit(QueuedRequest(id="long", submit_s=7200, cores=4, limit_s=36_000, user="bob"))
+    forecaster.submit(QueuedRequest(id="short", submit_s=7201, cores=4, limit_s=60, user="eve"))
+    long, short = forecaster.forecast(7202, ["long", "short"])
+    assert (short.plan_s < long.plan_s) is by_worth
