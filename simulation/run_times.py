@@ -35,8 +35,8 @@ REMEMBERED = 20
 #: Seconds of the shortest run that is drawn.
 _SHORTEST_S = 1.0
 #: By level, from the widest (all, limits, user, name, limit, size): what of its counts a further job leaves,
-#: how many jobs its parent counts for, and the trust at first. They were chosen by the likelihood of what running
-#: jobs did next on the first halves of two logs.
+#: how many jobs its parent counts for, and the trust at first. They were chosen by the likelihood of what
+#: running jobs did next on the first halves of two logs.
 FADING = (0.9999, 0.98, 0.65, 0.65, 0.65, 0.9)
 PARENT = (4.0, 16.0, 4.0, 4.0, 4.0, 4.0)
 TRUST = (0.9, 0.7, 0.4, 0.4, 0.4, 0.4)
