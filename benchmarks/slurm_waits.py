@@ -3,12 +3,15 @@
 Each list has 100 jobs that share the cores of 16 nodes of 4 cores with others. A real Slurm on a
 fast clock runs it in three modes: with backfill alone, and with ``slurm run`` under two objectives.
 Each mode runs twice. Records are kept in FOLDER, and a record that is there is not made anew. The
-table gives the mean of the runs, and the ratio of each loop to the backfill of the same list.
+table gives the mean of the runs, and the ratio of each loop to the backfill of the same list. With
+--results FILE the figures of each run are written too: docs/slurm.md has the table of
+benchmarks/results/slurm-waits.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
@@ -56,6 +59,9 @@ def main() -> None:
                 if ran is not None:
                     found.setdefault((number, mode), []).append(columns(workload, ran))
     print_table(found)
+    if options.results is not None:
+        rows = [{"list": one, "mode": mode, "runs": runs} for (one, mode), runs in sorted(found.items())]
+        options.results.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def _options() -> argparse.Namespace:
@@ -69,6 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--speed", type=int, default=10, help="of the cluster's clock")
     parser.add_argument("--interval", type=float, default=10, help="of the loop, clock seconds")
     parser.add_argument("--more", nargs="*", default=[], help="more of slurm run, without dashes")
+    parser.add_argument("--results", type=Path, help="write the figures of each run as JSON")
     parser.add_argument("--table", action="store_true", help="print the records that are there")
     return parser.parse_args()
 

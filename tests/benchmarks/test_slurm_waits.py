@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from against_slurm import Ran
 from slurm_waits import SEEDS, columns, job_list, print_table
@@ -32,3 +35,10 @@ def test_ratios_are_to_the_backfill_of_the_same_list(capsys: pytest.CaptureFixtu
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.startswith("| 1 | run | 2 | 50 | 110 |")
     assert row.endswith("| 0.50 | 1.10 |")
+
+
+def test_the_page_has_the_table_of_the_recorded_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).parents[2]
+    rows = json.loads((root / "benchmarks" / "results" / "slurm-waits.json").read_text())
+    print_table({(row["list"], row["mode"]): row["runs"] for row in rows})
+    assert capsys.readouterr().out in (root / "docs" / "slurm.md").read_text()
