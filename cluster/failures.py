@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
 from .checks import LARGEST_COUNT, named
 from .errors import InputError
+from .value_types import HostList, NameTuple, Number, member, settle_members, value_class
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Outage:
     """Some nodes go down together, and come back together.
 
@@ -21,20 +21,18 @@ class Outage:
         up_s: the same, after ``down_s``; None: they never come back.
     """
 
-    nodes: tuple[str, ...]
-    down_s: float
-    up_s: float | None = None
+    nodes: NameTuple = member(HostList())
+    down_s: float = member(Number(f"a time from 0 to {LARGEST_COUNT} s", least=0, most=LARGEST_COUNT))
+    up_s: float | None = member(Number("a time"), default=None)
 
     def __post_init__(self) -> None:
+        settle_members(self)
         if not self.nodes:
             raise InputError("no node is named", path="nodes")
         for name in self.nodes:
             named(name, "nodes")
         if len(set(self.nodes)) < len(self.nodes):
             raise InputError("a node is named twice", path="nodes")
-        if not 0 <= self.down_s <= LARGEST_COUNT:
-            message = f"{self.down_s:g} is not a time from 0 to {LARGEST_COUNT} s"
-            raise InputError(message, path="down_s")
         if self.up_s is not None and not self.down_s < self.up_s <= LARGEST_COUNT:
             message = f"{self.up_s:g} is not a time after down_s {self.down_s:g}, up to {LARGEST_COUNT} s"
             raise InputError(message, path="up_s")

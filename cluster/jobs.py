@@ -5,21 +5,44 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeAlias
+from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
-from .checks import all_plain, at_least, counts, named, plain
-from .coerce import Names, as_int, settle, settle_integers, settle_names, settle_sets, whole
+from .checks import at_least, named
 from .errors import InputError
 from .nodes import Resources
+from .value_types import (
+    Anything,
+    Boolean,
+    Choice,
+    Embedded,
+    Given,
+    HostList,
+    HostMap,
+    HostSet,
+    Integer,
+    IntegerMap,
+    JobPriority,
+    Name,
+    NameFrozenSet,
+    NameList,
+    NameSet,
+    NameTuple,
+    OptionalWhole,
+    Text,
+    Timestamp,
+    ValueType,
+    Whole,
+    WholeByName,
+    member,
+    settle_members,
+    value_class,
+    whole,
+)
 
-#: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
-_PRIORITY_DIGITS = 40
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Span:
     """An inclusive range of counts, ``[minimum, maximum]``; both equal when the request is exact.
 
@@ -28,13 +51,12 @@ class Span:
         False
     """
 
-    minimum: int
-    maximum: int
+    minimum: Whole
+    maximum: Whole
 
     def __post_init__(self) -> None:
-        settle_integers(self, "minimum", "maximum")
-        at_least(self.minimum, 0, "[0]")
-        at_least(self.maximum, 1, "[1]")
+        for place, (name, least) in enumerate((("minimum", 0), ("maximum", 1))):
+            object.__setattr__(self, name, Integer(least).settled(getattr(self, name), f"[{place}]"))
         if self.maximum < self.minimum:
             raise InputError(f"the range [{self.minimum}, {self.maximum}] is empty", path="")
 
@@ -54,8 +76,8 @@ Counts: TypeAlias = SupportsIndex | Sequence[int] | Span
 _PAIR = 2
 
 
-def as_span(value: Any, path: str) -> Span:
-    """Return a count, or a pair of the least and the most, as a Span.
+def as_span(value: Any, path: str, least: int = 0) -> Span:
+    """Return a count, or a pair of the least and the most, as a Span from ``least`` on.
 
     Raises:
         InputError: it is neither, or the range is empty.
@@ -65,12 +87,14 @@ def as_span(value: Any, path: str) -> Span:
         (True, Span(minimum=1, maximum=3))
     """
     if isinstance(value, Span):
+        at_least(value.minimum, least, path)
         return value
     number = whole(value)
     if isinstance(number, int) and not isinstance(number, bool):
         at_least(number, 1, path)
         return Span.exactly(number)
     if isinstance(value, (tuple, list)) and len(value) == _PAIR:
+        at_least(whole(value[0]), least, f"{path}[0]")
         try:
             return Span(minimum=value[0], maximum=value[1])
         except InputError as error:
@@ -78,12 +102,36 @@ def as_span(value: Any, path: str) -> Span:
     raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)
 
 
-def _spans(values: Any, path: str) -> Mapping[str, Span]:
-    if not isinstance(values, Mapping):
-        raise InputError(f"{values!r} is not a mapping of names to counts", path=path)
-    if all(type(value) is Span for value in values.values()):
-        return values
-    return {name: as_span(value, f"{path}.{name}") for name, value in values.items()}
+@dataclass(frozen=True, slots=True)
+class Range(ValueType):
+    """A count or a range of counts, from ``least`` on."""
+
+    least: int
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as a Span."""
+        return as_span(value, path, self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeMap(ValueType):
+    """Counts or ranges of counts by the name of a gres."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it with Spans."""
+        if type(value) is dict and not value:
+            return value
+        if not isinstance(value, Mapping):
+            raise InputError(f"{value!r} is not a mapping of names to counts", path=path)
+        for name in value:
+            named(name, path)
+        if all(type(count) is Span for count in value.values()):
+            return value
+        return {name: as_span(count, f"{path}.{name}") for name, count in value.items()}
+
+
+#: How counts by name are given, and how they are kept.
+SpansByName: TypeAlias = Given[Mapping[str, Span], Mapping[str, Counts]]
 
 
 class JobType(StrEnum):
@@ -99,7 +147,7 @@ class JobType(StrEnum):
     NODES_AND_CORES_PER_NODE = "nodes and cores per node"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Request:
     """A job's request (Soner, table 8.2, with the further parts of a real queue).
 
@@ -133,76 +181,31 @@ class Request:
         16
     """
 
-    cores: int | None = None
-    nodes: Span | None = None
-    cores_per_node: int | None = None
-    min_cores_per_node: int = 1
-    cores_per_task: int = 1
-    gres_per_node: Mapping[str, Span] = field(default_factory=dict)
-    gres_total: Mapping[str, Span] = field(default_factory=dict)
-    memory_mib_per_node: int | None = None
-    memory_mib_per_core: int | None = None
-    exclusive: bool = False
-    max_switches: int | None = None
-    contiguous: bool = False
-    features: frozenset[str] = frozenset()
-    required_nodes: tuple[str, ...] = ()
-    excluded_nodes: frozenset[str] = frozenset()
-    licenses: Mapping[str, int] = field(default_factory=dict)
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913 - one for each member
-            self,
-            *,
-            cores: SupportsIndex | None = None,
-            nodes: Counts | None = None,
-            cores_per_node: SupportsIndex | None = None,
-            min_cores_per_node: SupportsIndex = 1,
-            cores_per_task: SupportsIndex = 1,
-            gres_per_node: Mapping[str, Counts] = ...,
-            gres_total: Mapping[str, Counts] = ...,
-            memory_mib_per_node: SupportsIndex | None = None,
-            memory_mib_per_core: SupportsIndex | None = None,
-            exclusive: bool = False,
-            max_switches: SupportsIndex | None = None,
-            contiguous: bool = False,
-            features: Names = ...,
-            required_nodes: Names = ...,
-            excluded_nodes: Names = ...,
-            licenses: Mapping[str, SupportsIndex] = ...,
-        ) -> None: ...
+    cores: OptionalWhole = member(Integer(1), default=None)
+    nodes: Given[Span | None, Counts | None] = member(Range(1), default=None)
+    cores_per_node: OptionalWhole = member(Integer(1), default=None)
+    min_cores_per_node: Whole = member(Integer(1), default=1)
+    cores_per_task: Whole = member(Integer(1), default=1)
+    gres_per_node: SpansByName = member(RangeMap(), default_factory=dict)
+    gres_total: SpansByName = member(RangeMap(), default_factory=dict)
+    memory_mib_per_node: OptionalWhole = member(Integer(0), default=None)
+    memory_mib_per_core: OptionalWhole = member(Integer(0), default=None)
+    exclusive: bool = member(Boolean(), default=False)
+    max_switches: OptionalWhole = member(Integer(1), default=None)
+    contiguous: bool = member(Boolean(), default=False)
+    features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())
+    required_nodes: NameTuple = member(HostList(), default=())
+    excluded_nodes: NameFrozenSet = member(HostSet(), default=frozenset())
+    licenses: WholeByName = member(IntegerMap(1), default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settle()
-        for name in ("cores", "cores_per_node", "min_cores_per_node", "cores_per_task", "max_switches"):
-            at_least(getattr(self, name), 1, name)
-        at_least(self.memory_mib_per_node, 0, "memory_mib_per_node")
-        at_least(self.memory_mib_per_core, 0, "memory_mib_per_core")
-        counts(self.licenses, 1, "licenses")
-        all_plain(self.features, "features")
+        settle_members(self)
         self._check_size()
         self._check_gres()
         self._check_tasks()
         self._check_node_lists()
 
-    def _settle(self) -> None:
-        """Let the members be of their types, however they were given."""
-        settle_integers(self, "cores", "cores_per_node", "min_cores_per_node", "cores_per_task")
-        settle_integers(self, "memory_mib_per_node", "memory_mib_per_core", "max_switches")
-        settle_names(self, "required_nodes")
-        settle_sets(self, "features", "excluded_nodes")
-        settle(
-            self,
-            nodes=None if self.nodes is None else as_span(self.nodes, "nodes"),
-            gres_per_node=_spans(self.gres_per_node, "gres_per_node"),
-            gres_total=_spans(self.gres_total, "gres_total"),
-            licenses=as_int(self.licenses, "licenses"),
-        )
-
     def _check_size(self) -> None:
-        if self.nodes is not None and self.nodes.minimum < 1:
-            raise InputError(f"{self.nodes.minimum} is below 1", path="nodes")
         if self.memory_mib_per_node is not None and self.memory_mib_per_core is not None:
             raise InputError("memory_mib_per_node is given too", path="memory_mib_per_core")
         if self.cores is None and (self.nodes is None or self.cores_per_node is None):
@@ -226,7 +229,6 @@ class Request:
         kinds = Counter(name.partition(":")[0] for name in names)
         times = Counter(names)
         for name in names:
-            named(name, "gres_per_node" if name in self.gres_per_node else "gres_total")
             kind = name.partition(":")[0]
             if kinds[kind] > 1 and (kind in times or times[name] > 1):
                 path = f"gres_total.{name}" if name in self.gres_total else f"gres_per_node.{name}"
@@ -294,7 +296,7 @@ class JobKind(StrEnum):
     EVOLVING = "evolving"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Job:
     """A pending job.
 
@@ -319,65 +321,28 @@ class Job:
         Fraction(1, 10)
     """
 
-    id: str
-    priority: int | Fraction
-    request: Request
-    submit_time: float | None = None
-    expected_start_time: float | None = None
-    promised_start: float | None = None
-    user: str = ""
-    group: str = ""
-    account: str = ""
-    qos: str = ""
-    partition: str = ""
-    time_limit_s: int | None = None
-    hold: str | None = None
-    unsupported: tuple[str, ...] = ()
-    kind: JobKind = JobKind.RIGID
-    min_nodes: int | None = None
-    max_nodes: int | None = None
-    speedup: object = None
+    id: str = member(Name())
+    priority: Given[int | Fraction, SupportsFloat] = member(JobPriority())
+    request: Request = member(Embedded(Request, flat=True))
+    submit_time: float | None = member(Timestamp(), default=None)
+    expected_start_time: float | None = member(Timestamp(), default=None)
+    promised_start: float | None = member(Timestamp(), default=None)
+    user: str = member(Text(), default="")
+    group: str = member(Text(), default="")
+    account: str = member(Text(), default="")
+    qos: str = member(Text(), default="")
+    partition: str = member(Text(), default="")
+    time_limit_s: OptionalWhole = member(Integer(1), default=None)
+    hold: str | None = member(Text(), default=None)
+    unsupported: NameTuple = member(NameList(), default=())
+    kind: JobKind = member(Choice(JobKind), default=JobKind.RIGID)
+    min_nodes: OptionalWhole = member(Integer(1), default=None)
+    max_nodes: OptionalWhole = member(Integer(1), default=None)
+    speedup: object = member(Anything(), default=None)
     limits_by_nodes_s: Mapping[int, float] = field(default_factory=dict)
 
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913 - one for each member
-            self,
-            *,
-            id: str,  # noqa: A002 - the member's name
-            priority: SupportsFloat,
-            request: Request,
-            submit_time: float | None = None,
-            expected_start_time: float | None = None,
-            promised_start: float | None = None,
-            user: str = "",
-            group: str = "",
-            account: str = "",
-            qos: str = "",
-            partition: str = "",
-            time_limit_s: SupportsIndex | None = None,
-            hold: str | None = None,
-            unsupported: Names = ...,
-            kind: JobKind = ...,
-            min_nodes: SupportsIndex | None = None,
-            max_nodes: SupportsIndex | None = None,
-            speedup: object = None,
-            limits_by_nodes_s: Mapping[int, float] = ...,
-        ) -> None: ...
-
     def __post_init__(self) -> None:
-        settle_integers(self, "time_limit_s", "min_nodes", "max_nodes")
-        settle_names(self, "unsupported")
-        if not isinstance(self.priority, (int, Fraction)) or isinstance(self.priority, bool):
-            settle(self, priority=_given_priority(self.priority))
-        named(self.id, "id")
-        for name in ("user", "group", "account", "qos", "partition", "hold"):
-            plain(getattr(self, name), name)
-        if self.priority < 0:
-            raise InputError(f"{float(self.priority):g} is below 0", path="priority")
-        at_least(self.time_limit_s, 1, "time_limit_s")
-        at_least(self.min_nodes, 1, "min_nodes")
-        at_least(self.max_nodes, 1, "max_nodes")
+        settle_members(self)
         if self.min_nodes is not None and self.max_nodes is not None and self.max_nodes < self.min_nodes:
             raise InputError(f"{self.max_nodes} is below min_nodes {self.min_nodes}", path="max_nodes")
 
@@ -391,36 +356,7 @@ class Job:
         return self.limits_by_nodes_s.get(nodes, self.time_limit_s)
 
 
-def _given_priority(value: Any) -> int | Fraction:
-    """Return a number of whatever type exactly as it is written."""
-    number = whole(value)
-    if isinstance(number, bool) or isinstance(value, str) or not isinstance(number, SupportsFloat):
-        raise InputError(f"{value!r} is not a number", path="priority")
-    return (
-        number
-        if isinstance(number, int)
-        else exact_priority(value if isinstance(value, Decimal) else float(value))
-    )
-
-
-def exact_priority(value: Decimal | float | str) -> int | Fraction:
-    """Return a priority exactly as written, an integer where it is one.
-
-    Raises:
-        InputError: it is not finite, or has more digits than a priority can mean.
-    """
-    number = Decimal(str(value))
-    if not number.is_finite():
-        raise InputError(f"{value} is not a finite number", path="priority")
-    exponent = number.as_tuple().exponent
-    # Fraction(1E+999999999) would fill the memory: refused by its exponent, before it is written out.
-    if number and (number.adjusted() > _PRIORITY_DIGITS or int(exponent) < -_PRIORITY_DIGITS):
-        raise InputError(f"{value} has too many digits", path="priority")
-    fraction = Fraction(number)
-    return fraction.numerator if fraction.denominator == 1 else fraction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class RunningJob:
     """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end.
 
@@ -431,16 +367,16 @@ class RunningJob:
         1700000000
     """
 
-    id: str
-    nodes: Mapping[str, Resources]
-    end_time: float | None = None
-    user: str = ""
-    group: str = ""
-    account: str = ""
-    qos: str = ""
-    partition: str = ""
+    id: str = member(Name())
+    nodes: Mapping[str, Resources] = member(HostMap(Resources))
+    end_time: float | None = member(Timestamp(), default=None)
+    user: str = member(Text(), default="")
+    group: str = member(Text(), default="")
+    account: str = member(Text(), default="")
+    qos: str = member(Text(), default="")
+    partition: str = member(Text(), default="")
 
     def __post_init__(self) -> None:
-        named(self.id, "id")
+        settle_members(self)
         if not self.nodes:
             raise InputError("the job runs on no node", path="nodes")

@@ -12,9 +12,9 @@ from numbers import Real
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .coerce import whole
 from .errors import OptionError
 from .text import did_you_mean, not_one_of
+from .value_types import whole
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 

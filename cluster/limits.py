@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from .checks import at_least, named
+from .checks import named
 from .errors import InputError
+from .value_types import (
+    Choice,
+    Embedded,
+    IntegerMap,
+    Name,
+    NameList,
+    NameTuple,
+    WholeByName,
+    member,
+    settle_members,
+    value_class,
+)
 
 #: What a set of jobs may name, and what a limit may hold for each of.
 JOB_MEMBERS = ("user", "group", "account", "qos", "partition")
@@ -62,7 +74,33 @@ class Owned(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class FilledNames(NameList):
+    """Names that are not empty; in files one may stand without a list."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return them as a tuple."""
+        names = NameList.settled(self, value, path)
+        for name in names:
+            named(name, path)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMap(IntegerMap):
+    """What is limited, and to how much."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it with Python's integers."""
+        if not value:
+            raise InputError("nothing is limited", path=path)
+        for what in value if isinstance(value, Mapping) else ():
+            if what not in AMOUNTS and not _GRES.fullmatch(what):
+                raise InputError(f"{what!r} is not one of {', '.join(AMOUNTS)}, gres/NAME", path=path)
+        return IntegerMap.settled(self, value, path)
+
+
+@value_class
 class JobSet:
     """The jobs of one of some users, groups, accounts, QOS and partitions: all that are given must match.
 
@@ -74,27 +112,25 @@ class JobSet:
         False
     """
 
-    user: tuple[str, ...] = ()
-    group: tuple[str, ...] = ()
-    account: tuple[str, ...] = ()
-    qos: tuple[str, ...] = ()
-    partition: tuple[str, ...] = ()
+    user: NameTuple = member(FilledNames(), default=())
+    group: NameTuple = member(FilledNames(), default=())
+    account: NameTuple = member(FilledNames(), default=())
+    qos: NameTuple = member(FilledNames(), default=())
+    partition: NameTuple = member(FilledNames(), default=())
 
     def __post_init__(self) -> None:
-        for member in JOB_MEMBERS:
-            for name in getattr(self, member):
-                named(name, member)
+        settle_members(self)
 
     def holds(self, job: Owned) -> bool:
         """Return whether a job is in the set."""
         return all(
-            not names or any(name in names for name in getattr(job, member).split(","))
-            for member in JOB_MEMBERS
-            for names in (getattr(self, member),)
+            not names or any(given in names for given in getattr(job, name).split(","))
+            for name in JOB_MEMBERS
+            for names in (getattr(self, name),)
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Limit:
     """The most that the running jobs of a set may hold together.
 
@@ -111,21 +147,13 @@ class Limit:
         512
     """
 
-    name: str
-    jobs: JobSet = field(default_factory=JobSet)
-    most: Mapping[str, int]
-    per: str | None = None
+    name: str = member(Name())
+    jobs: JobSet = member(Embedded(JobSet), default_factory=JobSet)
+    most: WholeByName = member(LimitMap(0), file="max")
+    per: str | None = member(Choice(JOB_MEMBERS), default=None)
 
     def __post_init__(self) -> None:
-        named(self.name, "name")
-        if not self.most:
-            raise InputError("nothing is limited", path="max")
-        for what, count in self.most.items():
-            if what not in AMOUNTS and not _GRES.fullmatch(what):
-                raise InputError(f"{what!r} is not one of {', '.join(AMOUNTS)}, gres/NAME", path="max")
-            at_least(count, 0, f"max.{what}")
-        if self.per is not None and self.per not in JOB_MEMBERS:
-            raise InputError(f"{self.per!r} is not one of {', '.join(JOB_MEMBERS)}", path="per")
+        settle_members(self)
 
 
 def of_gres(what: str, gres: Mapping[str, int]) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from .checks import at_least
-from .coerce import settle, settle_names, settle_rows
 from .errors import InputError
 from .nodes import Node, Switch
+from .value_types import Anything, Choice, Entries, NameList, member, settle_members, value_class
 
 
 class NetworkKind(StrEnum):
@@ -34,7 +33,7 @@ SIZES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Network:
     """A network, and what of it an auction reads: an order of its nodes, and groups of neighbours in groups.
 
@@ -60,18 +59,16 @@ class Network:
         'torus'
     """
 
-    kind: NetworkKind
-    members: tuple[str, ...]
-    nodes: tuple[str, ...]
-    switches: tuple[Switch, ...]
-    sizes: tuple[int, ...] = ()
-    links: tuple[tuple[str, str], ...] = ()
-    order: str = "hilbert"
+    kind: NetworkKind = member(Choice(NetworkKind))
+    members: tuple[str, ...] = member(NameList())
+    nodes: tuple[str, ...] = member(NameList())
+    switches: tuple[Switch, ...] = member(Entries(Switch))
+    sizes: tuple[int, ...] = member(Entries(int), default=())
+    links: tuple[tuple[str, str], ...] = member(Entries(tuple), default=())
+    order: str = member(Anything(), default="hilbert")
 
     def __post_init__(self) -> None:
-        settle(self, kind=NetworkKind(self.kind))
-        settle_names(self, "members", "nodes")
-        settle_rows(self, "switches", "links", "sizes")
+        settle_members(self)
         for size in self.sizes:
             at_least(size, 1, "sizes")
         if sorted(self.members) != sorted(self.nodes):

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
-from .checks import all_plain, at_least, counts, named
-from .coerce import Names, as_int, settle, settle_integers, settle_names, settle_sets
+from .checks import at_least
 from .errors import InputError
+from .value_types import (
+    Anything,
+    Choice,
+    HostList,
+    Integer,
+    IntegerMap,
+    Name,
+    NameFrozenSet,
+    NameList,
+    Names,
+    NameSet,
+    NameTuple,
+    OptionalWhole,
+    Timestamp,
+    Whole,
+    WholeByName,
+    member,
+    settle,
+    settle_members,
+    value_class,
+)
 
 #: Kinds and types of gres that a node may have or a job hold on it.
 MAX_GRES = 256
@@ -46,7 +65,7 @@ class NodeState(StrEnum):
         return self.takes_jobs or self in (NodeState.ALLOCATED, NodeState.COMPLETING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Resources:
     """Amounts of resources: of a node, or held by a job on it.
 
@@ -61,31 +80,17 @@ class Resources:
         2
     """
 
-    cores: int
-    memory_mib: int | None = None
-    gres: Mapping[str, int] = field(default_factory=dict)
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            cores: SupportsIndex,
-            memory_mib: SupportsIndex | None = None,
-            gres: Mapping[str, SupportsIndex] = ...,
-        ) -> None: ...
+    cores: Whole = member(Integer(0))
+    memory_mib: OptionalWhole = member(Integer(0), default=None)
+    gres: WholeByName = member(IntegerMap(0), default_factory=dict)
 
     def __post_init__(self) -> None:
-        settle_integers(self, "cores", "memory_mib")
-        settle(self, gres=as_int(self.gres, "gres"))
-        at_least(self.cores, 0, "cores")
-        at_least(self.memory_mib, 0, "memory_mib")
-        counts(self.gres, 0, "gres")
+        settle_members(self)
         if len(self.gres) > MAX_GRES:
             raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, init=False)
+@value_class
 class Node:
     """A node: its resources, how much of them is free, and which jobs may use it.
 
@@ -104,12 +109,12 @@ class Node:
         True
     """
 
-    name: str
-    total: Resources
-    free: Resources
-    state: NodeState = NodeState.IDLE
-    features: frozenset[str] = frozenset()
-    partitions: tuple[str, ...] = ()
+    name: str = member(Name())
+    total: Resources = member(Anything())
+    free: Resources = member(Anything())
+    state: NodeState = member(Choice(NodeState), default=NodeState.IDLE)
+    features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())
+    partitions: NameTuple = member(NameList(plain=True), default=())
 
     def __init__(  # noqa: PLR0913 - two ways to say what it has
         self,
@@ -132,16 +137,12 @@ class Node:
             for what, value in (("cores", cores), ("memory_mib", memory_mib), ("gres", gres)):
                 if value is not None:
                     raise InputError("total is given too", path=what)
-        settle(self, name=name, total=total, free=total if free is None else free, state=NodeState(state))
+        settle(self, name=name, total=total, free=total if free is None else free, state=state)
         settle(self, features=features, partitions=partitions)
-        settle_sets(self, "features")
-        settle_names(self, "partitions")
+        settle_members(self)
         self._check()
 
     def _check(self) -> None:
-        named(self.name, "name")
-        all_plain(self.features, "features")
-        all_plain(self.partitions, "partitions")
         at_least(self.total.cores, 1, "cores")
         if self.free.cores > self.total.cores:
             raise InputError(f"{self.free.cores} is above the node's {self.total.cores}", path="free_cores")
@@ -161,7 +162,7 @@ class Node:
             raise InputError(f"{free} is above the node's {total}", path="free_memory_mib")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Switch:
     """A switch of a tree, as topology.conf has it: a leaf with nodes, or a switch with switches below.
 
@@ -170,17 +171,12 @@ class Switch:
         ('n01', 'n02')
     """
 
-    name: str
-    nodes: tuple[str, ...] = ()
-    switches: tuple[str, ...] = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, name: str, nodes: Names = ..., switches: Names = ...) -> None: ...
+    name: str = member(Name())
+    nodes: NameTuple = member(HostList(), default=())
+    switches: NameTuple = member(HostList(), default=())
 
     def __post_init__(self) -> None:
-        settle_names(self, "nodes", "switches")
-        named(self.name, "name")
+        settle_members(self)
         if bool(self.nodes) == bool(self.switches):
             raise InputError(f"switch {self.name!r} needs either nodes or switches", path="")
 
@@ -200,7 +196,7 @@ def part_of_tree(switches: Iterable[Switch], names: Container[str]) -> tuple[Swi
             return tuple(kept[switch.name] for switch in left if switch.name in kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class License:
     """A cluster-wide count of licences, and how many are free.
 
@@ -209,17 +205,11 @@ class License:
         4
     """
 
-    total: int
-    free: int
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, total: SupportsIndex, free: SupportsIndex) -> None: ...
+    total: Whole = member(Integer(0))
+    free: Whole = member(Integer(0))
 
     def __post_init__(self) -> None:
-        settle_integers(self, "total", "free")
-        at_least(self.total, 0, "total")
-        at_least(self.free, 0, "free")
+        settle_members(self)
         if self.free > self.total:
             raise InputError(f"{self.free} is above the total {self.total}", path="free")
 
@@ -238,7 +228,7 @@ class PartitionState(StrEnum):
     INACTIVE = "inactive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Partition:
     """A partition's limits. ``nodes`` adds to the nodes that name the partition themselves.
 
@@ -247,33 +237,17 @@ class Partition:
         <PartitionState.UP: 'up'>
     """
 
-    name: str
-    nodes: tuple[str, ...] = ()
-    max_nodes: int | None = None
-    max_time_limit_s: int | None = None
-    state: PartitionState = PartitionState.UP
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            name: str,
-            nodes: Names = ...,
-            max_nodes: SupportsIndex | None = None,
-            max_time_limit_s: SupportsIndex | None = None,
-            state: PartitionState = ...,
-        ) -> None: ...
+    name: str = member(Name())
+    nodes: NameTuple = member(HostList(), default=())
+    max_nodes: OptionalWhole = member(Integer(1), default=None)
+    max_time_limit_s: OptionalWhole = member(Integer(1), default=None)
+    state: PartitionState = member(Choice(PartitionState, any_case=True), default=PartitionState.UP)
 
     def __post_init__(self) -> None:
-        settle_names(self, "nodes")
-        settle_integers(self, "max_nodes", "max_time_limit_s")
-        named(self.name, "name")
-        at_least(self.max_nodes, 1, "max_nodes")
-        at_least(self.max_time_limit_s, 1, "max_time_limit_s")
+        settle_members(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Reservation:
     """An advance reservation: from ``start`` to ``end`` only its users' jobs may run on its nodes.
 
@@ -284,21 +258,13 @@ class Reservation:
         ('n01',)
     """
 
-    name: str
-    nodes: tuple[str, ...]
-    start: float
-    end: float
-    users: tuple[str, ...] = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self, *, name: str, nodes: Names, start: float, end: float, users: Names = ...
-        ) -> None: ...
+    name: str = member(Name())
+    nodes: NameTuple = member(HostList())
+    start: float = member(Timestamp())
+    end: float = member(Timestamp())
+    users: NameTuple = member(NameList(plain=True), default=())
 
     def __post_init__(self) -> None:
-        settle_names(self, "nodes", "users")
-        named(self.name, "name")
-        all_plain(self.users, "users")
+        settle_members(self)
         if self.end <= self.start:
             raise InputError("the end is not after the start", path="end")

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 from .checks import known, plain
-from .coerce import Names, settle, settle_names, settle_rows
 from .errors import InputError
 from .jobs import Job, RunningJob
 from .limits import Limit
@@ -16,13 +12,26 @@ from .network import Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch
 from .switches import check_switches
 from .text import plural
+from .value_types import (
+    Anything,
+    Entries,
+    EntryMap,
+    Given,
+    NameList,
+    NameTuple,
+    Timestamp,
+    member,
+    settle,
+    settle_members,
+    value_class,
+)
 
 #: Beyond these a snapshot is refused.
 MAX_NODES = 100_000
 MAX_JOBS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@value_class
 class Snapshot:
     """The input of one scheduling step: a cluster and its queue.
 
@@ -49,37 +58,22 @@ class Snapshot:
         4
     """
 
-    nodes: tuple[Node, ...]
-    jobs: tuple[Job, ...] = ()
-    time: float | None = None
-    switches: tuple[Switch, ...] | None = None
-    network: Network | None = None
-    running: tuple[RunningJob, ...] = ()
-    licenses: Mapping[str, License] = field(default_factory=dict)
-    partitions: tuple[Partition, ...] = ()
-    reservations: tuple[Reservation, ...] = ()
-    limits: tuple[Limit, ...] = ()
-    notes: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913 - one for each member
-            self,
-            *,
-            nodes: Collection[Node],
-            jobs: Collection[Job] = ...,
-            time: float | None = None,
-            switches: Collection[Switch] | None = None,
-            network: Network | None = None,
-            running: Collection[RunningJob] = ...,
-            licenses: Mapping[str, License] = ...,
-            partitions: Collection[Partition] = ...,
-            reservations: Collection[Reservation] = ...,
-            limits: Collection[Limit] = ...,
-            notes: Names = ...,
-            unread: Names = ...,
-        ) -> None: ...
+    nodes: Given[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
+    jobs: Given[tuple[Job, ...], Collection[Job]] = member(Entries(Job), default=())
+    time: float | None = member(Timestamp(), default=None)
+    switches: Given[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
+        Entries(Switch), default=None
+    )
+    network: Network | None = member(Anything(), default=None)
+    running: Given[tuple[RunningJob, ...], Collection[RunningJob]] = member(Entries(RunningJob), default=())
+    licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
+    partitions: Given[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
+    reservations: Given[tuple[Reservation, ...], Collection[Reservation]] = member(
+        Entries(Reservation), default=()
+    )
+    limits: Given[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
+    notes: NameTuple = member(NameList(), default=())
+    unread: NameTuple = member(NameList(), default=())
 
     def __repr__(self) -> str:
         cores = sum(node.total.cores for node in self.nodes)
@@ -88,8 +82,7 @@ class Snapshot:
         return f"<Snapshot: {plural(len(self.nodes), 'node')}, {free} of {cores} cores free, {jobs}>"
 
     def __post_init__(self) -> None:
-        settle_rows(self, "nodes", "jobs", "switches", "running", "partitions", "reservations", "limits")
-        settle_names(self, "notes", "unread")
+        settle_members(self)
         _check_size(len(self.nodes), MAX_NODES, "nodes")
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from math import isfinite
-from typing import TYPE_CHECKING
-
-from .checks import LARGEST_COUNT, plain
-from .coerce import Names, settle, settle_names, settle_rows
+from .checks import LARGEST_COUNT
 from .errors import InputError
 from .jobs import Job
 from .limits import Limit
@@ -16,11 +11,27 @@ from .network import Network
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 from .text import plural
+from .value_types import (
+    Anything,
+    Embedded,
+    Entries,
+    EntryMap,
+    Given,
+    NameList,
+    NameTuple,
+    Number,
+    Text,
+    member,
+    settle,
+    settle_members,
+    value_class,
+)
 
 #: Slurm's basic priority of the first job submitted.
 FIRST_PRIORITY = 4_294_901_760
 #: Seconds; a shorter job would end in the time stamp it starts in.
 SHORTEST_RUN_S = 1e-3
+_POSITIVE = Number(f"above 0 and at most {LARGEST_COUNT}", above=0, most=LARGEST_COUNT)
 
 
 def basic_priority(rank: int) -> int:
@@ -28,7 +39,7 @@ def basic_priority(rank: int) -> int:
     return FIRST_PRIORITY - rank
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class ArrivingJob:
     """A job with when it comes and how long it will run, which no scheduler sees.
 
@@ -53,47 +64,39 @@ class ArrivingJob:
         30
     """
 
-    job: Job
-    arrival_s: float
-    run_time_s: float
-    gres_run_time_factor: float | None = None
-    not_before_s: float | None = None
-    deadline_s: float | None = None
-    budget_core_h: float | None = None
-    credits_per_core_h: float = 1.0
-    started_s: float | None = None
-    name: str = ""
+    job: Job = member(Embedded(Job, flat=True))
+    arrival_s: float = member(Number(f"a time from 0 to {LARGEST_COUNT} s", least=0, most=LARGEST_COUNT))
+    run_time_s: float = member(
+        Number(
+            f"a time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s", least=SHORTEST_RUN_S, most=LARGEST_COUNT
+        )
+    )
+    gres_run_time_factor: float | None = member(Number("above 0", above=0), default=None)
+    not_before_s: float | None = member(_POSITIVE, default=None)
+    deadline_s: float | None = member(_POSITIVE, default=None)
+    budget_core_h: float | None = member(_POSITIVE, default=None)
+    credits_per_core_h: float = member(
+        Number(f"from 0 to {LARGEST_COUNT}", least=0, most=LARGEST_COUNT), default=1.0
+    )
+    started_s: float | None = member(
+        Number(f"from its arrival to {LARGEST_COUNT}", least=0, most=LARGEST_COUNT), default=None
+    )
+    name: str = member(Text(), default="")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.arrival_s <= LARGEST_COUNT:
-            message = f"{self.arrival_s:g} is not a time from 0 to {LARGEST_COUNT} s"
-            raise InputError(message, path="arrival_s")
-        if not SHORTEST_RUN_S <= self.run_time_s <= LARGEST_COUNT:
-            message = f"{self.run_time_s:g} is not a time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s"
-            raise InputError(message, path="run_time_s")
-        factor = self.gres_run_time_factor
-        if factor is not None and not (isfinite(factor) and factor > 0):
-            raise InputError(f"{factor:g} is not above 0", path="gres_run_time_factor")
-        self._check_wishes()
+        settle_members(self)
+        self._check_times()
         if self.job.submit_time is not None:
             raise InputError("given, but arrival_s says when the job comes", path="submit_time")
         if self.job.promised_start is not None:
             raise InputError("given, but promises are made as jobs come", path="promised_start")
 
-    def _check_wishes(self) -> None:
-        """Refuse a start time, a deadline or a budget that cannot be one."""
-        for name in ("not_before_s", "deadline_s", "budget_core_h"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value <= LARGEST_COUNT:
-                raise InputError(f"{value:g} is not above 0 and at most {LARGEST_COUNT}", path=name)
+    def _check_times(self) -> None:
+        """Refuse a start before the arrival, and a deadline that no start meets."""
         started = self.started_s
-        if started is not None and not self.arrival_s <= started <= LARGEST_COUNT:
+        if started is not None and started < self.arrival_s:
             message = f"{started:g} is not from {self.arrival_s:g}, its arrival, to {LARGEST_COUNT}"
             raise InputError(message, path="started_s")
-        plain(self.name, "name")
-        if not 0 <= self.credits_per_core_h <= LARGEST_COUNT:
-            message = f"{self.credits_per_core_h:g} is not from 0 to {LARGEST_COUNT}"
-            raise InputError(message, path="credits_per_core_h")
         first = max(self.arrival_s, self.not_before_s or 0.0)
         if self.deadline_s is not None and self.deadline_s <= first:
             raise InputError(
@@ -111,7 +114,7 @@ class ArrivingJob:
         return min(self.run_time_s, max(faster, SHORTEST_RUN_S))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@value_class
 class ClusterWorkload:
     """An empty cluster and the jobs that arrive at it, in order of arrival.
 
@@ -132,40 +135,24 @@ class ClusterWorkload:
         'tiny'
     """
 
-    name: str
-    nodes: tuple[Node, ...]
-    jobs: tuple[ArrivingJob, ...] = ()
-    switches: tuple[Switch, ...] | None = None
-    network: Network | None = None
-    partitions: tuple[Partition, ...] = ()
-    licenses: Mapping[str, License] = field(default_factory=dict)
-    limits: tuple[Limit, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913 - one for each member
-            self,
-            *,
-            name: str,
-            nodes: Collection[Node],
-            jobs: Collection[ArrivingJob] = ...,
-            switches: Collection[Switch] | None = None,
-            network: Network | None = None,
-            partitions: Collection[Partition] = ...,
-            licenses: Mapping[str, License] = ...,
-            limits: Collection[Limit] = ...,
-            notes: Names = ...,
-        ) -> None: ...
+    name: str = member(Text())
+    nodes: Given[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
+    jobs: Given[tuple[ArrivingJob, ...], Collection[ArrivingJob]] = member(Entries(ArrivingJob), default=())
+    switches: Given[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
+        Entries(Switch), default=None
+    )
+    network: Network | None = member(Anything(), default=None)
+    partitions: Given[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
+    licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
+    limits: Given[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
+    notes: NameTuple = member(NameList(), default=())
 
     def __repr__(self) -> str:
         size = f"{plural(len(self.nodes), 'node')}, {plural(len(self.jobs), 'job')}"
         return f"<ClusterWorkload {self.name}: {size}>"
 
     def __post_init__(self) -> None:
-        settle_rows(self, "nodes", "jobs", "switches", "partitions", "limits")
-        settle_names(self, "notes")
-        plain(self.name, "name")
+        settle_members(self)
         before = 0.0
         for index, arriving in enumerate(self.jobs):
             if arriving.arrival_s < before:

@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ...cluster.errors import InputError
-from ...cluster.jobs import Job, JobKind, Request, Span, exact_priority
+from ...cluster.jobs import Job, JobKind, Request, Span
+from ...cluster.value_types import exact_priority
 from ...cluster.limits import JOB_MEMBERS, JobSet, Limit
 from ...cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources
 from ...cluster.snapshot import check_free, free_resources

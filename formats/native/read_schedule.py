@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...cluster.errors import InputError
-from ...cluster.jobs import exact_priority
+from ...cluster.value_types import exact_priority
 from ...cluster.nodes import Resources
 from ...cluster.schedule import (
     FORMAT,

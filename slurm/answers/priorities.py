@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ...cluster.errors import InputError
-from ...cluster.jobs import exact_priority
+from ...cluster.value_types import exact_priority
 from ...formats.notes import Notes
 from .answer_record import Record, is_json, read_document
 

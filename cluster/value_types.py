@@ -1,0 +1,385 @@
+"""What the members of this room's types hold, stated once for Python, files and their schemas.
+
+A type names each member with its default and its value type: ``cores: OptionalInteger = member(Integer(1),
+default=None)``. From that follow what a constructor takes (numpy's integers, lists, single names), what it
+refuses and by which path, and, in formats/native/forms.py, how a file holds the member and what its
+schema says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from functools import cache
+from math import inf
+from operator import index
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Self,
+    SupportsFloat,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    overload,
+)
+
+from .checks import LARGEST_COUNT, all_plain, at_least, counts, named, plain
+from .errors import InputError
+
+#: One name, or several in any collection.
+Names: TypeAlias = str | Iterable[str]
+
+#: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
+_PRIORITY_DIGITS = 40
+_VALUE_TYPE = "value type"
+
+T = TypeVar("T")
+G = TypeVar("G", contravariant=True)
+
+if TYPE_CHECKING:
+
+    class Given(Generic[T, G]):
+        """A member that is read as T, and that a constructor takes as G."""
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> T: ...
+        def __get__(self, instance: object | None, owner: Any) -> Any: ...
+        def __set__(self, instance: object, value: G) -> None: ...
+
+else:
+
+    class Given:
+        """While a program runs, the type that a member is read as."""
+
+        def __class_getitem__(cls, pair: tuple[Any, Any]) -> Any:
+            return pair[0]
+
+
+Whole: TypeAlias = Given[int, SupportsIndex]
+OptionalWhole: TypeAlias = Given[int | None, SupportsIndex | None]
+WholeByName: TypeAlias = Given[Mapping[str, int], Mapping[str, SupportsIndex]]
+NameTuple: TypeAlias = Given[tuple[str, ...], Names]
+NameFrozenSet: TypeAlias = Given[frozenset[str], Names]
+
+
+def member(
+    value_type: ValueType, *, default: Any = MISSING, default_factory: Any = MISSING, file: str = ""
+) -> Any:
+    """Return a dataclass' field; ``file`` is its name in files where that is another."""
+    metadata = {_VALUE_TYPE: value_type, "file": file}
+    if default_factory is not MISSING:
+        return field(default_factory=default_factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(member,))
+def value_class(cls: type[T]) -> type[T]:
+    """Make a class with members a frozen dataclass of keywords and slots."""
+    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+
+def value_type_of(stated: Field[Any]) -> ValueType:
+    """Return what a field holds."""
+    found: ValueType = stated.metadata[_VALUE_TYPE]
+    return found
+
+
+def settle(target: object, **members: Any) -> None:
+    """Set members of a frozen object that is being constructed."""
+    for name, value in members.items():
+        object.__setattr__(target, name, value)
+
+
+def settle_members(target: Any) -> None:
+    """Let each member of a frozen object that is being constructed be of its type.
+
+    Raises:
+        InputError: a value cannot be, or is out of bounds; the path is the member's name in files.
+    """
+    for name, path, default, settled in _settlers(target.__class__):
+        value = getattr(target, name)
+        if value is not default and (made := settled(value, path)) is not value:
+            object.__setattr__(target, name, made)
+
+
+@cache
+def _settlers(cls: type[Any]) -> tuple[tuple[str, str, Any, Callable[[Any, str], Any]], ...]:
+    """Return name, name in files, default and conversion of those members that need one."""
+    stated = ((one, value_type_of(one)) for one in fields(cast(Any, cls)) if _VALUE_TYPE in one.metadata)
+    return tuple(
+        (one.name, one.metadata["file"] or one.name, one.default, kind.settled)
+        for one, kind in stated
+        if type(kind).settled is not ValueType.settled
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """What a member holds; this one whatever is given."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return a value that was given as the type it is kept in.
+
+        Raises:
+            InputError: it cannot be, or is out of bounds; names ``path``.
+        """
+        del path
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Anything(ValueType):
+    """Whatever a file holds there, kept as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(ValueType):
+    """True or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp(ValueType):
+    """Seconds since the epoch; in files a text in ISO 8601 as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(ValueType):
+    """An integer, from ``least`` on."""
+
+    least: int
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as Python's."""
+        if type(value) is int and self.least <= value <= LARGEST_COUNT:
+            return value
+        number = whole(value)
+        at_least(number, self.least, path)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerMap(ValueType):
+    """Integers by name, each from ``least`` on."""
+
+    least: int
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it with Python's integers."""
+        if type(value) is dict and not value:
+            return value
+        if not isinstance(value, Mapping):
+            raise InputError(f"{value!r} is not a mapping of names to counts", path=path)
+        if not all(type(count) is int for count in value.values()):
+            value = {name: whole(count) for name, count in value.items()}
+        counts(value, self.least, path)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Number(ValueType):
+    """A real number within bounds; ``wanted`` says which, for messages."""
+
+    wanted: str
+    least: float = -inf
+    above: float = -inf
+    most: float = inf
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as it is."""
+        if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+            raise InputError(f"{value!r} is not a number", path=path)
+        number = float(value)
+        if not (self.least <= number <= self.most and self.above < number < inf):
+            raise InputError(f"{number:g} is not {self.wanted}", path=path)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Text(ValueType):
+    """A text, which may be empty, of characters that are seen."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as it is."""
+        plain(value, path)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Name(ValueType):
+    """A text that is not empty."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as it is."""
+        named(value, path)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class NameList(ValueType):
+    """Names in their order; a text is one name. ``plain``: each is looked at for hidden characters."""
+
+    plain: bool = False
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return them as a tuple."""
+        names = value if type(value) is tuple else several(value, path)
+        if self.plain:
+            all_plain(names, path)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class NameSet(NameList):
+    """Names in no order."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return them as a set."""
+        names = value if type(value) is frozenset else frozenset(several(value, path))
+        if self.plain:
+            all_plain(names, path)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class HostList(NameList):
+    """Names of nodes in their order, which files write as a hostlist."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSet(NameSet):
+    """Names of nodes in no order, which files write as a hostlist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(ValueType):
+    """One of a few words; ``any_case``: in small letters or capitals."""
+
+    words: type[StrEnum] | tuple[str, ...]
+    any_case: bool = False
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as one of ``words``."""
+        if type(value) is self.words:
+            return value
+        word = value.lower() if self.any_case and isinstance(value, str) else value
+        if word not in list(self.words):
+            raise InputError(f"{value!r} is not one of {', '.join(self.words)}", path=path)
+        return word if isinstance(self.words, tuple) else self.words(word)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPriority(ValueType):
+    """A number from 0 on, exactly as given, a float as its shortest decimal."""
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return it as an integer or a fraction."""
+        if type(value) is not int and type(value) is not Fraction:
+            value = _given_priority(value, path)
+        if value < 0:
+            raise InputError(f"{float(value):g} is below 0", path=path)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Entries(ValueType):
+    """Several values of one class, in their order."""
+
+    of: type
+
+    def settled(self, value: Any, path: str) -> Any:
+        """Return them as a tuple."""
+        if type(value) is tuple or value is None:
+            return value
+        if not isinstance(value, Collection) or isinstance(value, (str, Mapping)):
+            raise InputError(f"{value!r} is not a list", path=path)
+        return tuple(value)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryMap(ValueType):
+    """Values of one class by name."""
+
+    of: type
+
+
+@dataclass(frozen=True, slots=True)
+class HostMap(EntryMap):
+    """Values of one class by node; in files several nodes of equal values are a hostlist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded(ValueType):
+    """One value of a class; ``flat``: its members stand among those of the value that holds it."""
+
+    of: type
+    flat: bool = False
+
+
+def whole(value: Any) -> Any:
+    """Return an integer of whatever library as Python's; anything else as it is.
+
+    Examples:
+        >>> whole(3), whole(-1.5), whole(True)
+        (3, -1.5, True)
+    """
+    if type(value) is int or isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        return value
+
+
+def several(value: Names | None, path: str) -> tuple[str, ...]:
+    """Return names as a tuple; a text is one name.
+
+    Raises:
+        InputError: it is neither.
+
+    Examples:
+        >>> several("n1", "nodes"), several(["n1", "n2"], "nodes")
+        (('n1',), ('n1', 'n2'))
+    """
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        raise InputError(f"{value!r} is not a list of names", path=path)
+    return tuple(value)
+
+
+def _given_priority(value: Any, path: str) -> int | Fraction:
+    """Return a number of whatever type exactly as it is written."""
+    number = whole(value)
+    if isinstance(number, bool) or isinstance(value, str) or not isinstance(number, SupportsFloat):
+        raise InputError(f"{value!r} is not a number", path=path)
+    if isinstance(number, (int, Fraction)):
+        return number
+    return exact_priority(value if isinstance(value, Decimal) else float(value))
+
+
+def exact_priority(value: Decimal | float | str) -> int | Fraction:
+    """Return a priority exactly as written, an integer where it is one.
+
+    Raises:
+        InputError: it is not finite, or has more digits than a priority can mean.
+    """
+    number = Decimal(str(value))
+    if not number.is_finite():
+        raise InputError(f"{value} is not a finite number", path="priority")
+    exponent = number.as_tuple().exponent
+    # Fraction(1E+999999999) would fill the memory: refused by its exponent, before it is written out.
+    if number and (number.adjusted() > _PRIORITY_DIGITS or int(exponent) < -_PRIORITY_DIGITS):
+        raise InputError(f"{value} has too many digits", path="priority")
+    fraction = Fraction(number)
+    return fraction.numerator if fraction.denominator == 1 else fraction
