@@ -36,10 +36,13 @@ from .value_types import (
     Whole,
     WholeByName,
     member,
+    settle,
     settle_members,
     value_class,
     whole,
 )
+
+_LOW, _HIGH = Integer(0), Integer(1)
 
 
 @value_class
@@ -55,8 +58,7 @@ class Span:
     maximum: Whole
 
     def __post_init__(self) -> None:
-        for place, (name, least) in enumerate((("minimum", 0), ("maximum", 1))):
-            object.__setattr__(self, name, Integer(least).settled(getattr(self, name), f"[{place}]"))
+        settle(self, minimum=_LOW.settled(self.minimum, "[0]"), maximum=_HIGH.settled(self.maximum, "[1]"))
         if self.maximum < self.minimum:
             raise InputError(f"the range [{self.minimum}, {self.maximum}] is empty", path="")
 
@@ -89,17 +91,17 @@ def as_span(value: Any, path: str, least: int = 0) -> Span:
     if isinstance(value, Span):
         at_least(value.minimum, least, path)
         return value
-    number = whole(value)
-    if isinstance(number, int) and not isinstance(number, bool):
-        at_least(number, 1, path)
-        return Span.exactly(number)
     if isinstance(value, (tuple, list)) and len(value) == _PAIR:
         at_least(whole(value[0]), least, f"{path}[0]")
         try:
             return Span(minimum=value[0], maximum=value[1])
         except InputError as error:
             raise error.under(path) from error
-    raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)
+    number = whole(value)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)
+    at_least(number, 1, path)
+    return Span.exactly(number)
 
 
 @dataclass(frozen=True, slots=True)

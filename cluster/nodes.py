@@ -11,6 +11,7 @@ from .errors import InputError
 from .value_types import (
     Anything,
     Choice,
+    Given,
     HostList,
     Integer,
     IntegerMap,
@@ -198,7 +199,7 @@ def part_of_tree(switches: Iterable[Switch], names: Container[str]) -> tuple[Swi
 
 @value_class
 class License:
-    """A cluster-wide count of licences, and how many are free.
+    """A cluster-wide count of licences, and how many are free, by default all of them.
 
     Examples:
         >>> License(total=10, free=4).free
@@ -206,10 +207,12 @@ class License:
     """
 
     total: Whole = member(Integer(0))
-    free: Whole = member(Integer(0))
+    free: Given[int, SupportsIndex | None] = member(Integer(0), default=None)
 
     def __post_init__(self) -> None:
         settle_members(self)
+        if self.free is None:
+            settle(self, free=self.total)  # type: ignore[unreachable]
         if self.free > self.total:
             raise InputError(f"{self.free} is above the total {self.total}", path="free")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+
 from .checks import known, plain
 from .errors import InputError
 from .jobs import Job, RunningJob
@@ -117,9 +118,9 @@ class Snapshot:
 
     def _check_names(self, names: Mapping[str, int]) -> None:
         for index, job in enumerate(self.jobs):
-            for member in ("required_nodes", "excluded_nodes"):
-                for name in getattr(job.request, member):
-                    known(name, names, "node", f"jobs[{index}].{member}")
+            for which in ("required_nodes", "excluded_nodes"):
+                for name in getattr(job.request, which):
+                    known(name, names, "node", f"jobs[{index}].{which}")
             for name in job.request.licenses:
                 known(name, self.licenses, "licence", f"jobs[{index}].licenses.{name}")
         for index, partition in enumerate(self.partitions):

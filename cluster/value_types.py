@@ -17,7 +17,6 @@ from functools import cache
 from math import inf
 from operator import index
 from typing import (
-    TYPE_CHECKING,
     Any,
     Generic,
     Self,
@@ -41,27 +40,21 @@ _PRIORITY_DIGITS = 40
 _VALUE_TYPE = "value type"
 
 T = TypeVar("T")
-G = TypeVar("G", contravariant=True)
+GivenT_contra = TypeVar("GivenT_contra", contravariant=True)
 
-if TYPE_CHECKING:
 
-    class Given(Generic[T, G]):
-        """A member that is read as T, and that a constructor takes as G."""
+class Given(Generic[T, GivenT_contra]):
+    """The type of a member that is read as T, and that a constructor takes as another type."""
 
-        @overload
-        def __get__(self, instance: None, owner: Any) -> Self: ...
-        @overload
-        def __get__(self, instance: object, owner: Any) -> T: ...
-        def __get__(self, instance: object | None, owner: Any) -> Any: ...
-        def __set__(self, instance: object, value: G) -> None: ...
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: Any) -> T: ...
+    def __get__(self, instance: object | None, owner: Any) -> Any:
+        """Return the member; slots do this while a program runs."""
 
-else:
-
-    class Given:
-        """While a program runs, the type that a member is read as."""
-
-        def __class_getitem__(cls, pair: tuple[Any, Any]) -> Any:
-            return pair[0]
+    def __set__(self, instance: object, value: GivenT_contra) -> None:
+        """Set the member; slots do this while a program runs."""
 
 
 Whole: TypeAlias = Given[int, SupportsIndex]
@@ -186,12 +179,16 @@ class IntegerMap(ValueType):
 
 @dataclass(frozen=True, slots=True)
 class Number(ValueType):
-    """A real number within bounds; ``wanted`` says which, for messages."""
+    """A real number within bounds; ``wanted`` says which, for messages.
+
+    ``is_short``: files write whole numbers as integers.
+    """
 
     wanted: str
     least: float = -inf
     above: float = -inf
     most: float = inf
+    is_short: bool = False
 
     def settled(self, value: Any, path: str) -> Any:
         """Return it as it is."""
@@ -360,12 +357,12 @@ def several(value: Names | None, path: str) -> tuple[str, ...]:
 
 def _given_priority(value: Any, path: str) -> int | Fraction:
     """Return a number of whatever type exactly as it is written."""
+    if isinstance(value, (Decimal, float)):
+        return exact_priority(value)
     number = whole(value)
     if isinstance(number, bool) or isinstance(value, str) or not isinstance(number, SupportsFloat):
         raise InputError(f"{value!r} is not a number", path=path)
-    if isinstance(number, (int, Fraction)):
-        return number
-    return exact_priority(value if isinstance(value, Decimal) else float(value))
+    return number if isinstance(number, (int, Fraction)) else exact_priority(float(value))
 
 
 def exact_priority(value: Decimal | float | str) -> int | Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+
 from .checks import LARGEST_COUNT
 from .errors import InputError
 from .jobs import Job
@@ -31,6 +32,7 @@ from .value_types import (
 FIRST_PRIORITY = 4_294_901_760
 #: Seconds; a shorter job would end in the time stamp it starts in.
 SHORTEST_RUN_S = 1e-3
+_TIME = Number(f"a time from 0 to {LARGEST_COUNT} s", least=0, most=LARGEST_COUNT, is_short=True)
 _POSITIVE = Number(f"above 0 and at most {LARGEST_COUNT}", above=0, most=LARGEST_COUNT)
 
 
@@ -65,10 +67,13 @@ class ArrivingJob:
     """
 
     job: Job = member(Embedded(Job, flat=True))
-    arrival_s: float = member(Number(f"a time from 0 to {LARGEST_COUNT} s", least=0, most=LARGEST_COUNT))
+    arrival_s: float = member(_TIME)
     run_time_s: float = member(
         Number(
-            f"a time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s", least=SHORTEST_RUN_S, most=LARGEST_COUNT
+            f"a time from {SHORTEST_RUN_S} to {LARGEST_COUNT} s",
+            least=SHORTEST_RUN_S,
+            most=LARGEST_COUNT,
+            is_short=True,
         )
     )
     gres_run_time_factor: float | None = member(Number("above 0", above=0), default=None)
@@ -76,10 +81,11 @@ class ArrivingJob:
     deadline_s: float | None = member(_POSITIVE, default=None)
     budget_core_h: float | None = member(_POSITIVE, default=None)
     credits_per_core_h: float = member(
-        Number(f"from 0 to {LARGEST_COUNT}", least=0, most=LARGEST_COUNT), default=1.0
+        Number(f"from 0 to {LARGEST_COUNT}", least=0, most=LARGEST_COUNT, is_short=True), default=1.0
     )
     started_s: float | None = member(
-        Number(f"from its arrival to {LARGEST_COUNT}", least=0, most=LARGEST_COUNT), default=None
+        Number(f"from its arrival to {LARGEST_COUNT}", least=0, most=LARGEST_COUNT, is_short=True),
+        default=None,
     )
     name: str = member(Text(), default="")
 
@@ -135,7 +141,7 @@ class ClusterWorkload:
         'tiny'
     """
 
-    name: str = member(Text())
+    name: str = member(Text(), default="")
     nodes: Given[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
     jobs: Given[tuple[ArrivingJob, ...], Collection[ArrivingJob]] = member(Entries(ArrivingJob), default=())
     switches: Given[tuple[Switch, ...] | None, Collection[Switch] | None] = member(

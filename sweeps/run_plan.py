@@ -17,7 +17,8 @@ import msgspec
 from .. import __version__
 from ..cluster.errors import InputError, OptionError
 from ..cluster.text import one_line
-from ..formats.native.workload_wire import FORMAT as WORKLOAD_FORMAT
+from ..formats import file_kinds
+from ..formats.native.cluster_file import FORMATS
 from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value, shown
 from .run_kinds import SNAPSHOT, TRACE, WORKLOAD, RunKind
@@ -117,7 +118,7 @@ def _kind_of(content: bytes) -> str:
         head = msgspec.json.decode(content, type=_Head)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return SNAPSHOT.name  # whose reader says what is wrong
-    return WORKLOAD.name if head.format == WORKLOAD_FORMAT else SNAPSHOT.name
+    return WORKLOAD.name if head.format == FORMATS[file_kinds.WORKLOAD] else SNAPSHOT.name
 
 
 def make_plan(

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import GenericAlias
+from typing import Any
 
 import msgspec
 
 from ...cluster.errors import InputError
 from ...cluster.failures import Outage
-from ..hostlist import expand
 from ..jsontext import decode
 from ..reading import read_document
-from .from_wire import each
+from .file_objects import FileObject, each, file_form
 
 FORMAT = "aucsched-failures/1"
-
-
-class OutageWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A hostlist of nodes, when they go down, and when they come back."""
-
-    nodes: str
-    down_s: float
-    up_s: float | None = None
-
-
-class FailuresWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The whole file: outages in any order."""
-
-    format: str
-    failures: list[OutageWire]
+_OUTAGE = file_form(Outage)
+#: The whole file: outages in any order.
+_FAILURES: Any = msgspec.defstruct(
+    "Failures",
+    [("format", str), ("failures", GenericAlias(list, _OUTAGE.struct))],
+    bases=(FileObject,),
+    kw_only=True,
+)
 
 
 def load_failures(path: str | Path) -> tuple[Outage, ...]:
@@ -42,11 +36,7 @@ def load_failures(path: str | Path) -> tuple[Outage, ...]:
 
 def parse_failures(text: bytes) -> tuple[Outage, ...]:
     """Return the outages in a file's text; errors name the path and the value."""
-    document = decode(text, FailuresWire)
+    document = decode(text, _FAILURES)
     if document.format != FORMAT:
         raise InputError(f"{document.format!r} is not {FORMAT!r}", path="format")
-    return each(document.failures, "failures", _outage)
-
-
-def _outage(entry: OutageWire) -> Outage:
-    return Outage(nodes=expand(entry.nodes, "nodes"), down_s=entry.down_s, up_s=entry.up_s)
+    return each(document.failures, "failures", _OUTAGE.build)

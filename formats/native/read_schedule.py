@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...cluster.errors import InputError
-from ...cluster.value_types import exact_priority
 from ...cluster.nodes import Resources
 from ...cluster.schedule import (
     FORMAT,
@@ -21,6 +20,7 @@ from ...cluster.schedule import (
     Sizes,
     Status,
 )
+from ...cluster.value_types import exact_priority
 from ..file_kinds import SCHEDULE, instead
 from ..jsontext import decode
 from ..reading import read_document

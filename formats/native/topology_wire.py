@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
+
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.network import SIZES, Network, NetworkKind
 from ...cluster.nodes import Switch
 from ...topology.distances import MOST_LINKS
 from ...topology.networks import dragonfly, fat_tree_network, linked, torus
 from ..hostlist import expand, join
-from . import wire
-from .from_wire import each
+from .file_objects import FileObject, each
+from .node_entries import FromOne, Hosts
 
 #: The members of each kind beside ``kind``; ``order`` and a network's ``nodes`` need not stand.
 MEMBERS = {
@@ -26,6 +29,32 @@ MEMBERS = {
 }
 #: Those that need not stand.
 OPTIONAL = ("nodes", "order")
+_RADIX = {"minimum": 2, "maximum": LARGEST_COUNT}
+
+
+class SwitchWire(FileObject):
+    """A leaf switch has nodes, another has switches: hostlists."""
+
+    name: Annotated[str, msgspec.Meta(extra_json_schema={"minLength": 1})]
+    nodes: Hosts | None = None
+    switches: Hosts | None = None
+
+
+class TopologyWire(FileObject):
+    """The linear topology, a tree of switches, a torus, dragonfly or fat tree by its sizes, or any graph."""
+
+    kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph"]
+    switches: list[SwitchWire] | None = None
+    nodes: Hosts | None = None
+    shape: list[int] | None = None
+    order: Literal["hilbert", "members"] | None = None
+    groups: FromOne | None = None
+    routers: FromOne | None = None
+    nodes_per_router: FromOne | None = None
+    global_links: FromOne | None = None
+    levels: FromOne | None = None
+    radix: Annotated[int, msgspec.Meta(extra_json_schema=_RADIX)] | None = None
+    links: list[tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +65,7 @@ class Laid:
     network: Network | None = None
 
 
-def build_topology(entry: wire.TopologyWire | None, names: Sequence[str]) -> Laid:
+def build_topology(entry: TopologyWire | None, names: Sequence[str]) -> Laid:
     """Return the topology of nodes, by name in the file's order.
 
     Raises:
@@ -52,7 +81,7 @@ def build_topology(entry: wire.TopologyWire | None, names: Sequence[str]) -> Lai
     return Laid(network=_network(entry, names))
 
 
-def _check_members(entry: wire.TopologyWire) -> None:
+def _check_members(entry: TopologyWire) -> None:
     wanted = MEMBERS[entry.kind]
     article = "a" if entry.kind != "linear" else "the"
     title = {"linear": "linear topology"}.get(entry.kind, entry.kind)
@@ -66,7 +95,7 @@ def _check_members(entry: wire.TopologyWire) -> None:
             raise InputError(f"{article} {title} needs {member}", path=f"topology.{member}")
 
 
-def _switch(entry: wire.SwitchWire) -> Switch:
+def _switch(entry: SwitchWire) -> Switch:
     return Switch(
         name=entry.name,
         nodes=expand(entry.nodes, "nodes") if entry.nodes is not None else (),
@@ -74,7 +103,7 @@ def _switch(entry: wire.SwitchWire) -> Switch:
     )
 
 
-def _network(entry: wire.TopologyWire, names: Sequence[str]) -> Network:
+def _network(entry: TopologyWire, names: Sequence[str]) -> Network:
     members = tuple(names) if entry.nodes is None else expand(entry.nodes, "topology.nodes")
     if entry.kind == "torus":
         return torus(entry.shape or (), members, order=entry.order or "hilbert")
@@ -96,16 +125,16 @@ def _links(entries: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return links
 
 
-def written_topology(switches: Sequence[Switch] | None, network: Network | None) -> wire.TopologyWire | None:
+def written_topology(switches: Sequence[Switch] | None, network: Network | None) -> TopologyWire | None:
     """Return the topology, None for the linear one."""
     if network is not None:
         return _written_network(network)
     if switches is None:
         return None
-    return wire.TopologyWire(
+    return TopologyWire(
         kind="tree",
         switches=[
-            wire.SwitchWire(
+            SwitchWire(
                 name=switch.name,
                 nodes=join(switch.nodes) if switch.nodes else None,
                 switches=join(switch.switches) if switch.switches else None,
@@ -115,10 +144,10 @@ def written_topology(switches: Sequence[Switch] | None, network: Network | None)
     )
 
 
-def _written_network(network: Network) -> wire.TopologyWire:
+def _written_network(network: Network) -> TopologyWire:
     nodes = join(network.members)
     if network.kind is NetworkKind.TORUS:
-        written = wire.TopologyWire(kind="torus", shape=list(network.sizes), nodes=nodes)
+        written = TopologyWire(kind="torus", shape=list(network.sizes), nodes=nodes)
         if network.order == "members":
             written.order = "members"
         return written
@@ -127,7 +156,7 @@ def _written_network(network: Network) -> wire.TopologyWire:
         for one, other in network.links:
             ends.setdefault(one, []).append(other)
         links = [(join([one]), join(others)) for one, others in ends.items()]
-        return wire.TopologyWire(kind="graph", links=links, nodes=nodes)
+        return TopologyWire(kind="graph", links=links, nodes=nodes)
     kind: Any = network.kind.value
     sizes: dict[str, Any] = dict(zip(SIZES[network.kind], network.sizes, strict=True))
-    return wire.TopologyWire(kind=kind, nodes=nodes, **sizes)
+    return TopologyWire(kind=kind, nodes=nodes, **sizes)

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ...cluster.errors import InputError
-from ...cluster.nodes import License
-from ...cluster.workload import ArrivingJob, ClusterWorkload
-from ..file_kinds import WORKLOAD, instead
+from ...cluster.workload import ClusterWorkload
+from ..file_kinds import WORKLOAD
 from ..hostlist import one_file
-from ..jsontext import decode
 from ..reading import read_document
-from . import wire, workload_wire
-from .from_wire import (
-    build_job,
-    build_license,
-    build_limit,
-    build_nodes,
-    build_partition,
-    each,
-)
-from .to_wire import (
-    document_text,
-    job_members,
-    written_license,
-    written_limit,
-    written_nodes,
-    written_partition,
-)
-from .topology_wire import build_topology, written_topology
+from .cluster_file import WORKLOAD_FILE, built, decoded, document_text
 from .write import write_text
 
 
@@ -62,59 +43,21 @@ def parse_workload(text: bytes) -> ClusterWorkload:
         >>> parse_workload(text.encode()).name
         'w'
     """
-    try:
-        document = decode(text, workload_wire.WorkloadWire)
-        if document.format != workload_wire.FORMAT:
-            raise InputError(f"{document.format!r} is not {workload_wire.FORMAT!r}", path="format")  # noqa: TRY301
-    except InputError as error:
-        raise instead(text, WORKLOAD, error) from error
-    nodes = build_nodes(_all_free(document.nodes), {})
-    laid = build_topology(document.topology, [node.name for node in nodes])
-    return ClusterWorkload(
-        name=document.name,
-        nodes=nodes,
-        jobs=each(document.jobs, "jobs", _job),
-        switches=laid.switches,
-        network=laid.network,
-        partitions=each(document.partitions, "partitions", build_partition),
-        licenses=_licenses(document.licenses),
-        limits=each(document.limits, "limits", build_limit),
-        notes=tuple(document.notes),
-    )
+    document = decoded(text, WORKLOAD_FILE, WORKLOAD)
+    _check_all_free(document)
+    return built(document, WORKLOAD_FILE)
 
 
-def _all_free(entries: list[wire.NodeWire]) -> list[wire.NodeWire]:
+def _check_all_free(document: Any) -> None:
     """Refuse a free figure: at a workload's beginning everything is free."""
-    for index, entry in enumerate(entries):
+    message = "given, but a workload begins with everything free"
+    for index, entry in enumerate(document.nodes):
         for member in ("free_cores", "free_memory_mib", "free_gres"):
             if getattr(entry, member) is not None:
-                raise InputError(_EMPTY, path=f"nodes[{index}].{member}")
-    return entries
-
-
-_EMPTY = "given, but a workload begins with everything free"
-
-
-def _licenses(entries: Mapping[str, wire.LicenseWire]) -> dict[str, License]:
-    for name, entry in entries.items():
+                raise InputError(message, path=f"nodes[{index}].{member}")
+    for name, entry in document.licenses.items():
         if entry.free is not None:
-            raise InputError(_EMPTY, path=f"licenses.{name}.free")
-    return {name: build_license(entry, f"licenses.{name}") for name, entry in entries.items()}
-
-
-def _job(entry: workload_wire.JobWire) -> ArrivingJob:
-    return ArrivingJob(
-        job=build_job(entry),
-        arrival_s=entry.arrival_s,
-        run_time_s=entry.run_time_s,
-        gres_run_time_factor=entry.gres_run_time_factor,
-        not_before_s=entry.not_before_s,
-        deadline_s=entry.deadline_s,
-        budget_core_h=entry.budget_core_h,
-        credits_per_core_h=entry.credits_per_core_h,
-        started_s=entry.started_s,
-        name=entry.name,
-    )
+            raise InputError(message, path=f"licenses.{name}.free")
 
 
 def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
@@ -133,41 +76,4 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
 
 def workload_to_json(workload: ClusterWorkload) -> str:
     """Return the workload file's text, one line for each job; reading it gives an equal workload."""
-    document = workload_wire.WorkloadWire(
-        format=workload_wire.FORMAT,
-        name=workload.name,
-        nodes=written_nodes(workload.nodes, {}),
-        jobs=[_written(job) for job in workload.jobs],
-        topology=written_topology(workload.switches, workload.network),
-        licenses={name: _without_free(entry) for name, entry in workload.licenses.items()},
-        limits=[written_limit(entry) for entry in workload.limits],
-        partitions=[written_partition(entry) for entry in workload.partitions],
-        notes=list(workload.notes),
-    )
-    return document_text(document, always=("jobs",))
-
-
-def _written(arriving: ArrivingJob) -> workload_wire.JobWire:
-    return workload_wire.JobWire(
-        **job_members(arriving.job),
-        arrival_s=_short(arriving.arrival_s),
-        run_time_s=_short(arriving.run_time_s),
-        gres_run_time_factor=arriving.gres_run_time_factor,
-        not_before_s=arriving.not_before_s,
-        deadline_s=arriving.deadline_s,
-        budget_core_h=arriving.budget_core_h,
-        credits_per_core_h=_short(arriving.credits_per_core_h),
-        started_s=None if arriving.started_s is None else _short(arriving.started_s),
-        name=arriving.name,
-    )
-
-
-def _short(seconds: float) -> float:
-    """Return whole seconds as an integer, so that equal workloads are written alike."""
-    return int(seconds) if seconds == int(seconds) else seconds
-
-
-def _without_free(entry: License) -> wire.LicenseWire:
-    written = written_license(entry)
-    written.free = None
-    return written
+    return document_text(workload, {})

@@ -16,8 +16,7 @@ from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
 from ...formats.graph_files import graph_network, graph_of_json, parse_graphml
 from ...formats.jsontext import decode
 from ...formats.native.read import parse_snapshot
-from ...formats.native.topology_wire import Laid, build_topology
-from ...formats.native.wire import TopologyWire
+from ...formats.native.topology_wire import Laid, TopologyWire, build_topology
 from ...formats.native.workload_file import parse_workload
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of

@@ -19,9 +19,7 @@ from ...cluster.nodes import Node, NodeState
 from ...cluster.snapshot import Snapshot
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload
 from ...formats.hostlist import expand
-from ...formats.native.from_wire import build_job
-from ...formats.native.to_wire import job_members
-from ...formats.native.wire import JobWire
+from ...formats.native.file_objects import file_form
 from ...formats.native.workload_file import parse_workload, workload_to_json
 from ...formats.notes import Notes
 from .shadow_log import ShadowPass, SlurmStart
@@ -52,7 +50,7 @@ def request_document(job: Job) -> dict[str, Any]:
         promised_start=None,
         hold=None,
     )
-    document: dict[str, Any] = msgspec.to_builtins(JobWire(**job_members(plain)))
+    document: dict[str, Any] = msgspec.to_builtins(file_form(Job).document(plain))
     return document
 
 
@@ -118,12 +116,13 @@ def _played(entries: Sequence[ShadowPass], begin: float) -> dict[str, _Played]:
 
 
 def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iterator[ArrivingJob]:
+    form = file_form(Job)
     unknown = endless = unseen = 0
     for one in played.values():
         if one.start is None or not one.request:
             unknown += 1
             continue
-        job = build_job(msgspec.convert(one.request, JobWire))
+        job = form.build(msgspec.convert(one.request, form.struct))
         run = one.end - one.start if one.end is not None else job.time_limit_s
         if run is None:
             unknown += 1

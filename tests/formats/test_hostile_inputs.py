@@ -20,8 +20,8 @@ from aucsched.cli import run
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.hostlist import MOST_NAMES, expand, fold
 from aucsched.formats.jsontext import decode
+from aucsched.formats.native.cluster_file import SNAPSHOT_FILE
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.wire import SnapshotWire
 from aucsched.formats.notes import Notes
 from aucsched.formats.reading import LIMIT_VARIABLE, numbered_lines, read_document, unpacked
 from aucsched.slurm.answers.topology_conf import parse_topology
@@ -134,18 +134,18 @@ def test_an_endless_device_is_refused(command: tuple[str, ...], tmp_path: Path) 
 )
 def test_a_wrong_type_before_a_syntax_error_is_one_line(text: bytes) -> None:
     with pytest.raises(InputError, match="not JSON: "):
-        decode(text, SnapshotWire)
+        decode(text, SNAPSHOT_FILE.struct)
 
 
 def test_a_member_named_as_messages_are_written_is_named() -> None:
     with pytest.raises(InputError) as caught:
-        decode(b'{"x - at `$.jobs[5].y": 1}', SnapshotWire)
+        decode(b'{"x - at `$.jobs[5].y": 1}', SNAPSHOT_FILE.struct)
     assert "unknown member" in str(caught.value)
 
 
 def test_messages_show_the_ends_of_long_values_only() -> None:
     with pytest.raises(InputError) as caught:
-        decode(b'{"' + b"x" * 100_000 + b'": 1}', SnapshotWire)
+        decode(b'{"' + b"x" * 100_000 + b'": 1}', SNAPSHOT_FILE.struct)
     assert len(str(caught.value)) < 1100
 
 

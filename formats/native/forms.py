@@ -1,0 +1,243 @@
+"""How files hold each value type of ``cluster``: its JSON type, its schema, reading and writing.
+
+Nothing here names a member. Only types are checked as JSON is decoded: limits stand in the schema, and
+constructors check them, so that Python's users and files hear the same of a wrong value. Classes with members
+are objects of these forms (file_objects.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import singledispatch
+from types import GenericAlias
+from typing import Annotated, Any
+
+import msgspec
+
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
+from ...cluster.jobs import Range, RangeMap, Span
+from ...cluster.limits import AMOUNTS, FilledNames, LimitMap
+from ...cluster.value_types import (
+    Boolean,
+    Choice,
+    HostList,
+    HostSet,
+    Integer,
+    IntegerMap,
+    JobPriority,
+    Name,
+    NameList,
+    NameSet,
+    Number,
+    Text,
+    Timestamp,
+    ValueType,
+)
+from ..hostlist import expand, join
+
+#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
+_YEAR_10000 = 253_402_300_800
+#: A hostlist, as far as a short pattern tells: no groups, wildcards or set operators.
+HOSTLIST = {"minLength": 1, "pattern": r"^([A-Za-z0-9_.,-]|\[[0-9,-]+\])+$"}
+
+
+def saying(kind: Any, **keywords: Any) -> Any:
+    """Return a JSON type with keywords of its schema, which decoding does not look at."""
+    return Annotated[kind, msgspec.Meta(extra_json_schema=keywords)]
+
+
+def integers(least: int) -> Any:
+    """Return the JSON type of integers from ``least`` on."""
+    return saying(int, minimum=least, maximum=LARGEST_COUNT)
+
+
+def _by_name(values: Any) -> Any:
+    return GenericAlias(dict, (saying(str, minLength=1), values))
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How files hold a value.
+
+    Attributes:
+        json: its type as msgspec decodes it, with what its schema says.
+        read: makes what a constructor takes of what was decoded and its path; None: nothing to make.
+        write: makes what is encoded; None: nothing to make.
+        is_optional: an empty value is left out or null.
+        about: what its schema says of it.
+    """
+
+    json: Any
+    read: Callable[[Any, str], Any] | None = None
+    write: Callable[[Any], Any] | None = None
+    is_optional: bool = False
+    about: str | None = None
+
+
+@singledispatch
+def form_of(kind: ValueType) -> Form:
+    """Return how files hold a value type."""
+    del kind
+    return Form(Any)
+
+
+@form_of.register
+def _(_: Boolean) -> Form:
+    return Form(bool)
+
+
+@form_of.register
+def _(kind: Integer) -> Form:
+    return Form(integers(kind.least))
+
+
+@form_of.register
+def _(kind: IntegerMap) -> Form:
+    return Form(_by_name(integers(kind.least)), write=dict)
+
+
+@form_of.register
+def _(kind: LimitMap) -> Form:
+    names = saying(str, pattern=f"^({'|'.join(AMOUNTS)}|gres/[^/\\s]+)$")
+    limits = GenericAlias(dict, (names, integers(kind.least)))
+    return Form(saying(limits, minProperties=1), write=dict)
+
+
+@form_of.register
+def _(kind: Range) -> Form:
+    return Form(_range(kind.least), write=_written_span)
+
+
+@form_of.register
+def _(_: RangeMap) -> Form:
+    return Form(
+        _by_name(_range(0)),
+        write=lambda spans: {name: _written_span(span) for name, span in spans.items()},
+    )
+
+
+def _range(least: int) -> Any:
+    """Return the JSON type of counts and ranges: ``4`` is exact, ``[2, 8]`` a range."""
+    return integers(1) | GenericAlias(tuple, (integers(least), integers(1)))
+
+
+def _written_span(span: Span) -> Any:
+    return span.minimum if span.is_exact else (span.minimum, span.maximum)
+
+
+@form_of.register
+def _(kind: Number) -> Form:
+    bounds = {"minimum": kind.least, "exclusiveMinimum": kind.above, "maximum": kind.most}
+    stated = {name: bound for name, bound in bounds.items() if abs(bound) != float("inf")}
+    return Form(saying(float, **stated), write=_short if kind.is_short else None)
+
+
+def _short(number: float) -> float:
+    """Return a whole number as an integer, so that equal files are written alike."""
+    return int(number) if number == int(number) else number
+
+
+@form_of.register
+def _(_: Text) -> Form:
+    return Form(str)
+
+
+@form_of.register
+def _(_: Name) -> Form:
+    return Form(saying(str, minLength=1))
+
+
+@form_of.register
+def _(_: NameList) -> Form:
+    return Form(list[str], write=list)
+
+
+@form_of.register
+def _(_: NameSet) -> Form:
+    return Form(list[str], write=sorted)
+
+
+@form_of.register
+def _(_: FilledNames) -> Form:
+    name = saying(str, minLength=1)
+    return Form(
+        name | GenericAlias(list, name), write=lambda names: names[0] if len(names) == 1 else list(names)
+    )
+
+
+@form_of.register
+def _(_: HostList) -> Form:
+    return Form(saying(str, **HOSTLIST), read=expand, write=join, is_optional=True)
+
+
+@form_of.register
+def _(_: HostSet) -> Form:
+    return Form(
+        saying(str, **HOSTLIST), read=expand, write=lambda names: join(sorted(names)), is_optional=True
+    )
+
+
+@form_of.register
+def _(kind: Choice) -> Form:
+    if not kind.any_case:
+        return Form(saying(str, enum=[str(word) for word in kind.words]))
+    words = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in word) for word in kind.words)
+    return Form(saying(str, pattern=f"^({words})$"))
+
+
+@form_of.register
+def _(_: Timestamp) -> Form:
+    numbers = {"minimum": 0, "exclusiveMaximum": _YEAR_10000}
+    times = saying(str, minLength=1) | saying(float, **numbers)
+    about = "ISO 8601, UTC where it names no zone; or seconds since 1970."
+    return Form(times, read=_read_time, write=_written_time, about=about)
+
+
+def _read_time(value: str | float, path: str) -> float:
+    """Return a time in seconds since the epoch."""
+    if isinstance(value, float):
+        if not 0 <= value < _YEAR_10000:
+            raise InputError(f"{value:.15g} is not a time in seconds since 1970", path=path)
+        return _short(value)
+    try:
+        moment = datetime.fromisoformat(value)
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InputError(f"{value[:60]!r} is not an ISO 8601 time", path=path) from None
+    if not 0 <= since < _YEAR_10000:
+        raise InputError(f"{value[:60]!r} is not a time from 1970 to 9999", path=path)
+    return since
+
+
+def _written_time(seconds: float) -> str | float:
+    """Return a time as ISO 8601 in UTC, as a number where it holds a fraction of a second."""
+    if seconds != int(seconds):
+        return seconds
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@form_of.register
+def _(_: JobPriority) -> Form:
+    about = "Compared exactly as written; 0 is held."
+    return Form(
+        saying(Any, type="number", minimum=0), read=_read_priority, write=_written_priority, about=about
+    )
+
+
+def _read_priority(value: Any, path: str) -> Any:
+    """Return a number as JSON has it: formats.jsontext decodes fractions as Decimal, exactly."""
+    if value is None:
+        raise InputError("null is not a number", path=path)
+    return value
+
+
+def _written_priority(value: int | Fraction) -> int | Decimal:
+    if isinstance(value, int):
+        return value
+    with localcontext(prec=100):
+        return Decimal(value.numerator) / Decimal(value.denominator)
