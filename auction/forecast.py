@@ -269,11 +269,7 @@ def guard_for(
     """
     nodes, kinds = allocation.nodes, free.gres
     left = free.at(nodes).less(_held_on(allocation, nodes, kinds))
-    room = Capacity(
-        cores=np.maximum(left.cores, 0),
-        memory=np.maximum(left.memory, 0),
-        gres={kind: np.maximum(counts, 0) for kind, counts in left.gres.items()},
-    )
+    room = left.each(lambda counts: np.maximum(counts, 0))
     kept = {job: _held_on(one, nodes, kinds) for job, one in made.items()}
     return Guard(job=job, time=time, now=now, nodes=nodes, room=room, kept=kept)
 

@@ -152,14 +152,8 @@ class StepReservations:
         if allocation is None or self._state.changes:
             return None
         end = time + _stay_s(demand, allocation)
-        columns = self._beside(self._kept.values()).during(time, end)
-        free, held = columns.free.at(allocation.nodes), allocation.held
-        is_free = (
-            columns.takes_jobs[allocation.nodes].all()
-            and (held.cores <= free.cores).all()
-            and (held.memory <= free.memory).all()
-            and all((counts <= free.gres[kind]).all() for kind, counts in held.gres.items())
-        )
+        columns, nodes = self._beside(self._kept.values()).during(time, end), allocation.nodes
+        is_free = columns.takes_jobs[nodes].all() and columns.free.at(nodes).covers(allocation.held)
         return ReservedPlace(allocation, time, end) if is_free else None
 
     def _beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> Forecast:

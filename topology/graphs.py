@@ -16,8 +16,8 @@ from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
 from .distances import global_links_of
-from .fattree import fat_tree
 from .hilbert import grid
+from .networks import fat_tree
 
 
 def graph_of(network: Network) -> Any:
@@ -27,9 +27,8 @@ def graph_of(network: Network) -> Any:
     if network.kind is NetworkKind.DRAGONFLY:
         return dragonfly_graph(network.sizes, network.members)
     if network.kind is NetworkKind.FAT_TREE:
-        wiring = fat_tree_graph(*network.sizes)
-        names, _ = fat_tree(*network.sizes)
-        return nx.relabel_nodes(wiring, dict(zip(names, network.members, strict=True)))
+        levels, radix = network.sizes
+        return fat_tree_graph(levels, radix, network.members)
     return linked_graph(network.links)
 
 
@@ -76,13 +75,13 @@ def router_graph(sizes: Sequence[int]) -> Any:
     return graph
 
 
-def fat_tree_graph(levels: int, radix: int) -> Any:
+def fat_tree_graph(levels: int, radix: int, members: Sequence[str] | None = None) -> Any:
     """Return a fat tree's wiring; nodes are named as in ``fat_tree``, each link is an edge.
 
     A group of the tree at level l is (radix/2)^l switches here, each wired to one switch of every part of
     the group, so that any two nodes are as far apart as in the tree.
     """
-    nodes, switches = fat_tree(levels, radix)
+    nodes, switches = fat_tree(levels, radix, members)
     half = radix // 2
     graph = nx.Graph()
     graph.add_nodes_from(nodes)

@@ -18,9 +18,10 @@ from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import IntArray
 from ..cluster.switches import MOST_DEPTH
 from .distances import MOST_LINKS, HopArray, check_size, global_links_of, linked_table, numbered_links
-from .fattree import MOST_LEVELS, fat_tree, fat_tree_size
 from .hilbert import grid, torus_places
 
+#: More levels than any machine's.
+_MOST_LEVELS = 32
 #: A torus has at most so many dimensions.
 _DIMENSIONS = 6
 #: A place on the curve is an integer of so many bits.
@@ -100,31 +101,65 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
     )
 
 
+def fat_tree_size(levels: int, radix: int) -> int:
+    """Return the nodes of a fat tree of such switches."""
+    nodes: int = 2 * (radix // 2) ** levels
+    return nodes
+
+
+def fat_tree(
+    levels: int, radix: int, members: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], tuple[Switch, ...]]:
+    """Return node names and the switches of the tree that stands for a fat tree.
+
+    With switches of radix k and h levels, every switch below the top has k/2 ports down and k/2 up, a top
+    switch k down: 2·(k/2)^h nodes. Slurm's documentation advises to describe such a network by the plain
+    tree of its node groups. This is that tree; ``graphs.fat_tree_graph`` has the redundant wiring.
+
+    Args:
+        levels: switch levels, 1 or more; the root has level ``levels`` − 1.
+        radix: ports of every switch, even.
+        members: names of the nodes; None: ``n00…``.
+
+    Returns:
+        2·(radix/2)^levels node names, and switches ``s<level>-<number>``, leaves first.
+
+    Raises:
+        InputError: there is no such tree, or it has another number of nodes.
+    """
+    _at_least(levels, 1, "topology.levels")
+    if levels > _MOST_LEVELS:
+        raise InputError(f"{levels} is above {_MOST_LEVELS}", path="topology.levels")
+    if radix < 2 or radix % 2:  # noqa: PLR2004 - half the ports go up
+        raise InputError(f"{radix} is not an even number of ports", path="topology.radix")
+    count = fat_tree_size(levels, radix)
+    if members is None:
+        members = [f"n{index:0{len(str(count - 1))}d}" for index in range(count)]
+    _check_count(f"{levels} levels of radix {radix}", count, members)
+    switches: list[Switch] = []
+    below: list[str] = list(members)
+    for level, arity in enumerate([radix // 2] * (levels - 1) + [radix]):
+        groups = [tuple(below[start : start + arity]) for start in range(0, len(below), arity)]
+        below = [f"s{level}-{number}" for number in range(len(groups))]
+        for name, group in zip(below, groups, strict=True):
+            switches.append(
+                Switch(name=name, nodes=group) if level == 0 else Switch(name=name, switches=group)
+            )
+    return tuple(members), tuple(switches)
+
+
 def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Network:
-    """Return a fat tree of equal switches (``fattree``).
+    """Return a fat tree of equal switches (``fat_tree``).
 
     Raises:
         InputError: there is none such, or it has another number of nodes.
     """
-    _at_least(levels, 1, "topology.levels")
-    if levels > MOST_LEVELS:
-        raise InputError(f"{levels} is above {MOST_LEVELS}", path="topology.levels")
-    if radix < 2 or radix % 2:  # noqa: PLR2004 - half the ports go up
-        raise InputError(f"{radix} is not an even number of ports", path="topology.radix")
-    _check_count(f"{levels} levels of radix {radix}", fat_tree_size(levels, radix), members)
-    names, switches = fat_tree(levels, radix)
-    name_of = dict(zip(names, members, strict=True))
-    renamed = tuple(
-        Switch(name=switch.name, nodes=tuple(name_of[name] for name in switch.nodes))
-        if switch.nodes
-        else switch
-        for switch in switches
-    )
+    nodes, switches = fat_tree(levels, radix, members)
     return Network(
         kind=NetworkKind.FAT_TREE,
-        members=tuple(members),
-        nodes=tuple(members),
-        switches=renamed,
+        members=nodes,
+        nodes=nodes,
+        switches=switches,
         sizes=(levels, radix),
         order="members",
     )

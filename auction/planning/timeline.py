@@ -6,13 +6,13 @@ at a moment needs its resources on the same nodes until it ends: on each node, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite
 
 import numpy as np
 
-from ...bidgen.candidates import gres_choices, units_of, usable
+from ...bidgen.candidates import Candidates, FreeView, gres_choices, units_of, usable
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
@@ -58,7 +58,7 @@ class ClusterTimeline:
         """
         first = int(np.searchsorted(self.times, since))
         stops = self._stops(first, duration_s) - first
-        free = _mapped(self._free, lambda rows: rows[first:])
+        free = self._free.each(lambda rows: rows[first:])
         lacking = np.cumsum(~self._usable(demand, free), axis=0, dtype=np.int32)
         before = np.concatenate([np.zeros((1, lacking.shape[1]), np.int32), lacking])
         stays: BoolArray = before[stops] == before[:-1]
@@ -72,7 +72,7 @@ class ClusterTimeline:
     def columns(self, moment: int, duration_s: float) -> Columns:
         """Return the nodes as a job finds them that starts at a moment and stays."""
         stop = int(self._stops(moment, duration_s)[0])
-        free = _mapped(self._free, lambda rows: rows[moment:stop].min(axis=0))
+        free = self._free.each(lambda rows: rows[moment:stop].min(axis=0))
         step = int(np.searchsorted(self._ends, self.times[moment], side="right")) - 1
         return replace(
             self._columns,
@@ -87,12 +87,8 @@ class ClusterTimeline:
 
         ``leaf`` is the leaf switch of each node.
         """
-        units = units_of(demand, columns.free, columns)
-        for variant in demand.variants:
-            mask = usable(demand, variant, gres_choices(variant)[-1], columns.free, columns)
-            if _enough(demand, mask, units, variant.max_nodes) and _near_enough(demand, mask, units, leaf):
-                return True
-        return False
+        found = FreeView(columns, columns.free).candidates(demand)
+        return any(one.could_hold(demand) and _near_enough(demand, one, leaf) for one in found)
 
     def take(self, allocation: Allocation, job: Job, start: float, end: float) -> None:
         """Let a job hold what it takes from a moment up to a time, which may be infinite."""
@@ -137,33 +133,20 @@ class ClusterTimeline:
         place = int(np.searchsorted(self.times, time))
         if place == len(self.times) or self.times[place] != time:
             self.times = np.insert(self.times, place, time)
-            self._free = _mapped(self._free, lambda rows: np.insert(rows, place, rows[place - 1], axis=0))
+            self._free = self._free.each(lambda rows: np.insert(rows, place, rows[place - 1], axis=0))
             self._pools.insert(place, self._pools[place - 1].copy())
             self._pools[place].begin_step()
         return place
 
 
-def _enough(demand: Demand, mask: BoolArray, units: IntArray, limit: int) -> bool:
-    """Say whether usable nodes are enough, in number and in cores, for a job of at most ``limit`` nodes."""
-    counts = demand.node_counts
-    fewest, most = (1, limit) if counts is None else (counts.minimum, min(counts.maximum, limit))
-    if not demand.contiguous:
-        best = np.sort(units[mask])[::-1][:most]
-        return len(best) >= fewest and int(best.sum()) >= (demand.units or 0)
-    ends = np.flatnonzero(~np.append(mask, np.False_))
-    begins = np.concatenate([[0], ends[:-1] + 1])
-    sums = np.concatenate([[0], np.cumsum(np.where(mask, units, 0))])
-    long = ends - begins >= fewest
-    return bool((long & (sums[ends] - sums[begins] >= (demand.units or 0))).any())
-
-
-def _near_enough(demand: Demand, mask: BoolArray, units: IntArray, leaf: IntArray) -> bool:
+def _near_enough(demand: Demand, found: Candidates, leaf: IntArray) -> bool:
     """Say whether as many leaf switches as the job allows have enough usable nodes below them."""
     if demand.max_switches is None:
         return True
     fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
-    nodes = np.sort(np.bincount(leaf, mask))[::-1][: demand.max_switches]
-    amounts = np.sort(np.bincount(leaf, np.where(mask, units, 0)))[::-1][: demand.max_switches]
+    below = leaf[found.nodes]
+    nodes = np.sort(np.bincount(below))[::-1][: demand.max_switches]
+    amounts = np.sort(np.bincount(below, found.units[found.nodes]))[::-1][: demand.max_switches]
     return bool(nodes.sum() >= fewest and amounts.sum() >= (demand.units or 0))
 
 
@@ -172,12 +155,4 @@ def _stacked(rows: list[Capacity]) -> Capacity:
         cores=np.stack([row.cores for row in rows]),
         memory=np.stack([row.memory for row in rows]),
         gres={kind: np.stack([row.gres[kind] for row in rows]) for kind in rows[0].gres},
-    )
-
-
-def _mapped(capacity: Capacity, change: Callable[[IntArray], IntArray]) -> Capacity:
-    return Capacity(
-        cores=change(capacity.cores),
-        memory=change(capacity.memory),
-        gres={kind: change(rows) for kind, rows in capacity.gres.items()},
     )

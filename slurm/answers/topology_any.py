@@ -20,7 +20,7 @@ from ...formats.native.topology_wire import Laid, TopologyWire, build_topology
 from ...formats.native.workload_file import parse_workload
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
-from ...topology.fattree import fat_tree_size
+from ...topology.networks import fat_tree_size
 from .topology_conf import parse_topology, switch_lines
 
 #: The nodes in a row.
