@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack, overload
+from typing import Any, ParamSpec, Protocol, overload
 
 from ..auction.baseline import first_fit_by_priority
 from ..auction.explain.comparison import Comparison
@@ -11,47 +13,67 @@ from ..auction.explain.comparison import compare as compared
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.explanation import explain as explained
 from ..auction.explain.overview import Overview, overview
-from ..auction.step import options_of, run_step
-from ..auction.step_keywords import StepKeywords
+from ..auction.options import options_with_preset
+from ..auction.step import run_step, takes
 from ..cluster.errors import OptionError
-from ..cluster.keywords import of_type, with_keywords
+from ..cluster.keywords import checked, of_type, with_keywords
+from ..cluster.option_fields import Option
+from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..formats.native.read import snapshot_of
 from ..formats.native.read_schedule import load_schedule
 
-
-@overload
-def explain(
-    snapshot: Snapshot | str | Path,
-    job: str | int,
-    *,
-    award: Schedule | str | Path | None = None,
-    **options: Unpack[StepKeywords],
-) -> Explanation: ...
+_Keywords = ParamSpec("_Keywords")
+_Source = Snapshot | str | Path
 
 
-@overload
-def explain(
-    snapshot: Snapshot | str | Path, job: None = None, **options: Unpack[StepKeywords]
-) -> Overview: ...
+@dataclass(kw_only=True)
+class ExplainKeywords(StepKeywords):
+    """What ``explain`` takes as keywords."""
+
+    award: Option[Schedule | str | Path | None] = Option(
+        "An earlier schedule of the snapshot to explain instead of a new one, or its file."
+    )
 
 
-@with_keywords(StepKeywords)
-def explain(
-    snapshot: Snapshot | str | Path,
-    job: str | int | None = None,
-    *,
-    award: Schedule | str | Path | None = None,
-    **options: Unpack[StepKeywords],
-) -> Explanation | Overview:
+@dataclass(kw_only=True)
+class CompareKeywords(StepKeywords):
+    """What ``compare`` takes as keywords."""
+
+    within_s: Option[int] = Option(
+        "Count the jobs that Slurm's plan starts within this many seconds.", default=60
+    )
+
+
+class _Explains(Protocol[_Keywords]):
+    """``explain``: of one job, or the prices of nodes."""
+
+    @overload
+    def __call__(
+        self, snapshot: _Source, job: str | int, *args: _Keywords.args, **options: _Keywords.kwargs
+    ) -> Explanation: ...
+    @overload
+    def __call__(
+        self, snapshot: _Source, job: None = None, *args: _Keywords.args, **options: _Keywords.kwargs
+    ) -> Overview: ...
+
+
+def _explains(
+    keywords: Callable[_Keywords, object],
+) -> Callable[[Callable[..., Explanation | Overview]], _Explains[_Keywords]]:
+    return with_keywords(keywords)
+
+
+@_explains(ExplainKeywords)
+def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> Explanation | Overview:
     """Run the auction and explain why a job starts or waits; without a job, return the prices of nodes.
 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
         job: id of a pending job; None: the prices of the whole auction.
-        award: an earlier schedule of the snapshot to explain instead, or its file.
-        options: as ``schedule`` takes them.
+        options: as ``schedule`` takes them, and ``award``: an earlier schedule of the snapshot to explain
+            instead, or its file.
 
     Returns:
         The job's bids, what each costs and lacks, who holds that, and the smallest change of its request
@@ -71,9 +93,10 @@ def explain(
         >>> explain(snapshot).columns["starts"]
         [True, False]
     """
-    chosen = options_of(options, "explain")
+    explicit = checked(options, ExplainKeywords, "explain")
+    given = explicit.pop("award", None)
+    chosen = options_with_preset(explicit)
     name = of_type("job", job, str | int | None)
-    given = of_type("award", award, Schedule | str | Path | None)
     cluster = snapshot_of(snapshot)
     if name is None:
         if given is not None:
@@ -83,18 +106,16 @@ def explain(
     return explained(cluster, str(name), chosen, made)
 
 
-@with_keywords(StepKeywords)
-def compare(
-    snapshot: Snapshot | str | Path, *, within_s: int = 60, **options: Unpack[StepKeywords]
-) -> Comparison:
+@takes(CompareKeywords)
+def compare(snapshot: _Source, **options: Any) -> Comparison:
     """Compare the auction with first-fit by priority and with Slurm's own plan.
 
     Both get the same information: with ``reserve`` first-fit, too, keeps nodes for the first blocked jobs.
 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
-        within_s: counts the jobs that Slurm's plan starts within this many seconds.
-        options: as ``schedule`` takes them.
+        options: as ``schedule`` takes them, and ``within_s``: counts the jobs that Slurm's plan starts
+            within this many seconds (60).
 
     Raises:
         OptionError: an option's value cannot be used.
@@ -108,8 +129,9 @@ def compare(
         >>> found.auction.priority, found.first_fit.priority
         (Fraction(4, 1), Fraction(3, 1))
     """
-    chosen, cluster = options_of(options, "compare"), snapshot_of(snapshot)
-    within = of_type("within_s", within_s, int)
+    explicit = checked(options, CompareKeywords, "compare")
+    within = explicit.pop("within_s", CompareKeywords().within_s)
+    chosen, cluster = options_with_preset(explicit), snapshot_of(snapshot)
     result = run_step(cluster, chosen)
     baseline = first_fit_by_priority(cluster, chosen.window, chosen.reservations)
     return compared(cluster, result, baseline, within)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol
 
 from ..cluster.errors import OptionError
-from ..cluster.keywords import checked as checked_options
-from ..cluster.keywords import of_type, shown, with_keywords
+from ..cluster.keywords import checked, of_type, shown, with_keywords
+from ..cluster.option_fields import options_in
 from ..cluster.tabular import Tabular
 from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
@@ -20,19 +20,37 @@ from ..formats.swf import SwfLog, parse_swf
 from ..simulation.charts.curves import draw_utilization
 from ..simulation.charts.gantt import draw_gantt
 from ..simulation.log_columns import workload_from_swf
-from ..simulation.logs.log_reading import READ_BY, is_read
+from ..simulation.logs.advance import read_advance
+from ..simulation.logs.hours import moment_of_week
+from ..simulation.logs.orderings import FlexiblePriorities, MultifactorWeights
+from ..simulation.logs.partitioned import class_limits
 from ..simulation.logs.play import play_log
-from ..simulation.logs.policies import PolicyOptions, weights_by_queue
+from ..simulation.logs.policies import weights_by_queue
+from ..simulation.logs.queues import QueueLimits
+from ..simulation.logs.start_rules import StartRule
 from ..simulation.metrics import metrics
 from ..simulation.nodes.node_metrics import node_metrics
 from ..simulation.nodes.node_policies import NodeOptions, play
-from ..simulation.nodes.node_report import node_job_columns, to_node_document
+from ..simulation.nodes.node_report import (
+    node_job_columns,
+    node_jobs_csv,
+    to_node_document,
+    to_node_text,
+)
 from ..simulation.nodes.node_result import NodeResult
 from ..simulation.own_policy import Factory, name_of
 from ..simulation.placement import place_on_nodes
-from ..simulation.report import job_columns, to_document, to_json
+from ..simulation.report import job_columns, jobs_csv, to_document, to_json, to_text
 from ..simulation.result import Result
-from .run_keywords import OrderName, PolicyName, SimulateKeywords
+from ..simulation.simulate_options import (
+    READ_ON_LOGS,
+    PolicyName,
+    PolicyOptions,
+    SimulateKeywords,
+    check_read,
+    is_read,
+    policy_with_parameters,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +117,16 @@ class Simulation(Tabular):
             return to_node_document(result, self.settings)
         return to_document(result, self.settings)
 
+    def to_text(self, name: str) -> str:
+        """Return the outcome as a table for people, under a name of the input."""
+        result = self.result
+        return to_node_text(result, name) if isinstance(result, NodeResult) else to_text(result, name)
+
+    def jobs_csv(self) -> str:
+        """Return the jobs as CSV (``columns``)."""
+        result = self.result
+        return node_jobs_csv(result) if isinstance(result, NodeResult) else jobs_csv(result)
+
     def to_json(self) -> str:
         """Return the outcome's file as text: the same run gives the same bytes but for its wall time."""
         return to_json(self.to_dict())
@@ -133,28 +161,37 @@ class Simulation(Tabular):
         return f"{self.name}: {self.policy}, {len(self.result.starts)} jobs{mean}".removeprefix(": ")
 
 
-@with_keywords(SimulateKeywords)
-def simulate(
-    workload: Source,
-    policy: PolicyName | str | Factory = "easy",
-    *,
-    order: OrderName = "fcfs",
-    processors: int | None = None,
-    checked: bool = False,
-    progress: Callable[[int], None] | None = None,
-    **options: Unpack[SimulateKeywords],
-) -> Simulation:
+_Keywords = ParamSpec("_Keywords")
+
+
+class _Simulates(Protocol[_Keywords]):
+    """``simulate``: the options are a record's."""
+
+    def __call__(
+        self,
+        workload: Source,
+        policy: PolicyName | str | Factory = "easy",
+        *args: _Keywords.args,
+        **options: _Keywords.kwargs,
+    ) -> Simulation: ...
+
+
+def _simulates(
+    keywords: Callable[_Keywords, object],
+) -> Callable[[Callable[..., Simulation]], _Simulates[_Keywords]]:
+    return with_keywords(keywords)
+
+
+@_simulates(SimulateKeywords)
+def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **options: Any) -> Simulation:
     r"""Simulate a log or a workload of nodes under a policy.
 
     Args:
         workload: what ``load_swf`` or ``load_workload`` returns, or a file of either.
         policy: a name (docs/policies.md), a class with ``step`` (``Policy``), or ``module:Class``.
-        order: of the waiting queue: ``fcfs``, ``sjf``, … ; nodes have ``fcfs`` and ``multifactor``.
-        processors: size of a log's machine, where its header is wrong or missing.
-        checked: check every start of a log's run; runs on nodes and of your own policies always are.
-        progress: called from time to time with the number of jobs that are done.
-        options: what the policy reads, with the names of ``aucsched simulate --help`` and underscores
-            (seconds end in ``_s``); one it would ignore is refused.
+        options: ``order``, ``processors``, ``checked``, ``progress``, and what the policy reads, with the
+            names of ``aucsched simulate --help`` and underscores (seconds end in ``_s``); one it would
+            ignore is refused.
 
     Raises:
         InputError: the file cannot be read, or holds neither.
@@ -169,20 +206,25 @@ def simulate(
         >>> [simulate(log, policy).columns["start_s"] for policy in ("fcfs", "easy")]
         [[0.0, 10.0, 10.0], [0.0, 10.0, 2.0]]
     """
-    given = checked_options(options, SimulateKeywords, "simulate")
-    processors = of_type("processors", processors, int | None)
-    order = of_type("order", order, OrderName)
-    named = name_of(of_type("policy", policy, str | Factory))
+    given = checked(options, SimulateKeywords, "simulate")
+    named, own = policy_with_parameters(name_of(of_type("policy", policy, str | Factory)))
+    for member in own.keys() & given.keys():
+        raise OptionError(f"{member}: the policy's name says it, too")
+    given |= parsed(own)
     played, name = _loaded(workload)
+    progress, order = given.pop("progress", None), given.pop("order", "fcfs")
+    of_logs = {member: given.pop(member) for member in ("processors", "checked") if member in given}
     if isinstance(played, ClusterWorkload):
-        if processors is not None or checked:
+        if "processors" in of_logs or of_logs.get("checked"):
             raise OptionError("processors and checked are for logs; this workload has nodes of its own")
         return _on_nodes(played, name or played.name, named, {"order": order, **given}, progress)
-    choice, settings = _choice(named, order, given)
-    weights = given.get("queue_weights")
+    weights = given.pop("queue_weights", None)
+    check_read(named, order, {} if weights is None else {"queue_weights": weights})
+    choice, settings = chosen_on_log(named, order, given)
     queues = weights_by_queue(weights) if isinstance(weights, str) else weights
-    jobs = workload_from_swf(played, processors=processors, queue_weights=queues)
-    result = play_log(jobs, named, order=order, options=choice, checked=checked, progress=progress)
+    jobs = workload_from_swf(played, processors=of_logs.get("processors"), queue_weights=queues)
+    is_checked = of_logs.get("checked", False)
+    result = play_log(jobs, named, order=order, options=choice, checked=is_checked, progress=progress)
     return Simulation(result=result, settings=settings, name=name)
 
 
@@ -198,31 +240,59 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
     return read_document(workload, parse), Path(workload).name
 
 
-def _choice(policy: str, order: str, given: Mapping[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
-    """Return the options of a policy over a log, and those of them that this run reads."""
-    members = {name: value for name, value in given.items() if name != "queue_weights"}
-    known = {entry.name for entry in fields(PolicyOptions)}
-    for name in members:
+def parsed(given: Mapping[str, Any], log_begins: str | None = None) -> dict[str, Any]:
+    """Return options of policies over logs as values, where texts are given.
+
+    Args:
+        given: by name.
+        log_begins: when in the week a log begins, as ``mon 00:00``.
+
+    Raises:
+        OptionError: a text cannot be read.
+    """
+    begins = 0 if log_begins is None else moment_of_week(log_begins)
+    readers: dict[str, Callable[[Any], Any]] = {
+        "class_limits_s": class_limits,
+        "candidates": lambda text: tuple(text.split(",")),
+        "advance": read_advance,
+        "start_rule": lambda texts: tuple(StartRule.from_text(one, begins) for one in texts),
+        "queue": lambda texts: tuple(QueueLimits.from_text(one, begins) for one in texts),
+        "multifactor": MultifactorWeights.from_text,
+    }
+
+    def is_text(value: Any) -> bool:
+        return isinstance(value, str) or (isinstance(value, tuple) and isinstance((*value, "")[0], str))
+
+    return {
+        name: readers[name](value) if name in readers and is_text(value) else value
+        for name, value in given.items()
+    }
+
+
+def chosen_on_log(policy: str, order: str, given: Mapping[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
+    """Return the options of a policy over a log, and those of them that this run reads.
+
+    Raises:
+        OptionError: the policy or the order would ignore one.
+    """
+    known = options_in(PolicyOptions)
+    for name in given:
         if name not in known:
             raise OptionError(f"{name}: a log's policies have no such option")
-    choice = PolicyOptions(**members)
-    for name in members:
-        is_of_order = name in {"multifactor", "flexible"}
-        read = order == name if is_of_order else is_read(name, policy, choice.candidates)
-        if not read:
-            raise OptionError(f"{name}: policy {policy} with order {order} does not read it")
-    if "queue_weights" in given and order not in ("weight", "smith", "flexible"):
-        raise OptionError("queue_weights: order weight, smith or flexible reads it")
-    settings = {name: getattr(choice, name) for name in READ_BY if is_read(name, policy, choice.candidates)}
+    choice = PolicyOptions(**given)
+    check_read(policy, order, given)
+    settings = {
+        name: getattr(choice, name) for name in READ_ON_LOGS if is_read(name, policy, choice.candidates)
+    }
     if "advance" in settings:
         settings["advance"] = [one.settings() for one in choice.advance]
         settings["start_rule"] = [rule.text for rule in choice.start_rule]
     if "queue" in settings:
         settings["queue"] = [one.text for one in choice.queue]
     if order == "multifactor":
-        settings["multifactor"] = asdict(choice.multifactor)
+        settings["multifactor"] = asdict(choice.multifactor or MultifactorWeights())
     if order == "flexible":
-        settings["flexible"] = choice.flexible.settings()
+        settings["flexible"] = (choice.flexible or FlexiblePriorities()).settings()
     return choice, settings
 
 
@@ -233,7 +303,7 @@ def _on_nodes(
     given: Mapping[str, Any],
     progress: Callable[[int], None] | None,
 ) -> Simulation:
-    known = {entry.name for entry in fields(NodeOptions)}
+    known = {"order", *options_in(NodeOptions)}
     for option in given:
         if option not in known:
             raise OptionError(f"{option}: a machine of nodes has no such option")

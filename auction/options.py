@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..cluster.errors import OptionError
-from ..cluster.option_table import OPTIONS, OPTIONS_BY_NAME
+from ..cluster.option_fields import given_in, options_in
+from ..cluster.option_table import OPTIONS_BY_NAME, StepRecord
 from ..cluster.promises import AUTO, BACKFILL, NONE
 from ..models.aucsched1 import Aucsched1
 from ..models.aucsched2 import Aucsched2
@@ -26,8 +26,8 @@ AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bid
 
 EXPORTS = (".mps", ".lp")
 
-#: Window of a step, and of one that keeps a balanced mix: a share is filled from many jobs of its shape.
-WINDOW, BALANCED_WINDOW = 100, 400
+#: Window of a step that keeps a balanced mix: a share is filled from many jobs of its shape.
+BALANCED_WINDOW = 400
 
 #: Seconds that end a step where no limit is given and work does not.
 TIME_LIMIT_S = float(str(OPTIONS_BY_NAME["time_limit_s"].default))
@@ -39,84 +39,20 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOptions:
-    """How a step is to run.
+@dataclass(kw_only=True, unsafe_hash=True)
+class StepOptions(StepRecord):
+    """How a step is to run: the options (cluster/option_table.py) that exclude each other are refused.
 
     Attributes:
-        model: name in MODELS.
-        window: jobs of highest priority that take part (MAX_JOB_COUNT).
-        max_bids, max_bids_per_job: MAXBIDS and MAXBIDSPERJOB; None takes the model's .
-        time_limit_s: wall time of the whole step: bids, programs, search and solves of all its attempts.
-            Without ``work_limit`` it alone ends a search; with one, or by default, it ends what work does
-            not. None: the table's, or no end where a work limit is given.
-        weights: ``lexicographic``, priorities exactly before preference; ``paper``, the printed sum.
-        objective: ``priority``, ``priority_cores`` (each priority times the job's cores) or ``response``
-            (what a second less of the job's wait saves in bounded slowdown, worth.py).
-        strategy: ``anytime``: greedy awards, prices and search, then the model in PuLP over the bids that
-            could still be in a better award, solved by HiGHS from the award at hand; for AUCSCHED2 and 3
-            under lexicographic weights. ``exact``, the papers': the model over all bids, solved by HiGHS.
-            ``greedy``: first-fit and greedy awards over the bids; nothing is proved and no limit reached.
-            None takes ``anytime`` where it can be had, else ``exact``; ``greedy`` where a balance is kept.
-        balance: keep what runs in the proportions of what waits (docs/decisions/0038): shares of shapes and
-            kept cores are rows of the program, each job counts what it is hard to place, first bids are made
-            shape by shape. ``greedy`` awards are these first bids, and no other award is worth less.
-        award_alone: who wins starts and nobody else; otherwise a step is complete: whoever of the queue could
-            start on what the award leaves starts too, as on an empty machine on which nobody wins.
-        work_limit: the same everywhere: steps of the search for ``anytime``, branch-and-bound nodes of each
-            solve for ``exact``. None: the table's, or none where a time limit is given.
-        part_nodes: for ``anytime``: a cluster of more nodes is auctioned in parts of at most this size, cut
-            along its switches (parts.py); the time limit holds for all together, the work limit for each.
-            None is the default of the table of options.
-        workers: processes that auction parts of a cluster at once. Under a work limit their number changes
-            nothing but the time. ``clock`` has to be one that another process can be given.
-        dask: address of a Dask scheduler whose workers auction the parts instead.
-        on_timeout: when a limit comes before a proof: ``halve``, the award found stands and the next step's
-            window is halved (``exact`` tries halves at once while time is left); ``incumbent``, the award
-            stands; ``discard``, nothing starts and the next window is halved (Soner, section 3.2). None:
-            ``halve``, but a search that made all its steps has reached no limit.
-        promise: ``none`` leaves the starts alone that jobs were promised (``Job.promised_start``); else
-            nothing starts that would put them off. ``backfill`` starts besides every job that plain
-            backfilling would start, in the order of the queue; the auction says where, and what else starts.
-            None: see ``chosen_promise``.
-        reserve: how many blocked jobs get a reservation; None: see ``reservations``.
-        seed: HiGHS's random seed.
-        preference_table: constants of (5.7): ``corrected`` or ``printed`` (table 5.2).
-        bid_order: ``spec`` (the classes in turn), or ``figure-4.5``, in which high priorities use up the cap.
-        export: file for the first attempt's integer program, ``.mps`` or ``.lp``; empty for none.
-        clock: seconds of wall time.
         began: when the step's time began, by the clock; None: when it is asked to decide.
     """
 
-    model: str = "aucsched3"
-    window: int = WINDOW
-    max_bids: int | None = None
-    max_bids_per_job: int | None = None
-    time_limit_s: float | None = None
-    weights: str = "lexicographic"
-    objective: str = "priority"
-    strategy: str | None = None
-    balance: bool = False
-    award_alone: bool = False
-    work_limit: int | None = None
-    part_nodes: int | None = None
-    workers: int = 1
-    dask: str | None = None
-    on_timeout: str | None = None
-    promise: str | None = None
-    reserve: int | None = None
-    seed: int = 0
-    preference_table: str = "corrected"
-    bid_order: str = "spec"
-    export: str = ""
-    clock: Callable[[], float] = time.perf_counter
     began: float | None = None
 
     def __post_init__(self) -> None:
-        for option in OPTIONS:
-            value = getattr(self, option.name, None)
-            if value is not None:
-                option.check(value)
+        for name, value in given_in(self).items():
+            if name in OPTIONS_BY_NAME:
+                OPTIONS_BY_NAME[name].check(value)
         self._check_ignored()
         self._check_strategy()
 
@@ -259,29 +195,49 @@ class StepOptions:
         """MAXBIDS."""
         return self.auction.caps[0] if self.max_bids is None else self.max_bids
 
+    def resolved(self) -> dict[str, Any]:
+        """Return what each option is, its default resolved, by name."""
+        return {name: getattr(self, _RESOLVED.get(name, name)) for name in options_in(StepOptions)}
+
     @property
     def bids_per_job(self) -> int:
         """MAXBIDSPERJOB."""
         return self.auction.caps[1] if self.max_bids_per_job is None else self.max_bids_per_job
 
 
+#: Option whose default depends on others -> what resolves it.
+_RESOLVED = {
+    "strategy": "chosen_strategy",
+    "promise": "chosen_promise",
+    "on_timeout": "chosen_on_timeout",
+    "reserve": "reservations",
+    "max_bids": "bids_in_all",
+    "max_bids_per_job": "bids_per_job",
+    "time_limit_s": "most_s",
+    "work_limit": "most_work",
+    "part_nodes": "nodes_of_a_part",
+}
+
+
 def _default(name: str) -> int:
-    """Return a number that the table of options has for a default."""
+    """Return the number that an option has where nothing is said."""
     return int(str(OPTIONS_BY_NAME[name].default))
 
 
-def options_with_preset(preset: str | None, explicit: Mapping[str, Any]) -> StepOptions:
-    """Return the options of a preset, overridden by those given explicitly.
+def options_with_preset(given: Mapping[str, Any]) -> StepOptions:
+    """Return the options that are given, above those of the preset among them.
 
     Raises:
         OptionError: there is no such preset, or it says nothing of the model.
     """
+    explicit = {name: value for name, value in given.items() if value is not None}
+    preset = explicit.pop("preset", None)
     if explicit.get("balance"):
         explicit = {"window": BALANCED_WINDOW, **explicit}
     if preset is None:
         return StepOptions(**explicit)
     OPTIONS_BY_NAME["preset"].check(preset)
-    model = explicit.get("model", "aucsched3")
+    model = explicit.get("model", OPTIONS_BY_NAME["model"].default)
     OPTIONS_BY_NAME["model"].check(model)
     if model not in PRESETS[preset]:
         raise OptionError(f"preset: the constants of {model}'s published plugin are not known here")

@@ -112,7 +112,7 @@ class StepState:
     topology: Topology
     now: float
     is_timed: bool = True
-    holds: Holds = Holds()  # noqa: RUF009 - never changes
+    holds: Holds = Holds()
     comes_back: BoolArray | None = None
     changes: tuple[float, ...] = ()
     reread: Reread | None = None

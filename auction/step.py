@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..cluster.errors import OptionError
-from ..cluster.keywords import checked, of_type, with_keywords
+from ..cluster.keywords import checked, with_keywords
 from ..cluster.nodes import Resources
+from ..cluster.option_fields import Option
+from ..cluster.option_table import StepKeywords
 from ..cluster.promises import BACKFILL, NONE, PLAN
 from ..cluster.schedule import (
     Attempt,
@@ -41,7 +43,6 @@ from .placements import bound_over_placements
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .state import state_of
-from .step_keywords import StepKeywords
 from .strategies import Cluster
 
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
@@ -49,46 +50,33 @@ _BOUND_S = 1.0
 _CLASSES = (BidClass.A, BidClass.B, BidClass.C)
 
 
-@with_keywords(StepKeywords)
-def schedule(
-    snapshot: Snapshot | str | Path, *, window_from: Schedule | None = None, **options: Unpack[StepKeywords]
-) -> Schedule:
+_Keywords = ParamSpec("_Keywords")
+_Found = TypeVar("_Found")
+
+
+def takes(
+    keywords: Callable[_Keywords, object],
+) -> Callable[[Callable[..., _Found]], Callable[Concatenate[Snapshot | str | Path, _Keywords], _Found]]:
+    """Return a decorator: a call over a snapshot takes a record's options as keywords."""
+    return with_keywords(keywords)
+
+
+@dataclass(kw_only=True)
+class ScheduleKeywords(StepKeywords):
+    """What ``schedule`` takes as keywords."""
+
+    window_from: Option[Schedule | None] = Option(
+        "The schedule of the pass before: as many jobs take part as it says (``next_window``)."
+    )
+
+
+@takes(ScheduleKeywords)
+def schedule(snapshot: Snapshot | str | Path, **options: Any) -> Schedule:
     """Run one auction over a snapshot.
 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
-        preset: ``paper`` or ``plugin``; options given beside it take precedence.
-        model: ``ipsched``, ``aucsched1``, ``aucsched2`` or ``aucsched3`` (default).
-        window: jobs of highest priority that take part (100).
-        max_bids: bids of all jobs together (6000; AUCSCHED1: 150).
-        max_bids_per_job: bids of one job (60; AUCSCHED1: 15).
-        time_limit_s: seconds of wall time of the whole step: bids, programs, search, solves. Given without
-            ``work_limit``, the search runs until then; else it ends what work does not end (3).
-        weights: ``lexicographic`` (default) or ``paper``.
-        objective: ``priority`` (default), ``priority_cores`` or ``response``.
-        strategy: ``anytime`` (default for AUCSCHED2 and 3 under lexicographic weights), ``exact`` (else) or
-            ``greedy``.
-        balance: keep what runs in the proportions of what waits, by shape of job; the window is then 400 and
-            the strategy ``greedy`` where none is given (False).
-        award_alone: start who wins and nobody else; otherwise every job of the queue that could start on what
-            the award leaves starts too (False).
-        work_limit: so that the answer does not depend on the machine's speed: steps of the search, or for
-            ``exact`` branch-and-bound nodes of each solve (20). Given, no time limit holds but one given too.
-        part_nodes: clusters of more nodes are searched in parts of at most this size (20 000).
-        workers: processes that search parts of a large cluster in parallel (1).
-        dask: address of a Dask scheduler whose workers search the parts instead.
-        on_timeout: ``halve`` (default), ``incumbent`` or ``discard``; where none is given, a search that
-            makes all its steps has reached no limit.
-        promise: ``backfill`` starts all that plain backfilling would start (default for ``priority`` with
-            reservations, complete steps, no balance and lexicographic weights); ``plan`` keeps the promised
-            starts of jobs (``Job.promised_start``) and no more (default else); ``none`` ignores them.
-        reserve: how many of the first blocked jobs get a reservation (1; with ``response`` 0).
-        seed: of the search and of the solver (0).
-        preference_table: ``corrected`` (default) or ``printed``.
-        bid_order: ``spec`` (default) or ``figure-4.5``.
-        export: file for the window's integer program, ``.mps`` or ``.lp``.
-        clock: returns seconds of wall time (time.perf_counter).
-        window_from: the schedule of the pass before: as many jobs take part as it says (``next_window``).
+        options: those of docs/options.md, with underscores; None is the default.
 
     Returns:
         Which jobs start where, and which wait and why; every job is in exactly one of the two lists.
@@ -109,18 +97,10 @@ def schedule(
         >>> sorted(award.job for award in found.started), int(found.objective.priority)
         (['b', 'c'], 4)
     """
-    window = None if window_from is None else of_type("window_from", window_from, Schedule).next_window
-    return run_step(snapshot_of(snapshot), options_of(options, "schedule"), window)
-
-
-def options_of(given: StepKeywords, call: str) -> StepOptions:
-    """Return the options that a call is given.
-
-    Raises:
-        OptionError: there is no such option, or its value cannot be used.
-    """
-    explicit = checked(given, StepKeywords, call)
-    return options_with_preset(explicit.pop("preset", None), explicit)
+    explicit = checked(options, ScheduleKeywords, "schedule")
+    last = explicit.pop("window_from", None)
+    chosen = options_with_preset(explicit)
+    return run_step(snapshot_of(snapshot), chosen, None if last is None else last.next_window)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

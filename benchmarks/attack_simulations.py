@@ -206,7 +206,9 @@ def violations(workload: ClusterWorkload, options: NodeOptions, result: NodeResu
     for one in runs:
         yield from _request(workload, one)
     if options.failures is not None:
-        yield from _as_in_the_file(options.failures, down, max([one.end_s for one in runs], default=0.0))
+        yield from _as_in_the_file(
+            tuple(options.failures), down, max([one.end_s for one in runs], default=0.0)
+        )
 
 
 def _runs(workload: ClusterWorkload, result: NodeResult) -> Iterator[Held]:

@@ -46,7 +46,7 @@ class Config(NamedTuple):
         return EvolvingOptions(
             serve_by=self.serve_by,
             partition=self.partition,
-            strategy=self.strategy,
+            strategy=self.strategy,  # type: ignore[arg-type]
             fairness=fairness,
             setting=Setting(
                 serves=self.serves,

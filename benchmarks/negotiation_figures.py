@@ -20,12 +20,12 @@ import click
 from marked_part import can_draw, page_of
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.commands.negotiate_options import THESIS
 from aucsched.formats.drawing import save_figure
 from aucsched.negotiation.batch.batch_state import BatchSettings
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import negotiate
+from aucsched.simulation.negotiated.negotiation_options import THESIS
 from aucsched.simulation.negotiated.plays import Changeability, esp_play
 
 HERE = Path(__file__).parent
@@ -52,7 +52,7 @@ def settings_of(which: str) -> tuple[BatchSettings, RuntimeSettings]:
         "mapper": "mapper",
         "decision": "decision",
         "third_of": "third_of",
-        "attempts": "max_attempts",
+        "max_attempts": "max_attempts",
         "steps": "steps",
     }
     batch = replace(batch, **{ours: THESIS[name] for name, ours in of_batch.items()})

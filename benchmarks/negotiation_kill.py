@@ -33,7 +33,9 @@ from pathlib import Path
 
 from command_options import command_options
 
-from aucsched.commands.negotiate_options import play_from, runtime_settings
+from aucsched.api.negotiations import runtime_settings
+from aucsched.cluster.option_fields import taken_from
+from aucsched.commands.negotiate_options import play_from
 from aucsched.negotiation.protocol import Send
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
@@ -42,6 +44,7 @@ from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.speedup import LINEAR
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
+from aucsched.simulation.negotiated.negotiation_options import NegotiationOptions
 from aucsched.simulation.negotiated.plays import Play
 
 _PARTIES = ("ibsched", "irtsched")
@@ -255,7 +258,7 @@ def run(
     """
     options = command_options("irtsched", workload)
     play = play_from(options.pop("workload"), options)
-    settings = runtime_settings(options)
+    settings = runtime_settings(taken_from(NegotiationOptions, options))
     with tempfile.TemporaryDirectory() as place:
         alone = negotiated(Processes(Path(place) / "alone", workload, mapper, checkpoint), [])
         check(alone, play, settings)

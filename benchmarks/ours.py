@@ -54,7 +54,7 @@ def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> St
         promise="plan",
         reserve=0,
     )
-    return options if strategy == "default" else replace(options, strategy=strategy)
+    return options if strategy == "default" else replace(options, strategy=strategy)  # type: ignore[arg-type]
 
 
 def write_instance(kind: str, seed: int, instance: Path, program: Path, start: Path) -> None:

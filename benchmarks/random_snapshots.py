@@ -182,7 +182,7 @@ def main() -> int:
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.count):
         snapshot = random_snapshot(seed)
         for model in MODELS:
-            result = run_step(snapshot, StepOptions(model=model))
+            result = run_step(snapshot, StepOptions(model=model))  # type: ignore[arg-type]
             jobs += len(snapshot.jobs)
             started += len(result.started)
         if sys.stderr.isatty() and seed % 100 == 0:

@@ -16,8 +16,8 @@ from real_logs import LOGS
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.play import play_log
-from aucsched.simulation.logs.policies import PolicyOptions
 from aucsched.simulation.metrics import metrics
+from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 NAMES = ("wait_mean_s", "wait_max_s", "bounded_slowdown_mean", "cpu_utilization")

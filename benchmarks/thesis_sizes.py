@@ -45,7 +45,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     from aucsched.bidgen.generate import generate_bids
     from aucsched.topology.tree import topology_of
 
-    options = options_with_preset("paper", {"model": model})
+    options = options_with_preset({"preset": "paper", "model": model})
     columns, topology = columns_of(snapshot), topology_of(snapshot)
     window = queue_of(snapshot, columns, options).window
     table = generate_bids(window, columns, topology, bid_options(options)).table

@@ -1,4 +1,4 @@
-"""Keywords of the Python API: a TypedDict names them and their types, for editors, for mypy and for calls.
+"""Keywords of the Python API: a record names them and their types, for editors, for mypy and for calls.
 
 What a call is given is checked against the same types: a misspelt name or a value of another type is one
 line that names the option.
@@ -9,54 +9,65 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from textwrap import wrap
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from .errors import OptionError
+from .option_fields import alternatives, options_in
 from .text import did_you_mean, not_one_of
 from .value_types import whole
 
-_Call = TypeVar("_Call", bound=Callable[..., Any])
+_WIDTH = 100
 
 
-def with_keywords(keywords: type) -> Callable[[_Call], _Call]:
-    """Return a decorator that names a TypedDict's keywords in a function's signature, for ``help``."""
+def with_keywords(keywords: Callable[..., object]) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that names a record's options in a function's signature and text, for ``help``."""
+    return with_names({name: one.said() for name, one in options_in(keywords).items()})
 
-    def named(call: _Call) -> _Call:
+
+def with_names(texts: Mapping[str, str]) -> Callable[[Callable[..., Any]], Any]:
+    """Return the same for keywords by name, with what is said about each."""
+
+    def named(call: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(call)
         kept = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        own = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-            for name in keywords.__annotations__
-        ]
+        own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in texts]
         call.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
+        told = [
+            part
+            for name, text in texts.items()
+            for part in wrap(f"{name}: {text}", _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+        ]
+        call.__doc__ = "\n    ".join([inspect.cleandoc(call.__doc__ or ""), "", "Options:", *told])
         return call
 
     return named
 
 
-def checked(given: Mapping[str, Any], keywords: type, call: str) -> dict[str, Any]:
+def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str) -> dict[str, Any]:
     """Return the options that a call is given, those that are None left out, numpy's numbers as Python's.
 
     Args:
         given: by name.
-        keywords: a TypedDict of what there is.
+        keywords: a record of what there is.
         call: the function's name.
 
     Raises:
         OptionError: there is no such option, or its value is of another type; names it.
 
     Examples:
-        >>> from typing import TypedDict
-        >>> known = TypedDict("known", {"order": str, "seed": int})
-        >>> checked({"order": "fcfs", "seed": None}, known, "simulate")
-        {'order': 'fcfs'}
+        >>> from .option_table import AuctionOptions
+        >>> checked({"reserve": 2, "seed": None}, AuctionOptions, "simulate")
+        {'reserve': 2}
     """
-    known = get_type_hints(keywords)
+    known = options_in(keywords)
     for name in given:
         if name not in known:
             raise OptionError(f"{name}: {call} has no such option{did_you_mean(name, known)}")
-    return {name: of_type(name, value, known[name]) for name, value in given.items() if value is not None}
+    return {
+        name: of_type(name, value, known[name].hint) for name, value in given.items() if value is not None
+    }
 
 
 def of_type(name: str, value: Any, hint: Any) -> Any:
@@ -65,7 +76,8 @@ def of_type(name: str, value: Any, hint: Any) -> Any:
     Raises:
         OptionError: it is none; names the option.
     """
-    value, hints = whole(value), _alternatives(hint)
+    value = whole(value)
+    hints = [one for one in alternatives(hint) if one is not NoneType]
     if value is None or any(_is_one(value, one) for one in hints):
         if float in hints and type(value) not in (int, float):
             return float(value)
@@ -87,13 +99,6 @@ _WORDS: Mapping[Any, str] = {
     Sequence: "a list",
     Callable: "a class or function",
 }
-
-
-def _alternatives(hint: Any) -> list[Any]:
-    """Return the types of a union; None is every option's."""
-    if get_origin(hint) in (Union, UnionType):
-        return [one for part in get_args(hint) for one in _alternatives(part)]
-    return [] if hint is type(None) else [hint]
 
 
 def _is_one(value: Any, hint: Any) -> bool:

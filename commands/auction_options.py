@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.option_table import STEP, read_by
-from .built_options import click_option
+from .built_options import click_option, in_order
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..auction.options import StepOptions
-
-_Decorated = Callable[..., Any]
 
 #: Numbers below have places behind the point in tables.
 _SMALL = 10
@@ -27,33 +25,23 @@ _ANY_PATH = click.Path(allow_dash=True, readable=False)
 snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)
 
 
-_AUCTION = tuple(click_option(option, STEP) for option in read_by(STEP))
+#: The options of the auction; those not given are None.
+auction_options = in_order(click_option(option, STEP, ranges=False) for option in read_by(STEP))
 text_output_option = click.option(
     "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
 )
-_OUTPUT = (
-    click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True),
-    text_output_option,
+#: ``--format`` and ``-o``.
+output_options = in_order(
+    [
+        click.option(
+            "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+        ),
+        text_output_option,
+    ]
 )
-
-
-def auction_options(command: _Decorated) -> _Decorated:
-    """Add the options of the auction; those not given are None."""
-    for option in reversed(_AUCTION):
-        command = option(command)
-    return command
-
-
 top_option = click.option(
     "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
 )
-
-
-def output_options(command: _Decorated) -> _Decorated:
-    """Add ``--format`` and ``-o``."""
-    for option in reversed(_OUTPUT):
-        command = option(command)
-    return command
 
 
 def step_options(given: Mapping[str, Any]) -> StepOptions:
@@ -64,8 +52,7 @@ def step_options(given: Mapping[str, Any]) -> StepOptions:
     """
     from ..auction.options import options_with_preset
 
-    explicit = {name: value for name, value in given.items() if name != "preset" and value is not None}
-    return options_with_preset(given.get("preset"), explicit)
+    return options_with_preset(given)
 
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:

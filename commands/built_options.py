@@ -1,45 +1,130 @@
-"""Click's options, made from the table of options."""
+"""Click's options, made from the fields of records; help in sections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import click
 
-from ..cluster.option_table import StepOption
+from ..cluster.option_fields import Option, options_in
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _Decorated = Callable[..., Any]
 
 
-def click_option(option: StepOption, reader: str, *, before: str = "", ranges: bool = False) -> _Decorated:
+class Decorator(Protocol):
+    """What gives a command options, and leaves its type as it is."""
+
+    def __call__(self, command: _Command, /) -> _Command:
+        """Return the command with more options."""
+        ...
+
+
+class SectionCommand(click.Command):
+    """A command that shows its options under headings, those without one first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section, in the order in which they come."""
+        sections: dict[str, list[tuple[str, str]]] = {"": []}
+        for one in self.get_params(ctx):
+            # An old spelling is hidden, but what replaced it is shown.
+            record = one.__dict__.get("record") or one.get_help_record(ctx)
+            if record is not None and isinstance(one, click.Option):
+                sections.setdefault(one.__dict__.get("section", ""), []).append(record)
+        for name, records in sections.items():
+            with formatter.section(name or "Options"):
+                formatter.write_dl(records)
+
+
+def click_option(
+    option: Option[Any],
+    reader: str = "",
+    *,
+    before: str = "",
+    ranges: bool = True,
+    also: str = "",
+    kind: Any = None,
+    **more: Any,
+) -> _Decorated:
     """Return an option as a command takes it; not given it is None.
 
     Args:
-        option: of the table.
+        option: a record's field.
         reader: whose default ``--help`` names.
         before: said before its help.
         ranges: refuse numbers beyond its range at once, naming the option as it was typed.
+        also: another spelling.
+        kind: click's type, where it is not the field's.
+        more: arguments of ``click.option`` above those that follow from the field.
     """
-    default = option.default_of(reader)
-    ending = "" if default is None else f" Default: {default}."
-    text = f"{before}{option.help}{ending}"
+    given: dict[str, Any] = {"default": None, "help": option.said(reader, before), **more}
+    if option.is_multiple:
+        given |= {"multiple": True, "default": ()}
+    name = option.flag
     if option.is_switch:
-        name = f"{option.flag}/--no-{option.flag.removeprefix('--')}"
-        return click.option(name, option.name, default=None, help=text)
-    return click.option(
-        option.flag, option.name, type=_type(option, ranges=ranges), metavar=option.unit or None, help=text
-    )
+        is_plain = not option.readers and not isinstance(option.default, str)
+        name = name if is_plain else f"{name}/--no-{name.removeprefix('--')}"
+        given = {"is_flag": True, **given}
+        return click.option(name, option.name, **given)
+    kind = _type(option, ranges=ranges) if kind is None else kind
+    given = {"type": kind, "metavar": option.unit or None, **given}
+    return click.option(*filter(None, (name, also, option.name)), **given)
 
 
-def _type(option: StepOption, *, ranges: bool) -> Any:
+def in_order(options: Iterable[_Decorated]) -> Decorator:
+    """Return one decorator for several, shown by ``--help`` in this order."""
+    made = tuple(options)
+
+    def decorated(command: _Command) -> _Command:
+        return reduce(lambda one, option: option(one), reversed(made), command)
+
+    return decorated
+
+
+def in_section(
+    section: str, *options: _Decorated, shown: Mapping[str, tuple[str, str]] | None = None
+) -> Decorator:
+    """Return one decorator for several options that ``SectionCommand`` shows under a heading.
+
+    Args:
+        section: the heading.
+        options: decorators.
+        shown: what is shown in place of an option: its spelling and its help, by parameter.
+    """
+    every = in_order(options)
+
+    def decorated(command: _Command) -> _Command:
+        earlier = len(getattr(command, "__click_params__", ()))
+        made = every(command)
+        for one in made.__dict__["__click_params__"][earlier:]:
+            one.__dict__["section"] = section
+            if shown is not None:
+                one.__dict__["record"] = shown[one.name]
+        return made
+
+    return decorated
+
+
+def record_options(*records: type, reader: str = "", **given: Any) -> Decorator:
+    """Return a decorator that adds every option of records; ``given`` as ``click_option`` has it."""
+    return in_order(click_option(option, reader, **given) for option in options_in(*records).values())
+
+
+def _type(option: Option[Any], *, ranges: bool) -> Any:
+    if option.is_text:
+        return None
     if option.choices:
         return click.Choice(list(option.choices))
     if not option.is_number:
-        return None
-    if not option.is_whole:
-        return click.FloatRange(option.low, option.high, min_open=True) if ranges else float
+        return click.Path(dir_okay=False, path_type=Path) if option.is_path else None
     if not ranges:
-        return int
-    high = None if option.high is None else int(option.high)
-    return click.IntRange(int(option.low or 0), high)
+        return int if option.is_whole else float
+    if option.is_whole:
+        low, high = (None if one is None else int(one) for one in (option.low, option.high))
+        return click.IntRange(low, high)
+    return click.FloatRange(
+        option.low, option.high, min_open=not option.includes_low and option.low is not None
+    )

@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from ..cluster.errors import AucschedError, InputError, OptionError
 from .config import option_in
-
-if TYPE_CHECKING:
-    from .parties import RuntimeSide
+from .party_links import RuntimeSide, runtime_side, tell
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: What two clusters may not have alike: where they listen, and the files that they write.
@@ -48,8 +46,6 @@ def serve_clusters(path: Path, command: click.Command) -> int:
         InputError: the file, or what it names, cannot be used; nothing was begun then.
         OptionError: an option of a cluster cannot be used.
     """
-    from .parties import runtime_side, tell
-
     failed: list[str] = []
     output = threading.Lock()
     with ExitStack() as stack:

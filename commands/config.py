@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import InputError
-from .log_options import suggestion
+from .policy_options import suggestion
 
 
 def read_config(root: click.Group, context: click.Context, path: str) -> dict[str, Any]:

@@ -7,22 +7,22 @@ from typing import Any
 
 import click
 
+from ..cluster.option_fields import taken_from
 from .auction_options import snapshot_argument
-from .evolving_options import FAIRNESS_HELP, note_if_any, read_fairness
-from .parties import journal_in, link_of, link_options, secret_in, tell
+from .evolving_options import (
+    DepthOptions,
+    depth_options,
+    fairness_options,
+    note_if_any,
+    read_fairness,
+)
+from .party_links import journal_in, link_of, link_options, secret_in, tell
 
 
 @click.command(short_help="Answer running applications that ask for more cores.")
 @snapshot_argument
-@click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
-@click.option(
-    "--fairness-decay",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="With target: share of a user's delay kept for the next interval.",
-)
-@click.option("--reservation-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
-@click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@fairness_options
+@depth_options
 @link_options
 def dynsched(snapshot: str, **options: Any) -> None:
     """Hold SNAPSHOT's nodes, running jobs and queue, and answer its jobs' DYN_REQUEST and DYN_RELEASE.
@@ -36,7 +36,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     from ..negotiation.evolving import dynamic_scheduler as machine
     from ..negotiation.evolving.dynamic_scheduler import DynamicState
     from ..negotiation.evolving.fairness import at_start
-    from ..negotiation.evolving.iteration import Depths
+    from ..negotiation.evolving.iteration import Depths, default_depths
     from ..negotiation.transport.handshake import Identity
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import TERMS, DynamicCodec, serve_applications
@@ -47,7 +47,13 @@ def dynsched(snapshot: str, **options: Any) -> None:
     loaded = load_snapshot(snapshot)
     began = loaded.time or 0.0
     note_if_any(remark)
-    depths = Depths(reservation=options["reservation_depth"], delay=options["reservation_delay_depth"])
+    asked = taken_from(DepthOptions, options)
+    depth = (
+        default_depths("iteration").reservation
+        if asked.reservation_depth is None
+        else asked.reservation_depth
+    )
+    depths = Depths(reservation=depth, delay=asked.reservation_delay_depth)
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
     state = DynamicState(
         snapshot=loaded,

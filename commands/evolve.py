@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..cluster.option_fields import taken_from
 from .auction_options import output_options, snapshot_argument
-from .evolving_options import FAIRNESS_HELP, note_if_any, read_fairness
+from .evolving_options import (
+    DepthOptions,
+    depth_options,
+    fairness_options,
+    note_if_any,
+    read_fairness,
+)
 from .outputs import OUTPUT
 
 if TYPE_CHECKING:
@@ -22,13 +29,7 @@ if TYPE_CHECKING:
     type=click.Path(allow_dash=True),
     help="File of the running jobs' requests and releases (aucsched-requests/1); default: none.",
 )
-@click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP)
-@click.option(
-    "--fairness-decay",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="With target: share of a user's delay kept for the next interval; default 0.",
-)
+@fairness_options
 @click.option(
     "--accounts",
     type=OUTPUT,
@@ -41,12 +42,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The extended Maui iteration, or one auction of requests and queue, from idle nodes.",
 )
-@click.option(
-    "--reservation-depth",
-    type=click.IntRange(0, 10**6),
-    help="Number of waiting jobs with a reservation; default 5, an auction 1.",
-)
-@click.option("--reservation-delay-depth", type=click.IntRange(0, 10**6), default=5, show_default=True)
+@depth_options
 @click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")
 @output_options
 def evolve(snapshot: str, requests: str | None, form: str, output: str, **options: Any) -> None:
@@ -71,7 +67,8 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         raise OptionError("--accounts: the delays are read and written again, which - cannot be")
     if requests == "-" == snapshot:
         raise OptionError("--requests - and the snapshot would both read standard input")
-    serve_by, depth = options["serve_by"], options["reservation_depth"]
+    serve_by, asked_depths = options["serve_by"], taken_from(DepthOptions, options)
+    depth = asked_depths.reservation_depth
     depth = default_depths(serve_by).reservation if depth is None else depth
     limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
@@ -86,7 +83,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             asked,
             fairness=limits,
             accounts=kept or at_start(limits, loaded.time or 0.0),
-            depths=Depths(reservation=depth, delay=options["reservation_delay_depth"]),
+            depths=Depths(reservation=depth, delay=asked_depths.reservation_delay_depth),
             auction=StepOptions(promise=PLAN, reserve=depth) if serve_by == "auction" else None,
         )
     except InputError as error:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import Option, flag_of, options_in
+from ..simulation.simulate_options import EVOLVING
+from .built_options import click_option, in_order, record_options
 from .outputs import note
 
 if TYPE_CHECKING:
@@ -17,84 +17,86 @@ if TYPE_CHECKING:
     from ..simulation.evolving.evolving_run import EvolvingOptions
     from ..simulation.workloads.evolving import EvolvingWorkload
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-EVOLVING = "evolving"
-#: Repeated here so that --help need not load numpy.
+#: Workloads that are named rather than files.
 EVOLVING_WORKLOADS = ("dynamic-esp", "quadflow")
-SERVED_BY = ("iteration", "auction", "partition", "preallocation", "merge")
 _TARGET = "target:"
 #: How many names of other parameters are printed, and how much of each.
 _LISTED, _LONGEST = 8, 40
-_SECONDS = click.FloatRange(0, 10**9)
 
-FAIRNESS_HELP = (
-    "How long requests may delay queued jobs: none (default: no limit), target:SECONDS for every user in an "
-    "hour, or a FILE (.toml, else Maui's syntax)."
-)
-_OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "requests": click.option(
-        "--requests",
-        type=click.Choice(["serve", "refuse"]),
-        help="Requests of evolving jobs for more cores: serve them (default), or refuse all.",
-    ),
-    "keep_requests": click.option(
-        "--keep-requests/--no-keep-requests",
-        default=None,
-        help="Keep a refused request until its job's last request time; default: in an auction only.",
-    ),
-    "fairness": click.option("--fairness", metavar="none|target:SECONDS|FILE", help=FAIRNESS_HELP),
-    "fairness_decay": click.option(
-        "--fairness-decay",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="With target: share of a user's delay kept for the next interval (DFSDecay); default 0.",
-    ),
-    "serve_by": click.option(
-        "--serve-by",
-        type=click.Choice(SERVED_BY),
-        help="Policy evolving: the extended Maui iteration (default), one auction with the queue, a "
-        "partition kept for requests, preallocation (CooRMv2), or a second job that is merged (Slurm).",
-    ),
-    "dynamic_partition": click.option(
-        "--dynamic-partition",
-        type=click.IntRange(1, 10**7),
-        metavar="CORES",
-        help="Size of the partition of --serve-by partition; default 8.",
-    ),
-    "det": click.option(
-        "--det",
-        type=click.Choice(["table", "remaining"]),
-        help="Run time after a grant: the table's (default), or the remaining work at the new speed.",
-    ),
-    "job_overhead_s": click.option(
-        "--job-overhead",
-        "job_overhead_s",
-        type=_SECONDS,
-        metavar="SECONDS",
-        help="Policy evolving: time that a job holds its cores beyond its run time; default 0.",
-    ),
-    "preemptible": click.option(
-        "--preemptible",
-        metavar="TYPE,…",
-        help="Policy evolving: types of jobs that requests may stop where nothing is idle; they start over.",
-    ),
-    "shrinkable": click.option(
-        "--shrinkable",
-        metavar="TYPE,…",
-        help="Policy evolving: types of jobs that requests may shrink, to half of their cores.",
-    ),
-    "reservation_depth": click.option(
-        "--reservation-depth",
-        type=click.IntRange(0, 10**6),
-        help="Policy evolving: number of waiting jobs with a reservation; default 5, an auction 1.",
-    ),
-    "reservation_delay_depth": click.option(
-        "--reservation-delay-depth",
-        type=click.IntRange(0, 10**6),
-        help="Policy evolving: number of waiting jobs whose delay is measured; default 5.",
-    ),
-}
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class FairnessOptions:
+    """How long requests of running jobs may delay others."""
+
+    fairness: Option[str | None] = Option(
+        "How long requests may delay queued jobs: none (no limit), target:SECONDS for every user in an "
+        "hour, or a FILE (.toml, else Maui's syntax).",
+        default="none",
+        unit="none|target:SECONDS|FILE",
+    )
+    fairness_decay: Option[float | None] = Option(
+        "With target: share of a user's delay kept for the next interval (DFSDecay).",
+        default=0,
+        low=0,
+        high=1,
+        includes_low=True,
+        unit="SHARE",
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class DepthOptions:
+    """How many waiting jobs have a reservation, and of how many delays are measured."""
+
+    reservation_depth: Option[int | None] = Option(
+        "Number of waiting jobs with a reservation.", default="5, an auction 1", low=0, high=10**6
+    )
+    reservation_delay_depth: Option[int] = Option(
+        "Number of waiting jobs whose delay is measured.", default=5, low=0, high=10**6
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class EvolvingRecord(DepthOptions, FairnessOptions):
+    """How requests of running jobs are served."""
+
+    requests: Option[Literal["serve", "refuse"] | None] = Option(
+        "Requests of evolving jobs for more cores: serve them, or refuse all.", default="serve"
+    )
+    keep_requests: Option[bool | None] = Option(
+        "Keep a refused request until its job's last request time.", default="in an auction only"
+    )
+    serve_by: Option[Literal["iteration", "auction", "partition", "preallocation", "merge"] | None] = Option(
+        "The extended Maui iteration, one auction with the queue, a partition kept for requests, "
+        "preallocation (CooRMv2), or a second job that is merged (Slurm).",
+        default="iteration",
+    )
+    dynamic_partition: Option[int | None] = Option(
+        "Size of the partition of --serve-by partition.", default=8, low=1, high=10**7, unit="CORES"
+    )
+    det: Option[Literal["table", "remaining"] | None] = Option(
+        "Run time after a grant: the table's, or the remaining work at the new speed.", default="table"
+    )
+    job_overhead_s: Option[float | None] = Option(
+        "Time that a job holds its cores beyond its run time.",
+        default=0,
+        low=0,
+        high=10**9,
+        includes_low=True,
+        unit="SECONDS",
+    )
+    preemptible: Option[str | None] = Option(
+        "Types of jobs that requests may stop where nothing is idle; they start over.", unit="TYPE,…"
+    )
+    shrinkable: Option[str | None] = Option(
+        "Types of jobs that requests may shrink, to half of their cores.", unit="TYPE,…"
+    )
+
+
+_OPTIONS = options_in(EvolvingRecord)
+evolving_options = in_order(click_option(one) for one in _OPTIONS.values())
+fairness_options = record_options(FairnessOptions)
+depth_options = record_options(DepthOptions)
 #: Options of other simulations that are read here too.
 _SHARED = (
     "policy",
@@ -110,13 +112,6 @@ _SHARED = (
 )
 
 
-def evolving_options(command: F) -> F:
-    """Give a command the options of evolving jobs."""
-    for option in reversed(_OPTIONS.values()):
-        command = option(command)
-    return command
-
-
 def is_evolving(workload: str) -> bool:
     """Whether a workload is named rather than a file."""
     return workload in EVOLVING_WORKLOADS and not Path(workload).exists()
@@ -128,11 +123,7 @@ def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
         raise OptionError(f"the workload {workload} needs --policy {EVOLVING}, not {options['policy']}")
     for name in _OPTIONS:
         if options[name] is not None:
-            raise OptionError(f"{_flag(name)} needs --policy {EVOLVING}, not {options['policy']}")
-
-
-def _flag(name: str) -> str:
-    return f"--{name.removesuffix('_s').replace('_', '-')}"
+            raise OptionError(f"{flag_of(name)} needs --policy {EVOLVING}, not {options['policy']}")
 
 
 def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]:
@@ -213,7 +204,7 @@ def _check(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> N
         raise OptionError(f"--policy {EVOLVING} serves first come, first served: no --order")
     for name, value in options.items():
         if name not in _OPTIONS and name not in _SHARED and value != foreign.get(name) and value != ():
-            raise OptionError(f"{_flag(name)} is not for --policy {EVOLVING}")
+            raise OptionError(f"{flag_of(name)} is not for --policy {EVOLVING}")
 
 
 def _types(workload: EvolvingWorkload, name: str, options: dict[str, Any]) -> frozenset[str]:
@@ -223,7 +214,7 @@ def _types(workload: EvolvingWorkload, name: str, options: dict[str, Any]) -> fr
     known = {job.kind for job in workload.jobs}
     given = frozenset(options[name].split(","))
     for one in sorted(given - known):
-        raise OptionError(f"{_flag(name)}: {one!r} is not one of {', '.join(sorted(known))}")
+        raise OptionError(f"{flag_of(name)}: {one!r} is not one of {', '.join(sorted(known))}")
     return given
 
 
@@ -236,7 +227,7 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
     default = default_depths(serve_by)
     for name in ("preemptible", "shrinkable"):
         if options[name] is not None and serve_by != "iteration":
-            raise OptionError(f"{_flag(name)} needs --serve-by iteration, not {serve_by}")
+            raise OptionError(f"{flag_of(name)} needs --serve-by iteration, not {serve_by}")
     if serve_by not in {"iteration", "auction"}:
         if options["keep_requests"]:
             raise OptionError(f"--keep-requests is not for --serve-by {serve_by}")
@@ -244,7 +235,7 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
         measured["reservation_delay_depth"] = options["reservation_delay_depth"] is not None
         for name, is_given in measured.items():
             if is_given:
-                raise OptionError(f"{_flag(name)}: --serve-by {serve_by} measures no delays")
+                raise OptionError(f"{flag_of(name)}: --serve-by {serve_by} measures no delays")
     given = (options["reservation_depth"], options["reservation_delay_depth"])
     return EvolvingOptions(
         serve_by=serve_by,

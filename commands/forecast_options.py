@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
-from .outputs import OUTPUT, progress_over
+from ..cluster.option_fields import Option
+from .outputs import progress_over
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
     from ..simulation.result import Result
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 #: When forecasts are asked where nothing is said.
 _ASKED_AT = "arrival,0.25,0.5,0.75"
 
 
-def forecast_options(command: F) -> F:
-    """Give a command the options that ask for forecasts of its starts."""
-    at = click.option(
-        "--forecast-at",
-        metavar="WHEN",
-        help=f"With --forecasts: arrival and shares of the wait, below 1; default {_ASKED_AT}.",
+@dataclass(kw_only=True)
+class ForecastOptions:
+    """The options that ask for forecasts of a run's starts."""
+
+    forecasts: Option[Path | None] = Option(
+        "CSV of forecasts: P10, P50 and P90 of each job's start, the plan by limits, and the start."
     )
-    return click.option(
-        "--forecasts",
-        type=OUTPUT,
-        help="CSV of forecasts: P10, P50 and P90 of each job's start, the plan by limits, and the start.",
-    )(at(command))
+    forecast_at: Option[str | None] = Option(
+        "With --forecasts: arrival and shares of the wait, below 1.", default=_ASKED_AT, unit="WHEN"
+    )
 
 
 def asked_at(options: dict[str, Any]) -> tuple[float, ...]:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import Option, flag_of, options_in
+from .built_options import click_option, in_order
 from .outputs import read_jobs, read_log, shown
 
 if TYPE_CHECKING:
     from ..negotiation.malleable.malleable_policies import IschedulerPolicy
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 ISCHEDULER = "ischeduler"
-#: Repeated here so that --help need not load numpy.
-MALLEABLE_POLICIES = (ISCHEDULER, "ideal-only", "moldable", "ideal-backfill")
-HARVESTS = ("never", "even", "fair", "long", "short", "low_impact", "priced")
-DISTRIBUTIONS = ("favor_running", "favor_queued", "queued_only", "trade")
 NO_LIMIT = "none"
 
 
@@ -36,59 +32,60 @@ class Admission(click.ParamType[str]):
         return text
 
 
-_DECIDING: dict[str, Callable[[Any], Any]] = {
-    "admission": click.option(
-        "--admission",
-        type=Admission(),
-        help="Admit applications while fewer than M run; none (default): while one fits.",
-    ),
-    "harvest": click.option(
-        "--harvest",
-        type=click.Choice(HARVESTS),
-        help="Which applications give processors; default low_impact.",
-    ),
-    "distribute": click.option(
-        "--distribute",
-        type=click.Choice(DISTRIBUTIONS),
-        help="Which applications get the processors of one that ended; default favor_running.",
-    ),
-    "max_harvests": click.option(
-        "--max-harvests",
-        type=click.IntRange(0, 10**9),
-        help="Number of harvests after which an application gives no more.",
-    ),
-    "protected_s": click.option(
-        "--protected-age",
-        "protected_s",
-        type=click.FloatRange(0, 10**12),
-        metavar="SECONDS",
-        help="An application that has run for less time gives nothing.",
-    ),
-    "weigh_harvests": click.option(
-        "--weigh-harvests",
-        is_flag=True,
-        default=None,
-        help="Harvest only where the saved wait exceeds the delay caused.",
-    ),
-}
-_PLAYING: dict[str, Callable[[Any], Any]] = {
-    "min_of_ideal": click.option(
-        "--min-of-ideal",
-        type=click.FloatRange(0, 1, min_open=True),
-        metavar="SHARE",
-        help="For ischeduler and moldable: fewest processors, as a share of those requested; default 0.3.",
-    ),
-    "model": click.option(
-        "--model",
-        type=click.Choice(["linear", "parabolic"]),
-        help="For ischeduler and moldable: model of run times on fewer processors; default linear.",
-    ),
-    "adaptation": click.option(
-        "--adaptation",
-        type=click.Choice(["free", "memory"]),
-        help="For ischeduler: cost of growing and shrinking: none (default), or moving the used memory.",
-    ),
-}
+@dataclass(kw_only=True, unsafe_hash=True)
+class DecidingOptions:
+    """How policy ischeduler decides who gives processors and who gets them."""
+
+    admission: Option[str | None] = Option(
+        "Admit applications while fewer than M run; none: while one fits.", default=NO_LIMIT
+    )
+    harvest: Option[Literal["never", "even", "fair", "long", "short", "low_impact", "priced"] | None] = (
+        Option("Which applications give processors.", default="low_impact")
+    )
+    distribute: Option[Literal["favor_running", "favor_queued", "queued_only", "trade"] | None] = Option(
+        "Which applications get the processors of one that ended.", default="favor_running"
+    )
+    max_harvests: Option[int | None] = Option(
+        "Number of harvests after which an application gives no more.", low=0, high=10**9
+    )
+    protected_s: Option[float | None] = Option(
+        "An application that has run for less time gives nothing.",
+        low=0,
+        high=10**12,
+        includes_low=True,
+        unit="SECONDS",
+        spelling="protected-age",
+    )
+    weigh_harvests: Option[bool | None] = Option(
+        "Harvest only where the saved wait exceeds the delay caused."
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class PlayingOptions:
+    """How applications of a log run on fewer processors."""
+
+    min_of_ideal: Option[float | None] = Option(
+        "For ischeduler and moldable: fewest processors, as a share of those requested.",
+        default=0.3,
+        low=0,
+        high=1,
+        unit="SHARE",
+    )
+    model: Option[Literal["linear", "parabolic"] | None] = Option(
+        "For ischeduler and moldable: model of run times on fewer processors.", default="linear"
+    )
+    adaptation: Option[Literal["free", "memory"] | None] = Option(
+        "For ischeduler: cost of growing and shrinking: none (free), or moving the used memory.",
+        default="free",
+    )
+
+
+_DECIDING, _PLAYING = options_in(DecidingOptions), options_in(PlayingOptions)
+malleable_options = in_order(
+    click_option(one, kind=Admission() if one.name == "admission" else None)
+    for one in (*_DECIDING.values(), *_PLAYING.values())
+)
 #: Options of simulations that have no meaning here, with the value that means: not given.
 _FOREIGN: dict[str, Any] = {
     "check": False,
@@ -103,13 +100,6 @@ _FOREIGN: dict[str, Any] = {
     "log_begins": None,
     "user_priorities": None,
 }
-
-
-def malleable_options(command: F) -> F:
-    """Give a command the options of applications that grow and shrink."""
-    for option in reversed([*_DECIDING.values(), *_PLAYING.values()]):
-        command = option(command)
-    return command
 
 
 def refuse_malleable(options: dict[str, Any]) -> None:
@@ -137,7 +127,7 @@ def check_malleable(options: dict[str, Any]) -> None:
 
 
 def _flag(name: str) -> str:
-    return "--protected-age" if name == "protected_s" else f"--{name.replace('_', '-')}"
+    return {**_DECIDING, **_PLAYING}[name].flag if name in (*_DECIDING, *_PLAYING) else flag_of(name)
 
 
 def policy_of(options: dict[str, Any]) -> IschedulerPolicy:

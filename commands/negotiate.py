@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import flag_of, taken_from
+from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from .negotiate_options import (
     RESULT_OPTIONS,
     batch_options,
-    batch_settings,
     check_result_options,
     keep_runs,
     known_runs,
@@ -19,7 +20,6 @@ from .negotiate_options import (
     play_options,
     result_options,
     runtime_options,
-    runtime_settings,
     write_result,
 )
 from .outputs import progress_over
@@ -72,22 +72,20 @@ def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
     if workload is not None:
         raise OptionError("--replay runs a trace: WORKLOAD would be ignored")
     if explicit:
-        raise OptionError(
-            f"--replay runs a trace: --{explicit[0].removesuffix('_s').replace('_', '-')} would be ignored"
-        )
+        raise OptionError(f"--replay runs a trace: {flag_of(explicit[0])} would be ignored")
     return read_document(options["replay"], replayed)
 
 
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:
     from dataclasses import replace
 
+    from ..api.negotiations import batch_settings, runtime_settings
     from ..simulation.negotiated.negotiated_run import negotiate as run
 
     play = replace(play_from(workload, options), runtimes=options["runtimes"])
-    batch = batch_settings(play, options)
-    runtime = replace(
-        runtime_settings(options), max_attempts=options["attempts"], interval_s=options["interval"]
-    )
+    chosen = taken_from(NegotiationOptions, options)
+    batch = batch_settings(play, chosen)
+    runtime = replace(runtime_settings(chosen), max_attempts=chosen.max_attempts, interval_s=chosen.interval)
     with progress_over(len(play.arrivals)) as progress:
         result = run(play, batch, runtime, progress=progress, known=known_runs(options))
     keep_runs(play, result.done, options)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE
+from ..cluster.option_fields import options_in
+from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
 from .auction_options import auction_options, snapshot_argument, text_output_option, top_option
 from .built_options import click_option
 from .outputs import html_option
@@ -47,8 +48,8 @@ def _window_of(last: str | None, snapshot: str) -> int | None:
 @snapshot_argument
 @topology_option
 @auction_options
-@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE)
-@click.option("--export", help="Write the window's integer program, all bids, to a file: .mps or .lp.")
+@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, type=None)
+@click_option(options_in(StepRecord)["export"])
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
-from .evolving_options import (
-    EVOLVING,
-    evolving_options,
-    refuse_evolving,
-    simulate_evolving_workload,
-)
-from .forecast_options import asked_at, forecast_options, write_forecasts
-from .log_options import check_policy_options, policy_options, read_policy_options
+from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, split_policies
+from .built_options import SectionCommand, in_section, record_options
+from .evolving_options import evolving_options, refuse_evolving, simulate_evolving_workload
+from .forecast_options import ForecastOptions, asked_at, write_forecasts
 from .malleable_options import (
-    MALLEABLE_POLICIES,
     check_malleable,
     malleable_options,
     refuse_malleable,
@@ -24,10 +19,8 @@ from .malleable_options import (
 )
 from .node_options import check_log_options, is_native, node_options, simulate_on_nodes
 from .outputs import (
-    OUTPUT,
     file_name,
     format_option,
-    html_option,
     output_option,
     processors_option,
     progress_over,
@@ -36,47 +29,67 @@ from .outputs import (
     shown,
     workload_argument,
 )
+from .policy_options import (
+    OrderOptions,
+    check_policy_options,
+    chosen_policy,
+    note_old_flags,
+    policy_options,
+    with_parameters,
+)
+from .run_outputs import RunFiles, check_charts, write_run
 
 if TYPE_CHECKING:
-    from ..formats.swf import SwfLog
     from ..simulation.log_columns import Workload
-    from ..simulation.logs.policies import PolicyOptions
     from ..simulation.result import Result
+    from ..simulation.simulate_options import PolicyOptions
 
 #: What options are where nothing is said, if not None.
 _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
+_EXAMPLES = """\b
+Examples:
+  aucsched simulate examples/days.swf --policy easy,slack:factor=0.5
+  aucsched simulate examples/overtaken.json --policy aucsched3 --gantt run.svg
+  aucsched simulate dynamic-esp --policy evolving --requests refuse
+"""
 
 
-@click.command()
+@click.command(cls=SectionCommand, epilog=_EXAMPLES)
 @workload_argument
 @policy_options
-@node_options
-@malleable_options
-@evolving_options
-@processors_option
-@click.option(
-    "--cluster", type=click.Path(allow_dash=True), help="A snapshot whose cores are the machine's processors."
+@in_section(
+    "Logs: a machine of equal processors",
+    processors_option,
+    click.option(
+        "--cluster",
+        type=click.Path(allow_dash=True),
+        help="A snapshot whose cores are the machine's processors.",
+    ),
+    click.option(
+        "--check", is_flag=True, help="Check every start against every rule; results do not change."
+    ),
+    record_options(OrderOptions),
 )
-@click.option("--check", is_flag=True, help="Check every start against every rule; results do not change.")
-@format_option
-@output_option
-@click.option("--jobs-out", type=OUTPUT, help="CSV with one row for each job, in order of submission.")
-@click.option("--batsim-out", type=OUTPUT, help="CSV in the format of Batsim's jobs.csv.")
-@click.option("--swf-out", type=OUTPUT, help="The log with the simulated waits (SWF).")
-@click.option("--gantt", type=OUTPUT, help="Chart of the jobs (.png, .pdf, .svg).")
-@html_option
-@click.option("--plot", type=OUTPUT, help="Chart of utilisation and queue (.png, .pdf, .svg).")
-@forecast_options
+@in_section("Nodes: a machine of nodes, and auctions on it", node_options)
+@in_section("Malleable: applications of a log that grow and shrink", malleable_options)
+@in_section("Evolving: running jobs of dynamic-esp or quadflow that ask for more", evolving_options)
+@in_section("Output", format_option, output_option, record_options(RunFiles, ForecastOptions))
 def simulate(workload: str, **options: Any) -> None:
     """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
 
     A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
     input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed draws.
     """
-    policies = options["policy"].split(",")
+    policies = split_policies(options["policy"])
     if len(policies) > 1:
         _simulate_several(workload, policies, options)
-        return
+    else:
+        _simulate_one(workload, with_parameters(options, policies[0]))
+    note_old_flags(options)
+
+
+def _simulate_one(workload: str, options: dict[str, Any]) -> None:
+    """Run one policy over the machine that the input and the policy ask for."""
     if options["policy"] == EVOLVING:
         simulate_evolving_workload(workload, options, _DEFAULTS)
         return
@@ -95,23 +108,21 @@ def simulate(workload: str, **options: Any) -> None:
         simulate_malleable_log(workload, options, _processors(options))
         return
     refuse_malleable(options)
-    log = read_log(workload)
-    jobs = read_jobs(workload, log, _processors(options), options["queue_weights"])
-    choice, settings = read_policy_options(options)
-    result = _run(jobs, options, choice)
-    _write(result, log, options, choice, file_name(workload))
-    from ..formats.native.write import write_text
-    from ..simulation.report import to_document, to_json, to_text
+    _simulate_log(workload, options)
 
-    name = shown(workload)
-    if options["html"] is not None:
-        from ..api.simulations import Simulation
-        from ..reports.run_pages import simulation_page
 
-        run = Simulation(result=result, settings=settings, name=name)
-        write_text(options["html"], simulation_page([run], file_name(workload)))
-    text = to_json(to_document(result, settings)) if options["form"] == "json" else to_text(result, name)
-    write_text(options["output"], text)
+def _simulate_log(path: str, options: dict[str, Any]) -> None:
+    from ..api.simulations import Simulation
+    from ..simulation.logs.policies import queue_rank
+
+    log = read_log(path)
+    jobs = read_jobs(path, log, _processors(options), options["queue_weights"])
+    choice, settings = chosen_policy(options)
+    run = Simulation(result=_run(jobs, options, choice), settings=settings, name=shown(path))
+    if options["forecasts"] is not None:
+        rank = queue_rank(jobs.requests, options["order"], choice.flexible)
+        write_forecasts(options["forecasts"], run.result, log, options, rank)
+    write_run(run, path, options, log=log)
 
 
 def _simulate_several(workload: str, policies: list[str], options: dict[str, Any]) -> None:
@@ -132,14 +143,11 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
 
 def _check_simulate(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and charts that could not be drawn."""
-    from ..formats.drawing import check_drawing
-
     check_policy_options(options)
     asked_at(options)
     if options["processors"] is not None and options["cluster"] is not None:
         raise OptionError("--processors and --cluster both give the machine's size")
-    check_drawing("--gantt", options["gantt"])
-    check_drawing("--plot", options["plot"])
+    check_charts(options)
 
 
 def _processors(options: dict[str, Any]) -> int | None:
@@ -164,27 +172,3 @@ def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Resu
             checked=options["check"],
             progress=progress,
         )
-
-
-def _write(result: Result, log: SwfLog, options: dict[str, Any], choice: PolicyOptions, name: str) -> None:
-    """Write the files that the options name."""
-    from ..formats.native.write import write_text
-    from ..formats.swf import write_swf
-    from ..simulation.charts.curves import draw_utilization
-    from ..simulation.charts.gantt import draw_gantt
-    from ..simulation.logs.policies import queue_rank
-    from ..simulation.report import batsim_csv, jobs_csv, simulated_log
-
-    if options["jobs_out"] is not None:
-        write_text(options["jobs_out"], jobs_csv(result))
-    if options["batsim_out"] is not None:
-        write_text(options["batsim_out"], batsim_csv(result))
-    if options["swf_out"] is not None:
-        write_swf(options["swf_out"], simulated_log(result, log))
-    if options["gantt"] is not None:
-        draw_gantt(result, options["gantt"], name=name)
-    if options["plot"] is not None:
-        draw_utilization(result, options["plot"], name=name)
-    if options["forecasts"] is not None:
-        rank = queue_rank(result.workload.requests, options["order"], choice.flexible)
-        write_forecasts(options["forecasts"], result, log, options, rank)

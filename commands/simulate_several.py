@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import flag_of
 from ..cluster.text import plural
-from .evolving_options import EVOLVING
-from .malleable_options import MALLEABLE_POLICIES, refuse_malleable
-from .node_options import check_log_options, chosen_options, is_native, read_by_nodes, with_failures
+from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, is_read
+from .malleable_options import refuse_malleable
+from .node_options import check_log_options, chosen_options, is_native, with_failures
 from .outputs import progress_over, read_jobs, read_log, shown
+from .policy_options import check_policy_options, chosen_policy, with_parameters
 from .topology_override import note_unread, with_topology
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def simulate_several(
         OptionError: no policy reads an option, or a policy or an output is for a single run.
     """
     for name in policies:
-        if name == EVOLVING or name in MALLEABLE_POLICIES:
+        if name.partition(":")[0] in (EVOLVING, *MALLEABLE_POLICIES):
             raise OptionError(f"--policy {name} cannot be combined with others: its jobs change at run time")
     for name in _OF_ONE_RUN:
         if options[name] is not None:
@@ -38,7 +40,7 @@ def simulate_several(
     refuse_malleable(options)
     if is_native(workload):
         return _on_nodes(workload, policies, options)
-    check_log_options({**options, "policy": policies[0]})
+    check_log_options({**options, "policy": policies[0].partition(":")[0]})
     return _on_log(workload, policies, options, processors)
 
 
@@ -46,21 +48,22 @@ def _on_log(
     workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
 ) -> list[Simulation]:
     from ..api.simulations import Simulation
-    from ..simulation.logs.log_reading import READ_BY, is_read
     from ..simulation.logs.play import play_log
-    from .log_options import check_policy_options, read_policy_options
 
     candidates = tuple((options["candidates"] or "").split(","))
     narrowed = _narrowed(
         options,
         policies,
-        {member: [one for one in policies if is_read(member, one, candidates)] for member in READ_BY},
+        {
+            member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]
+            for member in READ_ON_LOGS
+        },
     )
     settled = []
     for one in narrowed:
         check_log_options(one)
         check_policy_options(one)
-        settled.append(read_policy_options(one))
+        settled.append(chosen_policy(one))
     jobs = read_jobs(workload, read_log(workload), processors, options["queue_weights"])
     runs: list[Simulation] = []
     for one, (choice, settings) in zip(narrowed, settled, strict=True):
@@ -80,12 +83,13 @@ def _on_log(
 def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
     from ..api.simulations import Simulation
     from ..formats.native.workload_file import load_workload
-    from ..simulation.nodes.node_policies import play
+    from ..simulation.nodes.node_policies import READ_BY, play
 
-    readers = read_by_nodes()
-    readers["reservations"] = ("reservations",)
+    readers = {**READ_BY, "reservations": ("reservations",)}
     narrowed = _narrowed(
-        options, policies, {name: [one for one in policies if one in read] for name, read in readers.items()}
+        options,
+        policies,
+        {name: [one for one in policies if one.partition(":")[0] in read] for name, read in readers.items()},
     )
     chosen = [chosen_options(one) for one in narrowed]
     loaded = with_topology(load_workload(workload), options["topology"])
@@ -109,12 +113,11 @@ def _narrowed(
         if options[name] in {None, ()}:
             continue
         if not reads_it:
-            flag = f"--{name.removesuffix('_s').replace('_', '-')}"
-            raise OptionError(f"{flag}: none of {', '.join(policies)} reads it")
+            raise OptionError(f"{flag_of(name)}: none of {', '.join(policies)} reads it")
         for one in found:
             if one["policy"] not in reads_it:
                 one[name] = () if isinstance(options[name], tuple) else None
-    return found
+    return [with_parameters(one, one["policy"]) for one in found]
 
 
 def document_of(runs: Sequence[Simulation]) -> dict[str, Any]:

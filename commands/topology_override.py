@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
 from ..cluster.errors import InputError
+from ..cluster.option_fields import Option
 from ..cluster.text import plural
+from .built_options import record_options
 from .outputs import note
 
 if TYPE_CHECKING:
@@ -19,12 +20,19 @@ _NEGOTIATED = ("not_before_s", "deadline_s", "budget_core_h")
 
 T = TypeVar("T", "Snapshot", "ClusterWorkload")
 
-topology_option = click.option(
-    "--topology",
-    metavar="TOPOLOGY",
-    help="Put its nodes on another network in the file's order: linear, or what aucsched topology reads "
-    "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
-)
+
+@dataclass(kw_only=True)
+class TopologyOption:
+    """Which network the nodes are on."""
+
+    topology: Option[str | None] = Option(
+        "Put its nodes on another network in the file's order: linear, or what aucsched topology reads "
+        "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
+        unit="TOPOLOGY",
+    )
+
+
+topology_option = record_options(TopologyOption)
 
 
 def with_topology(read: T, source: str | None) -> T:

@@ -9,11 +9,9 @@ import click
 
 from ..cluster.option_table import WINNERS, read_by
 from .auction_options import output_options
-from .built_options import click_option
+from .built_options import click_option, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
 
     from ..cluster.bids import AuctionFile
@@ -23,15 +21,9 @@ if TYPE_CHECKING:
 _MOST_ROWS = 40
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(read_by(WINNERS)):
-        command = click_option(option, WINNERS)(command)
-    return command
-
-
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
-@_options
+@in_order(click_option(option, WINNERS, ranges=False) for option in read_by(WINNERS))
 @click.option("--export", help="Write the integer program over all bids to a file: .mps or .lp.")
 @output_options
 @click.pass_obj

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isinf
+from typing import Any
 
 from ..cluster.errors import OptionError
-from ..cluster.option_table import SWEEP, StepOption, read_by
+from ..cluster.option_fields import Option, flag_of, options_in
+from ..cluster.option_table import SWEEP, read_by
+from ..simulation.negotiated.negotiation_options import SWEPT
+from ..simulation.simulate_options import LogRecord, PassOptions, PriceOptions, split_policies
 
 #: What a cell of the results holds.
 Value = int | float | str | None
@@ -25,6 +29,8 @@ class Axis:
         read: makes a value of its text; raises ValueError.
         what: what a value should be, for people.
         help: for --help.
+        is_whole: values are integers.
+        split: returns the texts of the values of a list.
     """
 
     name: str
@@ -32,11 +38,13 @@ class Axis:
     read: Callable[[str], Value]
     what: str
     help: str
+    is_whole: bool = False
+    split: Callable[[str], list[str]] = lambda text: text.split(",")
 
     @property
     def option(self) -> str:
         """Its name on the command line."""
-        return f"--{self.name.removesuffix('_s').replace('_', '-')}"
+        return flag_of(self.name)
 
     def values(self, text: str) -> tuple[Value, ...]:
         """Return the values in a text such as ``25,50,100``.
@@ -45,7 +53,7 @@ class Axis:
             OptionError: a value is missing, is none of this option, or stands twice.
         """
         values: list[Value] = []
-        for part in text.split(","):
+        for part in self.split(text):
             try:
                 value = self.read(part.strip())
             except ValueError:
@@ -62,39 +70,35 @@ def _name(text: str) -> str:
     return text
 
 
-def _integer(name: str, text: str, least: int | None = None) -> Axis:
-    def read(value: str) -> int:
-        number = int(value)
+def _switch(text: str) -> str:
+    if text not in ("on", "off"):
+        raise ValueError
+    return text
+
+
+def _integer(least: float | None) -> tuple[Callable[[str], Value], str]:
+    """Return what reads an integer, and what it should be."""
+
+    def read(text: str) -> int:
+        number = int(text)
         if least is not None and number < least:
             raise ValueError
         return number
 
-    what = "an integer" if least is None else f"an integer of at least {least}"
-    return Axis(name=name, metavar="N,…", read=read, what=what, help=text)
+    return read, "an integer" if least is None else f"an integer of at least {least:g}"
 
 
-def _number(name: str, text: str, low: float, high: float = inf, metavar: str = "X,…") -> Axis:
-    def read(value: str) -> float:
-        number = float(value)
+def _number(option: Option[Any]) -> tuple[Callable[[str], Value], str]:
+    """Return what reads a number in an option's range, and what it should be."""
+    low, high = option.low or 0.0, inf if option.high is None else option.high
+
+    def read(text: str) -> float:
+        number = float(text)
         if not low <= number <= high or isinf(number):
             raise ValueError
         return number
 
-    what = f"a number of at least {low:g}" if high == inf else f"a number from {low:g} to {high:g}"
-    return Axis(name=name, metavar=metavar, read=read, what=what, help=text)
-
-
-def _named(name: str, text: str) -> Axis:
-    return Axis(name=name, metavar="NAME,…", read=_name, what="a name", help=text)
-
-
-def _switch(name: str, text: str) -> Axis:
-    def read(value: str) -> str:
-        if value not in ("on", "off"):
-            raise ValueError
-        return value
-
-    return Axis(name=name, metavar="on,off", read=read, what="on or off", help=text)
+    return read, f"a number of at least {low:g}" if high == inf else f"a number from {low:g} to {high:g}"
 
 
 def _network(text: str) -> str:
@@ -105,58 +109,55 @@ def _network(text: str) -> str:
     return text
 
 
-def _of_table(option: StepOption) -> Axis:
-    """Return an option of a step as an axis; its range the step checks."""
-    if option.choices:
-        return _named(option.name, f"{option.help} One of {', '.join(option.choices)}.")
+def axis_of(option: Option[Any]) -> Axis:
+    """Return an option as an axis; the range of a step's option the step checks."""
+    is_of_a_step = SWEEP in option.readers
+    text = option.sweep_help or option.help
     if option.is_switch:
-        return _switch(option.name, option.help)
-    if option.check_text is not None:
-        return _named(option.name, option.help)
+        return Axis(name=option.name, metavar="on,off", read=_switch, what="on or off", help=text)
     if option.is_whole:
-        return _integer(option.name, option.help)
-    text = f"{option.help} Rows then depend on the machine's speed."
-    return _number(option.name, text, 0, metavar=f"{option.unit},…")
+        read, what = _integer(None if is_of_a_step else option.low)
+        return Axis(name=option.name, metavar="N,…", read=read, what=what, help=text, is_whole=True)
+    if option.is_number:
+        read, what = _number(option)
+        text += " Rows then depend on the machine's speed." if is_of_a_step else ""
+        return Axis(name=option.name, metavar=f"{option.unit or 'X'},…", read=read, what=what, help=text)
+    text += f" One of {', '.join(option.choices)}." if option.choices and not option.sweep_help else ""
+    return Axis(name=option.name, metavar="NAME,…", read=_name, what="a name", help=text)
 
 
-#: What policy negotiate alone reads.
-NEGOTIATED = (
-    _named("mapper", "For policy negotiate: what maps the queue to an offer, greedy or auction."),
-    _named("decision", "For policy negotiate: when the batch scheduler accepts, paper or objective."),
-    _integer("max_attempts", "For policy negotiate: attempts of a transaction.", 1),
-    _integer("depth", "For policy negotiate: unmapped jobs forwarded at most.", 1),
-    _named("shrink", "For policy negotiate: who gives nodes first, priority or a harvest policy."),
-    _named("dependencies", "For policy negotiate: which jobs a waiting one depends on, all or one."),
-    _named("equipartition", "For policy negotiate: who shares idle nodes, all or running."),
-    _named("reject_idle", "For policy negotiate: idle nodes that reject a Map, useful or any."),
-    _integer("parts", "For policy negotiate: equal parts of a node that are given out.", 1),
-)
+def _swept(record: type) -> tuple[Axis, ...]:
+    return tuple(axis_of(option) for option in options_in(record).values() if option.is_swept)
+
 
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
-    _named("policy", "Policies of the simulation (WORKLOAD only)."),
-    _named("order", "Orders of the waiting queue (WORKLOAD only)."),
-    _number(
-        "interval_s",
-        "Seconds between scheduling passes (workloads of nodes only).",
-        1e-3,
-        metavar="SECONDS,…",
+    Axis(
+        name="policy",
+        metavar="NAME,…",
+        read=_name,
+        what="a name",
+        help="Policies of the simulation (WORKLOAD only); slack:factor=0.5 gives one a parameter.",
+        split=split_policies,
     ),
-    _named("selection", "How fcfs, easy and reservations choose nodes: first, best, next."),
-    _integer("processors", "Size of the machine (SWF logs only); default: from the log's header.", 1),
-    _integer("reservations", "For policy reservations: their number.", 1),
-    _integer("lookahead_depth", "For policy lookahead: jobs after the head that it considers.", 1),
-    _number("slack", "For policy slack: how far the head may be delayed, in multiples of its estimate.", 0),
-    _number(
-        "expansion_factor", "For policy selective: (wait + estimate) / estimate that gives a reservation.", 1
+    Axis(
+        name="order",
+        metavar="NAME,…",
+        read=_name,
+        what="a name",
+        help="Orders of the waiting queue (WORKLOAD only).",
     ),
-    _integer("adapt_every", "For policy adaptive: submissions between two comparisons.", 1),
-    _integer("adapt_window", "For policy adaptive: number of the last submitted jobs that it simulates.", 1),
-    _number(
-        "speculation", "For policy speculative: share of its estimate in which a job is bet to end.", 0, 1
+    *_swept(PassOptions),
+    Axis(
+        name="processors",
+        metavar="N,…",
+        read=_integer(1)[0],
+        what=_integer(1)[1],
+        help="Size of the machine (SWF logs only); default: from the log's header.",
+        is_whole=True,
     ),
-    _integer("stops", "For policy speculative: how often a job may be stopped after a lost bet.", 1),
-    *(_of_table(option) for option in read_by(SWEEP) if option.name != "seed"),
+    *_swept(LogRecord),
+    *(axis_of(option) for option in read_by(SWEEP) if option.name != "seed"),
     Axis(
         name="topology",
         metavar="NETWORK,…",
@@ -164,9 +165,11 @@ _AXES = (
         what="linear, or a network's sizes such as torus:16x8x8",
         help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16.",
     ),
-    _switch("preempt", "Whether blocked jobs may stop running ones that pay less (workloads of nodes only)."),
-    _number("credits", "With preempt: each user's at first (workloads of nodes only).", 0),
-    *NEGOTIATED,
+    *_swept(PriceOptions),
+    *(
+        replace(axis_of(option), help=f"For policy negotiate: {option.help[0].lower()}{option.help[1:]}")
+        for option in SWEPT.values()
+    ),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-from ..api.run_keywords import SweepKeywords
 from ..cluster.errors import OptionError
-from ..cluster.keywords import of_type, shown, with_keywords
+from ..cluster.keywords import of_type, shown, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
 from ..cluster.text import did_you_mean
@@ -88,7 +87,7 @@ class Sweep(Tabular):
         return f"{len(self.rows)} runs over {self.plan.subject.name}, {failed} of them failed"
 
 
-@with_keywords(SweepKeywords)
+@with_names({name: axis.help for name, axis in AXES.items()})
 def sweep(
     source: Snapshot | ClusterWorkload | SwfLog | str | Path,
     *,
@@ -97,7 +96,7 @@ def sweep(
     workers: int = 1,
     output: str | Path | None = None,
     progress: Callable[[int], None] | None = None,
-    **axes: Unpack[SweepKeywords],
+    **axes: Any,
 ) -> Sweep:
     r"""Run every combination of options over a snapshot, a log or a workload of nodes.
 

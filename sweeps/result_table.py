@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import options_in
 from ..cluster.text import plural
 from ..formats.binary import write_bytes
 from ..formats.native.write import write_text
+from ..simulation.simulate_options import PolicyOptions
 from .axes import AXES, Row, Value
 
 SUFFIXES = (".csv", ".parquet")
@@ -26,24 +28,16 @@ _LAST = ("aucsched", "highspy", "python")
 #: The options of a run, as far as its kind reads them.
 _OPTIONS = (
     *AXES,
-    *(
-        "candidates",
-        "class_limits_s",
-        "lookahead_ties",
-        "multifactor",
-        "flexible",
-        "bid_order",
-        "repeat",
-        "seed",
-    ),
+    *(name for name in options_in(PolicyOptions) if name not in AXES),
+    *("repeat", "seed"),
 )
 #: Columns that hold whole numbers or texts also where every value is missing; what is not named here holds
 #: floats unless its values say otherwise.
-_WHOLE = frozenset(
-    {"run", "seed", "repeat", "reserve", "reservations", "processors", "work_limit"}
-    | {"window", "max_bids", "max_bids_per_job", "max_attempts", "depth", "parts"}
+_WHOLE = frozenset({"run", "seed", "repeat"} | {name for name, one in AXES.items() if one.is_whole})
+_TEXT = frozenset(
+    {*_FIRST[1:], *_LAST, "status", "error", "topology"}
+    | {name for name, one in AXES.items() if one.what in {"a name", "on or off"}}
 )
-_TEXT = frozenset((*_FIRST[1:], *_LAST, "preset", "status", "error", "topology", "preempt", "award_alone"))
 
 
 def check_tables(paths: Sequence[Path]) -> None:

@@ -5,22 +5,27 @@ The content of the file tells which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from click import Choice
-
+from ..api.negotiations import batch_settings, runtime_settings
+from ..api.simulations import chosen_on_log, parsed
 from ..auction.options import MODELS, StepOptions, options_with_preset
 from ..auction.step import run_step
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import options_in, taken_from
+from ..cluster.option_table import (
+    SWEEP,
+    AuctionOptions,
+    PresetOption,
+    StepKeywords,
+    ValueOptions,
+    read_by,
+)
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
-from ..commands.log_options import check_policy_options, read_policy_options
-from ..commands.negotiate import negotiate as command
-from ..commands.negotiate_options import batch_settings, runtime_settings
 from ..formats.native.read import parse_snapshot
 from ..formats.native.workload_file import parse_workload
 from ..formats.notes import Notes
@@ -28,19 +33,28 @@ from ..formats.swf import SwfLog, unpack_swf
 from ..negotiation.batch.batch_state import BatchSettings
 from ..negotiation.runtime.settings import RuntimeSettings
 from ..simulation.log_columns import Requests, machine_size, workload_from_swf
-from ..simulation.logs.log_reading import READ_BY as READ_BY_LOGS
-from ..simulation.logs.log_reading import is_read
 from ..simulation.logs.play import play_log
-from ..simulation.logs.policies import PolicyOptions, make_policy
+from ..simulation.logs.policies import make_policy
 from ..simulation.metrics import metrics
 from ..simulation.negotiated.negotiated_report import negotiated_metrics
 from ..simulation.negotiated.negotiated_run import negotiate
+from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOptions
 from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_metrics import node_metrics
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import NodeOptions, play, step_options
+from ..simulation.simulate_options import (
+    READ_ON_LOGS,
+    LogRecord,
+    NodeKeywords,
+    PassOptions,
+    PolicyOptions,
+    PriceOptions,
+    is_read,
+    policy_with_parameters,
+)
 from ..slurm.answers.topology_any import laid_on
-from .axes import AXES, NEGOTIATED, Row, Value
+from .axes import AXES, Row, Value
 
 T = TypeVar("T", Snapshot, ClusterWorkload)
 
@@ -89,14 +103,25 @@ class RunKind:
                 raise OptionError(f"{AXES[name].option}: {self.title} has no use for it")
 
 
-#: Axes that are on or off, and true or false in a step.
-_STEP_SWITCHES = ("balance", "award_alone")
-#: Columns that are the step's options under the same name.
-_PLAIN = ("model", "weights", "objective", "preference_table", "bid_order", "window")
-
-
 #: Columns that are no options of a step.
 _BESIDE = frozenset({"preset", "repeat", "topology"})
+#: Options of a step that its sweep varies: what was promised is in the snapshot.
+_OF_STEP = tuple(one.name for one in read_by(SWEEP) if one.name not in {"promise", "seed"})
+
+
+def _typed(options: Mapping[str, Value], record: type) -> dict[str, Any]:
+    """Return a record's options as it has them: switches that are on are true, texts are its defaults."""
+    known = {name: one for name, one in options_in(record).items() if not one.is_text}
+    given = {name: value for name, value in options.items() if name in known and value is not None}
+    return given | {name: given[name] == "on" for name in given if known[name].is_switch}
+
+
+def _as_columns(values: Mapping[str, Any], record: type) -> Row:
+    """Return a record's values as columns have them: switches are on or off."""
+    known = options_in(record)
+    return {
+        name: ("on" if value else "off") if known[name].is_switch else value for name, value in values.items()
+    }
 
 
 def _resolve_step(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
@@ -105,35 +130,17 @@ def _resolve_step(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
         raise OptionError(
             "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
         )
-    explicit = _as_step_has({name: value for name, value in options.items() if name not in _BESIDE})
-    preset = options.get("preset")
-    step = options_with_preset(None if preset is None else str(preset), explicit)
+    step = options_with_preset(_typed(options, StepKeywords))
     on_network(snapshot, options)
-    return {
-        "preset": preset,
-        "strategy": step.chosen_strategy,
-        **{name: "on" if getattr(step, name) else "off" for name in _STEP_SWITCHES},
-        **{name: getattr(step, name) for name in _PLAIN},
-        "on_timeout": step.chosen_on_timeout,
-        "reserve": step.reservations,
-        "max_bids": step.bids_in_all,
-        "max_bids_per_job": step.bids_per_job,
-        "time_limit_s": None if step.most_s is None else float(step.most_s),
-        "work_limit": step.most_work,
-        "topology": options.get("topology"),
-        "repeat": options["repeat"],
-        "seed": step.seed,
-    }
+    resolved = step.resolved()
+    chosen = _as_columns({name: resolved[name] for name in _OF_STEP if name in resolved}, StepOptions)
+    named = {name: options.get(name) for name in ("preset", "topology")}
+    return {**named, **chosen, "repeat": options["repeat"], "seed": step.seed}
 
 
 def _run_step(snapshot: Snapshot, options: Row) -> Row:
-    given = {name: value for name, value in options.items() if name not in _BESIDE and value is not None}
-    return _columns(run_step(on_network(snapshot, options), StepOptions(**_as_step_has(given))))
-
-
-def _as_step_has(options: Mapping[str, Value]) -> dict[str, Any]:
-    """Return options as a step has them."""
-    return dict(options) | {name: options[name] == "on" for name in _STEP_SWITCHES if name in options}
+    given = {name: value for name, value in options.items() if name not in _BESIDE}
+    return _columns(run_step(on_network(snapshot, options), StepOptions(**_typed(given, StepOptions))))
 
 
 def _columns(result: Schedule) -> Row:
@@ -167,22 +174,7 @@ def _columns(result: Schedule) -> Row:
 SNAPSHOT = RunKind(
     name="snapshot",
     title="a snapshot",
-    axes=(
-        *(
-            "preset",
-            "model",
-            "strategy",
-            "balance",
-            "award_alone",
-            "weights",
-            "objective",
-            "on_timeout",
-            "preference_table",
-            "bid_order",
-            "reserve",
-        ),
-        *("window", "max_bids", "max_bids_per_job", "time_limit_s", "work_limit", "topology"),
-    ),
+    axes=(*_OF_STEP, "topology"),
     uses_seed=lambda _: True,
     load=parse_snapshot,
     resolve=_resolve_step,
@@ -191,30 +183,28 @@ SNAPSHOT = RunKind(
 
 
 _NO_JOBS = Requests(processors=1, submit=(), size=(), estimate=(), user=(), weight=())
-_MEMBERS = tuple(entry.name for entry in fields(PolicyOptions))
+
+
+def _chosen_on_log(options: Mapping[str, Value]) -> tuple[str, str, PolicyOptions, dict[str, Any]]:
+    """Return the policy, the order, their options, and those of them that a run reads."""
+    policy, own = policy_with_parameters(str(options.get("policy", "easy")))
+    order = str(options.get("order", "fcfs"))
+    given = _typed(options, PolicyOptions) | parsed(own)
+    return (policy, order, *chosen_on_log(policy, order, given))
 
 
 def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     """Return all options of the simulation, defaults included."""
-    values = _as_simulate_reads(options)
-    check_policy_options(values)
-    choice, settings = read_policy_options(values)
-    make_policy(values["policy"], _NO_JOBS, order=values["order"], options=choice)
+    policy, order, choice, settings = _chosen_on_log(options)
+    make_policy(policy, _NO_JOBS, order=order, options=choice)
     processors = options.get("processors")
     return {
-        "policy": values["policy"],
-        "order": values["order"],
+        "policy": options.get("policy", policy),
+        "order": order,
         **{name: _text(value) for name, value in settings.items()},
         "processors": machine_size(log, None if processors is None else int(processors)),
         "repeat": options["repeat"],
     }
-
-
-def _as_simulate_reads(options: Mapping[str, Value]) -> dict[str, Any]:
-    """Return the options as ``aucsched simulate`` gets them: None where one is not given."""
-    names = (*_MEMBERS, "queue_weights", "priorities", "user_priorities", "log_begins")
-    given: dict[str, Any] = {name: options.get(name) for name in names}
-    return {**given, "policy": options.get("policy", "easy"), "order": options.get("order", "fcfs")}
 
 
 def _text(value: Any) -> Value:
@@ -228,10 +218,9 @@ def _text(value: Any) -> Value:
 
 
 def _run_log(log: SwfLog, options: Row) -> Row:
-    values = _as_simulate_reads(options)
-    choice, _ = read_policy_options(values)
+    policy, order, choice, _ = _chosen_on_log(options)
     jobs = workload_from_swf(log, processors=int(str(options["processors"])))
-    result = play_log(jobs, values["policy"], order=values["order"], options=choice)
+    result = play_log(jobs, policy, order=order, options=choice)
     return {
         "status": "done",
         "jobs": len(jobs),
@@ -241,18 +230,24 @@ def _run_log(log: SwfLog, options: Row) -> Row:
     }
 
 
+def _policy_of(options: Mapping[str, Value]) -> str:
+    """Return the policy's name, without what it carries."""
+    return policy_with_parameters(str(options.get("policy", "easy")))[0]
+
+
 TRACE = RunKind(
     name="trace",
     title="an SWF log",
     axes=(
-        *("policy", "order", "processors", "reservations", "lookahead_depth", "slack", "expansion_factor"),
-        *("adapt_every", "adapt_window", "speculation", "stops", "objective", "promise"),
+        *("policy", "order", "processors"),
+        *(name for name, one in options_in(LogRecord).items() if one.is_swept),
+        *options_in(ValueOptions),
     ),
     uses_seed=lambda _: False,
     load=unpack_swf,
     resolve=_resolve_log,
     run=_run_log,
-    reads=lambda name, point: name not in READ_BY_LOGS or is_read(name, str(point.get("policy", "easy"))),
+    reads=lambda name, point: name not in READ_ON_LOGS or is_read(name, _policy_of(point)),
 )
 
 
@@ -260,20 +255,11 @@ TRACE = RunKind(
 NEGOTIATE = "negotiate"
 #: Axes of the command that other policies have too.
 _ALSO = ("strategy", "work_limit")
-_NEGOTIATED = tuple(axis.name for axis in NEGOTIATED)
-#: What the command's options are where nothing is said, by their names; the copy keeps its --help as it was.
-_DEFAULTS: Mapping[str, Any] = copy(command).make_context(NEGOTIATE, ["esp"]).params
-#: Axis of names -> what it may be.
-_CHOICES: Mapping[str, Sequence[str]] = {
-    option.name: option.type.choices
-    for option in command.params
-    if option.name in _NEGOTIATED and isinstance(option.type, Choice)
-}
 
 
 def _reads_negotiated(name: str) -> bool:
     """Return whether the policy reads an axis."""
-    return name in _NEGOTIATED or name in _ALSO or name in {"topology", "policy"}
+    return name in SWEPT or name in _ALSO or name in {"topology", "policy"}
 
 
 def _resolve_negotiated(workload: ClusterWorkload, options: Mapping[str, Value]) -> Row:
@@ -286,13 +272,15 @@ def _resolve_negotiated(workload: ClusterWorkload, options: Mapping[str, Value])
     for name in options:
         if name != "repeat" and not _reads_negotiated(name):
             raise OptionError(f"{AXES[name].option}: policy {NEGOTIATE} does not read it")
-    for name, choices in _CHOICES.items():
-        if name in options and options[name] not in choices:
-            raise OptionError(f"{AXES[name].option}: {options[name]!r} is not one of {', '.join(choices)}")
+    for name, one in SWEPT.items():
+        if one.choices and options.get(name, one.default) not in one.choices:
+            raise OptionError(
+                f"{AXES[name].option}: {options[name]!r} is not one of {', '.join(one.choices)}"
+            )
     _negotiation_settings(play_of(workload, None), options)
     row: Row = {"policy": NEGOTIATE, "repeat": options["repeat"]}
-    given = {"max_attempts": _DEFAULTS["attempts"], **_DEFAULTS, **options}
-    row |= {name: given[name] for name in (*_NEGOTIATED, *_ALSO)}
+    chosen = taken_from(NegotiationOptions, options)
+    row |= {name: getattr(chosen, name) for name in (*SWEPT, *_ALSO)}
     return row | {"topology": options.get("topology")}
 
 
@@ -306,62 +294,57 @@ def _run_negotiated(workload: ClusterWorkload, options: Row) -> Row:
 
 
 def _negotiation_settings(play: Play, options: Mapping[str, Value]) -> tuple[BatchSettings, RuntimeSettings]:
-    given = {name: value for name, value in options.items() if value is not None}
-    every = {**_DEFAULTS, **given, "attempts": given.get("max_attempts", _DEFAULTS["attempts"])}
-    batch = batch_settings(play, every)
-    runtime = runtime_settings(every)
+    chosen = taken_from(NegotiationOptions, options)
+    batch, runtime = batch_settings(play, chosen), runtime_settings(chosen)
     return batch, replace(runtime, max_attempts=batch.max_attempts, interval_s=batch.interval_s)
 
 
 #: Options of a simulation that take lists, under their names there.
 _NODE_AXES = (
-    *("policy", "order", "preset", "interval_s", "selection", "weights", "objective", "on_timeout"),
-    *("reserve", "window", "max_bids", "max_bids_per_job", "work_limit", "strategy", "balance", "promise"),
-    *("preempt", "credits", "bid_order", "award_alone"),
+    *("policy", "order"),
+    *options_in(PassOptions, PriceOptions),
+    *(name for name in options_in(AuctionOptions, PresetOption) if name != "seed"),
 )
-#: Axes that are on or off, and true or false in a simulation.
-_NODE_SWITCHES = ("balance", "preempt", "award_alone")
-#: Columns that are a step's options under the same name.
-_OF_A_STEP = ("weights", "objective", "window", "seed")
+#: Columns of every auction that its step resolves, and those of jobs that bid.
+_OF_A_STEP = ("weights", "objective", "window", "seed", "reserve", "work_limit")
+_OF_BIDS = ("strategy", "balance", "max_bids", "max_bids_per_job")
 
 
 def _uses_seed(options: Mapping[str, Value]) -> bool:
     """Return whether a policy takes chances: the auctions do."""
-    return str(options.get("policy")) in MODELS
+    return _policy_of(options) in MODELS
 
 
 def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> Row:
     """Return all options of the simulation, defaults included."""
     if options.get("policy") == NEGOTIATE:
         return _resolve_negotiated(on_network(workload, options), options)
-    if lacking := [axis.option for axis in NEGOTIATED if axis.name in options]:
+    if lacking := [AXES[name].option for name in SWEPT if name in options]:
         raise OptionError(f"{lacking[0]} needs --policy {NEGOTIATE}")
     chosen = _node_options(options)
-    row: Row = {"policy": chosen.policy, "order": chosen.order, "repeat": options["repeat"]}
-    row |= chosen.settings() | {"topology": options.get("topology")}
-    for name in ("preempt", "award_alone"):
-        if (given := getattr(chosen, name)) is not None:
-            row[name] = "on" if given else "off"
+    row: Row = {
+        "policy": options.get("policy", chosen.policy),
+        "order": chosen.order,
+        "repeat": options["repeat"],
+    }
+    row |= _as_columns(chosen.settings(), NodeOptions) | {"topology": options.get("topology")}
     on_network(workload, options)
     if _uses_seed(options):
         step = step_options(chosen)
-        row |= {name: getattr(step, name) for name in _OF_A_STEP}
-        row |= {"reserve": step.reservations, "work_limit": step.most_work}
-        if not step.is_greedy:
-            row["on_timeout"] = step.chosen_on_timeout
-        if step.auction.has_bids:
-            row["strategy"] = step.chosen_strategy
-            row["balance"] = "on" if chosen.balance else "off"
-            row |= {"max_bids": step.bids_in_all, "max_bids_per_job": step.bids_per_job}
+        names = (
+            *_OF_A_STEP,
+            *(("on_timeout",) if not step.is_greedy else ()),
+            *(_OF_BIDS if step.auction.has_bids else ()),
+        )
+        resolved = step.resolved()
+        row |= _as_columns({name: resolved[name] for name in names}, StepOptions)
     return row
 
 
 def _node_options(options: Mapping[str, Value]) -> NodeOptions:
-    given: dict[str, Any] = {
-        name: options[name] for name in (*_NODE_AXES, "seed") if options.get(name) is not None
-    }
-    given |= {name: given[name] == "on" for name in _NODE_SWITCHES if name in given}
-    return NodeOptions(**given)
+    policy, own = policy_with_parameters(str(options.get("policy", "easy")))
+    order = str(options.get("order", "fcfs"))
+    return NodeOptions(policy=policy, order=order, **(_typed(options, NodeKeywords) | own))
 
 
 def _run_nodes(workload: ClusterWorkload, options: Row) -> Row:
@@ -390,10 +373,10 @@ def _flat(values: Mapping[str, Any]) -> Row:
 
 
 def _reads(name: str, point: Mapping[str, Value]) -> bool:
-    policy = str(point.get("policy", "easy"))
+    policy = _policy_of(point)
     if policy == NEGOTIATE:
         return _reads_negotiated(name)
-    if name in {axis.name for axis in NEGOTIATED}:
+    if name in SWEPT:
         return False
     return name not in READ_BY_NODES or policy in READ_BY_NODES[name]
 
@@ -401,7 +384,7 @@ def _reads(name: str, point: Mapping[str, Value]) -> bool:
 WORKLOAD = RunKind(
     name="workload",
     title="a workload of nodes",
-    axes=(*_NODE_AXES, "topology", *(axis.name for axis in NEGOTIATED)),
+    axes=(*_NODE_AXES, "topology", *SWEPT),
     uses_seed=_uses_seed,
     load=parse_workload,
     resolve=_resolve_nodes,

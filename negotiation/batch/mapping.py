@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from ...cluster.nodes import Switch
+from ...cluster.option_table import StrategyName
 from ..job_records import JobReport, MapEntry, NodeCount
 from ..messages import Code
 from ..runtime.runtime_machine import lowest
@@ -146,7 +147,7 @@ class Engine:
         time_limit_s: instead of work, seconds of wall time: then one run may differ from another.
     """
 
-    strategy: str = "greedy"
+    strategy: StrategyName = "greedy"
     work_limit: int | None = None
     time_limit_s: float | None = None
 

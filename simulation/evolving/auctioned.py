@@ -19,6 +19,7 @@ from ...bidgen.families.registry import columns_of
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
+from ...cluster.option_table import StrategyName
 from ...cluster.promises import PLAN
 from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import Capacity
@@ -34,7 +35,7 @@ from .providers import Granted, Held, Iteration, ProviderDecision, ProviderView
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
 #: The default strategy for awards: every pass makes one, and a run makes thousands of passes.
-STRATEGY = "anytime"
+STRATEGY: StrategyName = "anytime"
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
 #: A request bids on the nearest nodes that have this many times its cores free.
@@ -61,7 +62,7 @@ class RequestAuction(Iteration):
         fairness: Fairness,
         accounts: Accounts,
         *,
-        strategy: str | None = None,
+        strategy: StrategyName | None = None,
     ) -> None:
         super().__init__(workload, depths, fairness, accounts)
         self._snapshot = Snapshot(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...cluster.errors import OptionError
+from ...cluster.option_table import StrategyName
 from ...negotiation.evolving.fairness import Fairness, at_start
 from ...negotiation.evolving.iteration import Depths, default_depths
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
@@ -34,7 +35,7 @@ class EvolvingOptions:
 
     serve_by: str = "iteration"
     partition: int | None = None
-    strategy: str | None = None
+    strategy: StrategyName | None = None
     fairness: Fairness = field(default_factory=Fairness)
     depths: Depths | None = None
     setting: Setting = field(default_factory=Setting)

@@ -24,9 +24,6 @@ from ..log_columns import Requests
 from .front import FrontFirst
 from .orderings import Resort
 
-#: Lawson and Smirni's classes: up to 100 s, 1 000 s, 10 000 s, and beyond.
-CLASS_LIMITS_S = (100.0, 1_000.0, 10_000.0)
-
 
 def class_limits(text: str) -> tuple[float, ...]:
     """Return the limits between classes that e.g. ``100,1000,10000`` names, in seconds.

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from ..log_columns import Workload
 from ..own_policy import is_own
 from ..result import Result
+from ..simulate_options import PolicyOptions
 from ..stepping import StoppedRun, refused_by, stopped_by
 from .checked import simulate_checked
 from .counts import simulate_counts
-from .policies import POLICIES, PolicyOptions, make_policy
+from .policies import POLICIES, make_policy
 
 
 def play_log(

@@ -9,16 +9,15 @@ policies answer with awards over a snapshot, and whose events the general loop (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf
 
 from ...cluster.errors import OptionError
 from ...cluster.text import did_you_mean
 from ..log_columns import Requests
 from ..own_policy import is_own, own_policy
+from ..simulate_options import PolicyOptions
 from ..stepping import CountPolicy, alarm_of, refused_by, stopped_by
 from .adaptive import Adaptive, Factory
-from .advance import Advance
 from .auctioned import LogAuction
 from .conservative import Conservative
 from .easy import Easy
@@ -37,71 +36,14 @@ from .orderings import (
     slowdown_order,
 )
 from .own_on_counts import OwnOnLog
-from .partitioned import CLASS_LIMITS_S, Partitioned
+from .partitioned import Partitioned
 from .planning import Planning
-from .queues import QueueLimits, Queues
+from .queues import Queues
 from .renumbered import Renumbered, taken
 from .reservations import Reservations
 from .selective import Selective
 from .slack import Slack
 from .speculative import Speculative, TestRuns
-from .start_rules import StartRule
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyOptions:
-    """What policies may read beside the jobs.
-
-    Attributes:
-        reservations: how many blocked jobs get one (policy ``reservations``).
-        multifactor: the weights of order ``multifactor``.
-        flexible: the priorities of order ``flexible``.
-        lookahead_depth: jobs after the head that policy ``lookahead`` looks at; None: all.
-        lookahead_ties: which of equally full selections it takes, ``first`` or ``last`` in the queue.
-        slack: by how much policy ``slack`` may put the head off, as a multiple of its estimate.
-        expansion_factor: from which on a job has a reservation in policy ``selective``.
-        class_limits_s: the longest estimates of the classes of policy ``partitioned`` but the last.
-        candidates: the policies between which policy ``adaptive`` chooses, the first to begin with.
-        adapt_every: submissions between two of its comparisons.
-        adapt_window: how many of the last submitted jobs it simulates.
-        speculation: the share of its estimate that a job must have until the shadow time, to start on the bet
-            that it ends by then (policy ``speculative``).
-        stops: how often a job may be stopped after a lost bet.
-        test_run_s: seconds of the first of a job's test runs; None: policy ``speculative`` bets instead.
-        advance: the fixed-time requests beside which policy ``planning`` plans.
-        release_unused_s: when it releases a reservation that nobody uses, in seconds after its start.
-        start_rule: when it may start which jobs.
-        queue: the queues of policy ``queues``.
-        heads: by what it chooses among their heads, ``priority`` or ``best-fit``.
-        replan: ``keep`` its planned starts or ``rebuild`` the plan on every change.
-        objective: of the auction: ``priority``, the queue's order, or ``response``.
-        promise: of the auction: ``plan``, ``auto``, ``backfill``, ``none`` or a duration; None: the
-            objective's own.
-
-    """
-
-    reservations: int = 4
-    lookahead_depth: int | None = None
-    lookahead_ties: str = "first"
-    slack: float = 0.5
-    expansion_factor: float = 2.0
-    class_limits_s: tuple[float, ...] = CLASS_LIMITS_S
-    candidates: tuple[str, ...] = ("easy", "conservative", "lookahead")
-    adapt_every: int = 100
-    adapt_window: int = 200
-    speculation: float = 0.5
-    stops: int = 1
-    test_run_s: float | None = None
-    advance: tuple[Advance, ...] = ()
-    release_unused_s: float | None = None
-    start_rule: tuple[StartRule, ...] = ()
-    queue: tuple[QueueLimits, ...] = ()
-    heads: str = "priority"
-    replan: str = "keep"
-    objective: str = "priority"
-    promise: str | None = None
-    multifactor: MultifactorWeights = field(default_factory=MultifactorWeights)
-    flexible: FlexiblePriorities = field(default_factory=FlexiblePriorities)
 
 
 def _speculative(requests: Requests, resort: Resort | None, options: PolicyOptions) -> Speculative:
@@ -125,7 +67,9 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], CountPoli
     ),
     "slack": lambda requests, resort, options: Slack(requests, resort, options.slack),
     "selective": lambda requests, resort, options: Selective(requests, resort, options.expansion_factor),
-    "partitioned": lambda requests, resort, options: Partitioned(requests, resort, options.class_limits_s),
+    "partitioned": lambda requests, resort, options: Partitioned(
+        requests, resort, tuple(options.class_limits_s)
+    ),
     "adaptive": lambda requests, resort, options: Adaptive(
         requests, resort, _candidates(options), every=options.adapt_every, window=options.adapt_window
     ),
@@ -176,7 +120,7 @@ def make_policy(
         raise OptionError(f"--order {order}: objective response orders the queue by worth")
     factory = _factory(name)
     if order == MULTIFACTOR:
-        priorities = Multifactor(requests, options.multifactor)
+        priorities = Multifactor(requests, options.multifactor or MultifactorWeights())
         return _Prioritised(factory(requests, priorities.sort, options), priorities)
     if order == SLOWDOWN:
         return factory(requests, slowdown_order(requests), options)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
-from ...auction.options import AUCTIONS, MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
+from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import OptionError
 from ...cluster.failures import Outage
-from ...cluster.option_table import SIMULATE, read_by
+from ...cluster.option_fields import given_in, options_in
+from ...cluster.option_table import AuctionOptions, PresetOption
 from ...cluster.promises import BACKFILL, NONE
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
 from ..own_policy import is_own, own_policy
+from ..simulate_options import NodeKeywords
 from .auction import NodeAuction
 from .backfill import Backfill
 from .kernel import NodePolicy, simulate_nodes
@@ -38,65 +40,17 @@ SLURM_DEPTH = 100
 SLURM_BACKFILL_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOptions:
-    """How a node-level simulation is to run; None where the policy's own default stands.
+@dataclass(kw_only=True, unsafe_hash=True)
+class NodeOptions(NodeKeywords):
+    """How a node-level simulation is to run: its options (simulate_options.py) and its policy.
 
     Attributes:
         policy: a name in ``NODE_POLICIES``, or of somebody's own policy.
         order: ``fcfs``, the workload's priorities as given, or ``multifactor``.
-        preset: ``paper`` or ``plugin``: a step's values, but work ends a pass, and what it found starts.
-        interval_s: seconds between passes; None: after every event.
-        selection: of nodes, for fcfs, easy and reservations: ``first`` (default), ``best``, ``next``.
-        window: jobs that a pass looks at: 100 for the auctions (400 with a balance) and both of Slurm's, all
-            for the others.
-        reserve: blocked jobs with a reservation: as in a step, 4 for policy reservations.
-        work_limit: what ends an auction's attempt, as in a step; no clock does.
-        backfill_interval_s: between two looks of backfill-slurm and backfill-planned behind the first
-            blocked job (bf_interval): default 30; 0: in every pass.
-        strategy: as in a step.
-        balance, award_alone: as in a step.
-        promise: ``backfill``, ``plan``, ``auto``, ``none`` or a duration; None: as in a step, and ``none``
-            with ``preempt``: who may be stopped was promised nothing.
-        max_bids, max_bids_per_job, bid_order, objective, weights, seed: as in a step.
-        on_timeout: as in a step.
-        preempt: blocked jobs may stop running ones that pay less, where it earns more than it loses.
-        credits: that each user has at first to pay for what is lost; None: no end of them.
-        failures: outages of nodes that are known beforehand; or
-        mtbf_s, mttr_s: mean seconds that a node is up, and down; exponential, drawn for each node.
-        failure_seed: of those draws; default 0.
-        on_failure: of the jobs on a node that goes down: ``requeue`` (default) or ``lost``.
-        max_requeues: of one job, then it is lost; default 100.
     """
 
     policy: str = "easy"
     order: str = "fcfs"
-    preset: str | None = None
-    interval_s: float | None = None
-    selection: str | None = None
-    window: int | None = None
-    reserve: int | None = None
-    work_limit: int | None = None
-    max_bids: int | None = None
-    max_bids_per_job: int | None = None
-    bid_order: str | None = None
-    objective: str | None = None
-    promise: str | None = None
-    weights: str | None = None
-    on_timeout: str | None = None
-    seed: int | None = None
-    backfill_interval_s: float | None = None
-    balance: bool | None = None
-    award_alone: bool | None = None
-    strategy: str | None = None
-    preempt: bool | None = None
-    credits: float | None = None
-    failures: tuple[Outage, ...] | None = None
-    mtbf_s: float | None = None
-    mttr_s: float | None = None
-    failure_seed: int | None = None
-    on_failure: str | None = None
-    max_requeues: int | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES and not is_own(self.policy):
@@ -105,8 +59,9 @@ class NodeOptions:
             raise OptionError(f"--policy {self.policy} {why}; a machine of nodes has {_LISTED}{close}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
-        for name, policies in READ_BY.items():
-            if getattr(self, name) is not None and self.policy not in policies:
+        for name in given_in(self):
+            policies = READ_BY.get(name, (self.policy,))
+            if self.policy not in policies:
                 raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
         self._check_values()
         self._check_failures()
@@ -119,7 +74,7 @@ class NodeOptions:
             if value is not None and not (isfinite(value) and (value > 0 if above else value >= 0)):
                 least = "above 0" if above else "from 0 on"
                 raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds {least}")
-        if self.window is not None and self.window < 1:
+        if self.window < 1:
             raise OptionError(f"--window: {self.window} is below 1")
         if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
             raise OptionError(
@@ -171,8 +126,13 @@ class NodeOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the policy's options that were given, by name."""
-        names = [name for name in self.__slots__ if name not in ("policy", "order", "failures")]
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return {name: value for name, value in given_in(self).items() if name != "failures"}
+
+    def with_failures(self, failures: Sequence[Outage]) -> NodeOptions:
+        """Return the same options with outages that are known beforehand."""
+        return NodeOptions(
+            policy=self.policy, order=self.order, **{**given_in(self), "failures": tuple(failures)}
+        )
 
 
 def _flag(name: str) -> str:
@@ -181,13 +141,9 @@ def _flag(name: str) -> str:
 
 #: Option -> the policies that read it, where not all do.
 READ_BY: dict[str, tuple[str, ...]] = {
-    "selection": _QUEUES,
-    **{one.name: AUCTIONS if one.auctions_with_bids else MODELS for one in read_by(SIMULATE)},
+    **{name: one.policies for name, one in options_in(NodeOptions).items() if one.policies},
     "window": (*_SLURM, *MODELS),
     "reserve": ("reservations", *MODELS),
-    "backfill_interval_s": _SLURM,
-    "preempt": MODELS,
-    "credits": MODELS,
 }
 
 
@@ -199,7 +155,7 @@ def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> 
 def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
     selector = SwitchFit(machine.columns, machine.topology)
     every = SLURM_BACKFILL_S if options.backfill_interval_s is None else options.backfill_interval_s
-    depth = options.window or SLURM_DEPTH
+    depth = given_in(options).get("window", SLURM_DEPTH)
     if options.policy == "backfill-planned":
         return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
     return Backfill(machine, selector, reservations=1, depth=depth, every_s=every or None)
@@ -211,14 +167,14 @@ def step_options(options: NodeOptions) -> StepOptions:
     Raises:
         OptionError: an option's value cannot be used.
     """
-    given = {one.name: getattr(options, one.name) for one in read_by(SIMULATE)}
-    given = {name: value for name, value in given.items() if value is not None}
+    of_step = options_in(AuctionOptions, PresetOption)
+    given = {name: value for name, value in given_in(options).items() if name in of_step}
     if options.preempt:
         given["promise"] = NONE
     if options.preset is not None:
         # Work ends a pass, not the papers' seconds: it is no timeout that could start nothing.
         given = {"on_timeout": "incumbent", **given}
-    asked = options_with_preset(given.pop("preset", None), {"model": options.policy, **given})
+    asked = options_with_preset({"model": options.policy, **given})
     asked = replace(asked, time_limit_s=None)
     return replace(asked, work_limit=asked.most_work)
 

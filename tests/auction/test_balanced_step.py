@@ -79,7 +79,7 @@ def check_rows(found: Step) -> None:
 def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, case: tuple[str, dict[str, Any]]) -> None:
     model, options = case
     cluster = crowded(seed)
-    found = take_step(cluster, StepOptions(model=model, balance=True, **options))
+    found = take_step(cluster, StepOptions(model=model, balance=True, **options))  # type: ignore[arg-type]
     if not is_plain(found, cluster):
         check_rows(found)
     started = [award.job for award in found.schedule.started]
@@ -93,8 +93,8 @@ def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, case: tuple[
 def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, case: tuple[str, dict[str, Any]]) -> None:
     model, options = case
     cluster = crowded(seed)
-    first = take_step(cluster, StepOptions(model=model, balance=True))
-    found = take_step(cluster, StepOptions(model=model, balance=True, **options))
+    first = take_step(cluster, StepOptions(model=model, balance=True))  # type: ignore[arg-type]
+    found = take_step(cluster, StepOptions(model=model, balance=True, **options))  # type: ignore[arg-type]
     if is_plain(first, cluster) or is_plain(found, cluster):
         return
     assert (first.best is None) == (found.best is None)
@@ -137,7 +137,7 @@ def test_what_no_first_bid_fits_starts_on_an_idle_machine(strategy: str) -> None
     nodes = [{"name": f"n{gpus}", "cores": 3 + gpus // 2, "gres": {"gpu": gpus}} for gpus in range(3)]
     cluster = snapshot(nodes, [{"cores": 4, "min_cores_per_node": 3}])
     work = None if strategy == "greedy" else 2
-    found = take_step(cluster, StepOptions(balance=True, strategy=strategy, work_limit=work))
+    found = take_step(cluster, StepOptions(balance=True, strategy=strategy, work_limit=work))  # type: ignore[arg-type]
     assert [award.job for award in found.schedule.started] == ["J1"]
 
 
@@ -279,7 +279,7 @@ def test_what_a_balance_leaves_without_meaning_is_refused(options: dict[str, Any
 
 @pytest.mark.parametrize("strategy", ["greedy", "anytime"])
 def test_a_balanced_step_has_prices_and_reasons(strategy: str) -> None:
-    options = StepOptions(balance=True, strategy=strategy, work_limit=3 if strategy == "anytime" else None)
+    options = StepOptions(balance=True, strategy=strategy, work_limit=3 if strategy == "anytime" else None)  # type: ignore[arg-type]
     found = overview(mixed(), options)
     assert found.started == len(take_step(mixed(), options).schedule.started) > 0
     assert found.worth > 0

@@ -43,7 +43,7 @@ def test_nothing_is_kept_for_a_job_that_starts(seed: int, options: StepOptions) 
 def test_jobs_behind_the_window_start_on_what_it_leaves(model: str) -> None:
     jobs = [{"id": "wide", "cores": 8}, {"id": "small", "cores": 2}, {"id": "more", "cores": 2}]
     cluster = snapshot([{"name": "a", "cores": 10}], [{**job, "time_limit_s": 60} for job in jobs])
-    found = run_step(cluster, StepOptions(model=model, window=1))
+    found = run_step(cluster, StepOptions(model=model, window=1))  # type: ignore[arg-type]
     assert [award.job for award in found.started] == ["wide", "small"]
     assert [(one.job, one.reason) for one in found.pending] == [("more", Reason.WINDOW)]
     assert found.objective.priority == 1999
@@ -53,7 +53,7 @@ def test_jobs_behind_the_window_start_on_what_it_leaves(model: str) -> None:
 def test_an_award_alone_starts_nobody_that_did_not_win(model: str) -> None:
     jobs = [{"id": "wide", "cores": 8}, {"id": "small", "cores": 2}]
     cluster = snapshot([{"name": "a", "cores": 10}], [{**job, "time_limit_s": 60} for job in jobs])
-    found = run_step(cluster, StepOptions(model=model, window=1, award_alone=True))
+    found = run_step(cluster, StepOptions(model=model, window=1, award_alone=True))  # type: ignore[arg-type]
     assert [award.job for award in found.started] == ["wide"]
     # It was not looked for on what the award leaves, and nothing is said of that.
     assert [(one.job, one.reason) for one in found.pending] == [("small", Reason.WINDOW)]

@@ -196,7 +196,7 @@ def test_reservations_keep_every_award_valid(seed: int, model: Any, reserve: int
 @settings(max_examples=120, deadline=None)
 def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> None:
     state = random_snapshot(seed)
-    step = take_step(state, StepOptions(model=model, reserve=reserve, promise="plan"))
+    step = take_step(state, StepOptions(model=model, reserve=reserve, promise="plan"))  # type: ignore[arg-type]
     started = {award.job for award in step.schedule.started}
     for guard in step.cluster.guards:
         if guard.job.id not in started:
@@ -208,6 +208,6 @@ def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> N
 @given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
 def test_something_starts_where_the_first_blocked_job_could_now(seed: int, model: str, reserve: int) -> None:
-    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve, promise="plan"))
+    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve, promise="plan"))  # type: ignore[arg-type]
     if step.cluster.guards and step.cluster.guards[0].is_now:
         assert step.schedule.started

@@ -10,8 +10,10 @@ from typing import Any
 import negotiation_figures
 from command_options import command_options
 
+from aucsched.api.negotiations import batch_settings, runtime_settings
 from aucsched.cluster.jobs import JobKind
-from aucsched.commands.negotiate_options import THESIS, batch_settings, runtime_settings
+from aucsched.cluster.option_fields import taken_from
+from aucsched.simulation.negotiated.negotiation_options import THESIS, NegotiationOptions
 from aucsched.simulation.negotiated.plays import Changeability, esp_play
 
 ROWS = Path(__file__).parents[2] / "benchmarks" / "results" / "figures-7.jsonl"
@@ -24,7 +26,7 @@ def test_the_preset_s_bars_have_all_of_the_preset() -> None:
         THESIS["decision"],
         THESIS["third_of"],
     )
-    assert batch.max_attempts == THESIS["attempts"]
+    assert batch.max_attempts == THESIS["max_attempts"]
     assert runtime.last_backfill is not THESIS["no_last_backfill"]
     assert (batch.steps, runtime.steps) == (THESIS["steps"], THESIS["steps"]) == ("printed", "printed")
     for name in ("dependencies", "equipartition", "reject_idle", "shrink"):
@@ -34,10 +36,10 @@ def test_the_preset_s_bars_have_all_of_the_preset() -> None:
 
 
 def test_what_ships_is_the_command_s_default() -> None:
-    options = command_options("negotiate", ["esp"])
+    chosen = taken_from(NegotiationOptions, command_options("negotiate", ["esp"]))
     batch, runtime = negotiation_figures.settings_of("shipped")
-    assert batch == batch_settings(esp_play(16, Changeability()), options)
-    assert runtime == runtime_settings(options)
+    assert batch == batch_settings(esp_play(16, Changeability()), chosen)
+    assert runtime == runtime_settings(chosen)
 
 
 def test_the_runs_kept_are_whole_and_a_run_is_made_again_as_it_was() -> None:

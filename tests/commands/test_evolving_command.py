@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aucsched.cli import run
+from aucsched.cluster.option_fields import options_in
 from aucsched.commands import evolving_options
 from aucsched.simulation.evolving.evolving_run import PROVIDERS, WORKLOADS
 
@@ -31,7 +32,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_names_are_the_registrys() -> None:
-    assert tuple(PROVIDERS) == evolving_options.SERVED_BY
+    assert tuple(PROVIDERS) == options_in(evolving_options.EvolvingRecord)["serve_by"].choices
     assert tuple(WORKLOADS) == evolving_options.EVOLVING_WORKLOADS
 
 

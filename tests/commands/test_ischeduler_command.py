@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from aucsched.cli import run
+from aucsched.cluster.option_fields import options_in
 from aucsched.commands import malleable_options
 from aucsched.negotiation.malleable.malleable_policies import BASELINES, DISTRIBUTIONS, HARVESTS
+from aucsched.simulation.simulate_options import MALLEABLE_POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +30,10 @@ def simulated(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> 
 
 
 def test_names_are_the_registrys() -> None:
-    assert set(malleable_options.HARVESTS) == set(HARVESTS)
-    assert set(malleable_options.DISTRIBUTIONS) == set(DISTRIBUTIONS)
-    assert set(malleable_options.MALLEABLE_POLICIES) == {"ischeduler", *BASELINES}
+    deciding = options_in(malleable_options.DecidingOptions)
+    assert set(deciding["harvest"].choices) == set(HARVESTS)
+    assert set(deciding["distribute"].choices) == set(DISTRIBUTIONS)
+    assert set(MALLEABLE_POLICIES) == {"ischeduler", *BASELINES}
 
 
 def test_ideal_backfill_is_easy(traces: Path, capsys: pytest.CaptureFixture[str]) -> None:

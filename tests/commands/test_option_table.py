@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import ast
+from dataclasses import dataclass, fields
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from aucsched import OptionError, schedule
 from aucsched.auction.options import MODELS, PRESETS, StepOptions
 from aucsched.bidgen.generate import BID_ORDERS
 from aucsched.cli import cli
+from aucsched.cluster.keywords import checked
+from aucsched.cluster.option_fields import Option, options_in
 from aucsched.cluster.option_table import (
     OPTIONS,
     OPTIONS_BY_NAME,
@@ -21,14 +24,15 @@ from aucsched.cluster.option_table import (
     STEP,
     SWEEP,
     WINNERS,
-    StepOption,
+    StepKeywords,
     read_by,
 )
-from aucsched.commands.option_page import page
+from aucsched.commands.built_options import click_option
+from aucsched.commands.option_page import page, row_of
 from aucsched.models.preference import PREFERENCE_TABLES
 from aucsched.simulation.nodes.node_policies import NodeOptions
 from aucsched.simulation.nodes.node_policies import step_options as node_step_options
-from aucsched.sweeps.axes import AXES
+from aucsched.sweeps.axes import AXES, axis_of
 
 #: The engine resolves these from others when they are asked for.
 RESOLVED = {
@@ -56,10 +60,88 @@ def test_a_step_has_these_options_and_no_others() -> None:
     assert names == set(signature(schedule).parameters) - {"snapshot", "export", "clock", "window_from"}
 
 
+def names_in(source: Path) -> set[str]:
+    """Return what a source names: variables, members, keywords, and texts that are nothing else."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        match node:
+            case (
+                ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name))
+            ):
+                found.add(name)
+            case ast.Constant(value=str(name)):
+                found.add(name)
+    return found
+
+
+ROOT = Path(__file__).parents[2]
+#: What only passes options on: each file with the names that stand in it.
+ADAPTERS = {
+    path.relative_to(ROOT).as_posix(): names_in(path)
+    for room in ("api", "cluster", "commands", "reports", "sweeps")
+    for path in (ROOT / room).rglob("*.py")
+}
+#: Options that are read in few places and whose names mean nothing else.
+PLAIN = (
+    *("award_alone", "bid_order", "max_bids", "max_bids_per_job", "on_timeout", "part_nodes"),
+    *("preference_table", "window_from"),
+)
+#: Lines in adapters that read one: columns and charts of sweeps, caps of the benchmarks' instances, a file.
+READ = {
+    "max_bids": {"sweeps/plot.py", "sweeps/run_kinds.py", "commands/instances.py"},
+    "max_bids_per_job": {"sweeps/plot.py", "sweeps/run_kinds.py", "commands/instances.py"},
+    "on_timeout": {"sweeps/run_kinds.py"},
+    "window_from": {"commands/schedule.py"},
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_an_option_stands_in_its_field_and_where_it_is_read(name: str) -> None:
+    found = {path for path, names in ADAPTERS.items() if name in names}
+    assert found == {"cluster/option_table.py"} | READ.get(name, set())
+
+
+def test_two_options_in_the_whole_package() -> None:
+    rooms = [path for path in ROOT.iterdir() if (path / "__init__.py").exists() and path.name != "tests"]
+    every = {
+        path.relative_to(ROOT).as_posix(): names_in(path) for room in rooms for path in room.rglob("*.py")
+    }
+    assert {path for path, names in every.items() if "part_nodes" in names} == {
+        "cluster/option_table.py",
+        "auction/options.py",
+    }
+    # auction/options.py refuses what cannot go with it, decide.py does it.
+    assert {path for path, names in every.items() if "award_alone" in names} == {
+        "cluster/option_table.py",
+        "auction/options.py",
+        "auction/decide.py",
+    }
+
+
+@dataclass(kw_only=True)
+class WithNew(StepKeywords):
+    """A record with an option that there is not."""
+
+    patience: Option[int] = Option("Passes that a job waits.", default=3, low=1, readers=(STEP, SWEEP))
+
+
+def test_a_field_is_all_that_an_option_needs() -> None:
+    new = options_in(WithNew)["patience"]
+    made = click_option(new, STEP)(click.command()(lambda **_: None))
+    one = made.params[-1]
+    assert (one.opts, one.help) == (["--patience"], "Passes that a job waits. Default: 3.")
+    assert axis_of(new).values("1,2") == (1, 2)
+    assert checked({"patience": 4}, WithNew, "schedule") == {"patience": 4}
+    with pytest.raises(OptionError, match="patience: 'x' is not an integer"):
+        checked({"patience": "x"}, WithNew, "schedule")
+    assert (WithNew().patience, WithNew(patience=5).patience) == (3, 5)
+    assert row_of(new).startswith("| `--patience` Passes that a job waits. | from 1 | 3 |")
+
+
 @pytest.mark.parametrize(
     "option", [one for one in read_by(STEP) if one.name != "preset"], ids=lambda one: one.name
 )
-def test_defaults_are_the_engine_s(option: StepOption) -> None:
+def test_defaults_are_the_engine_s(option: Option[Any]) -> None:
     value = getattr(StepOptions(), option.name)
     assert value is None if option.name in RESOLVED else value == option.default
     plain = StepOptions()
@@ -138,7 +220,7 @@ def test_no_command_about_a_queue_has_a_default_of_its_own(command: str) -> None
 
 @pytest.mark.parametrize("policy", MODELS)
 def test_a_simulation_s_step_has_the_defaults_of_a_step_but_no_clock(policy: str) -> None:
-    step, plain = node_step_options(NodeOptions(policy=policy)), StepOptions(model=policy)
+    step, plain = node_step_options(NodeOptions(policy=policy)), StepOptions(model=policy)  # type: ignore[arg-type]
     for name in ("chosen_strategy", "chosen_promise", "reservations", "most_work", "window", "objective"):
         assert getattr(step, name) == getattr(plain, name)
     assert (step.most_s, plain.most_s) == (None, 3.0)

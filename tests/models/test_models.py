@@ -165,9 +165,9 @@ def test_every_combination_gives_valid_awards(model: Any, weights: Any, objectiv
 def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
     columns, topology = columns_of(cluster), topology_of(cluster)
-    window = queue_of(cluster, columns, StepOptions(model=model)).window
+    window = queue_of(cluster, columns, StepOptions(model=model)).window  # type: ignore[arg-type]
     table = generate_bids(window, columns, topology, BidOptions()).table
-    stated = state(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))
+    stated = state(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))  # type: ignore[arg-type]
     award = greedy(table, columns)
     values, program = stated.start(np.array(award, np.int64)), stated.program
     rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
@@ -181,17 +181,17 @@ def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: i
 
 
 def test_presets_are_overridden_by_what_is_explicit() -> None:
-    options = options_with_preset("plugin", {"model": "aucsched1", "max_bids": 99})
+    options = options_with_preset({"preset": "plugin", "model": "aucsched1", "max_bids": 99})
     assert (options.window, options.max_bids, options.max_bids_per_job) == (100, 99, 15)
     assert (options.weights, options.bid_order, options.on_timeout) == ("paper", "figure-4.5", "incumbent")
-    large = options_with_preset("plugin", {})
+    large = options_with_preset({"preset": "plugin"})
     assert (large.window, large.bids_in_all, large.bids_per_job, large.objective) == (
         250,
         25_000,
         500,
         "priority_cores",
     )
-    assert options_with_preset(None, {}) == StepOptions(clock=options.clock)
+    assert options_with_preset({}) == StepOptions(clock=options.clock)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -203,7 +203,7 @@ def test_no_preset_narrows_the_nodes_of_a_job(preset: str, model: str) -> None:
     cluster = snapshot(
         nodes, [{"nodes": 1, "cores": 2}, {"nodes": 1, "cores": 2, "gres_per_node": {"gpu": 2}}]
     )
-    options = options_with_preset(preset, {"model": model})
+    options = options_with_preset({"preset": preset, "model": model})
     assert not options.balance
     columns = columns_of(cluster)
     window = queue_of(cluster, columns, options).window
@@ -275,8 +275,8 @@ def test_a_table_that_the_model_does_not_read_is_refused_and_the_preset_does_not
     for model in ("ipsched", "aucsched1", "aucsched3"):
         with pytest.raises(OptionError, match="preference_table"):
             schedule(tiny(0), model=model, preference_table="printed")
-        assert options_with_preset("paper", {"model": model}).preference_table == "corrected"
-    assert options_with_preset("paper", {"model": "aucsched2"}).preference_table == "printed"
+        assert options_with_preset({"preset": "paper", "model": model}).preference_table == "corrected"
+    assert options_with_preset({"preset": "paper", "model": "aucsched2"}).preference_table == "printed"
 
 
 def test_without_jobs_or_bids_the_export_is_written_or_said_not_to_be(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def bid_on(table: BidTable, nodes: list[int], gpus: int | None = None) -> int:
 
 def weights_of(model: str, jobs: list[dict[str, Any]], **options: Any) -> tuple[BidTable, list[float]]:
     """The printed objective's coefficient of each bid, or of each s of IPSCHED."""
-    asked = StepOptions(model=model, weights="paper", **options)
+    asked = StepOptions(model=model, weights="paper", **options)  # type: ignore[arg-type]
     table, columns, topology = bids_of(jobs, use_switches=asked.auction.uses_switches)
     stated = asked.auction(
         ModelInput(

@@ -96,4 +96,4 @@ def test_what_a_negotiation_does_not_read_is_refused(
 ) -> None:
     loaded = load_workload(workload(tmp_path))
     with pytest.raises(OptionError, match=why):
-        sweep(loaded, **axes)  # type: ignore[arg-type]
+        sweep(loaded, **axes)

@@ -98,10 +98,10 @@ def test_the_bound_is_what_the_prices_prove_and_no_award_exceeds_it(
     seed: int, model: str, objective: str
 ) -> None:
     cluster = random_snapshot(seed)
-    found = take_step(cluster, StepOptions(model=model, objective=objective, work_limit=20, reserve=0))
+    found = take_step(cluster, StepOptions(model=model, objective=objective, work_limit=20, reserve=0))  # type: ignore[arg-type]
     if found.best is None:
         return
-    chosen = StepOptions(model=model, objective=objective, work_limit=20, reserve=0)
+    chosen = StepOptions(model=model, objective=objective, work_limit=20, reserve=0)  # type: ignore[arg-type]
     told_market = market_of(found, chosen)
     assert told_market is not None
     assert told_market.prices.bound == pytest.approx(proved(cluster, told_market), rel=1e-6, abs=1e-6)

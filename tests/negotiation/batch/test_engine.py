@@ -280,7 +280,7 @@ def test_each_map_is_one_call_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> 
             Engine(strategy="exact", work_limit=5, time_limit_s=1),
             "work_limit: it counts instead of time_limit",
         ),
-        (Engine(strategy="some"), "strategy: 'some' is not one of"),
+        (Engine(strategy="some"), "strategy: 'some' is not one of"),  # type: ignore[arg-type]
         (Engine(strategy="exact", time_limit_s=0), "time_limit_s: 0 is not a positive number"),
     ],
 )

@@ -143,7 +143,7 @@ def test_an_auction_exceeds_no_limit(
     drawn: list[tuple[int, int, int, int, bool]], fairness: Fairness, strategy: str
 ) -> None:
     workload = _workload(drawn)
-    options = EvolvingOptions(serve_by="auction", fairness=fairness, strategy=strategy)
+    options = EvolvingOptions(serve_by="auction", fairness=fairness, strategy=strategy)  # type: ignore[arg-type]
     run = simulate_evolving(workload, options).run
     assert len(run.played) == len(workload.jobs)
     _check_cores(run)

@@ -26,7 +26,8 @@ from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.adaptive import Adaptive
 from aucsched.simulation.logs.checked import simulate_checked
-from aucsched.simulation.logs.policies import POLICIES, PolicyOptions, make_policy
+from aucsched.simulation.logs.policies import POLICIES, make_policy
+from aucsched.simulation.simulate_options import PolicyOptions
 
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")
 Case = tuple[list[J], int]

@@ -16,8 +16,9 @@ from aucsched.cluster.promises import promised_duration_s
 from aucsched.simulation.logs import auctioned
 from aucsched.simulation.logs.auctioned import LogAuction
 from aucsched.simulation.logs.checked import simulate_checked
-from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
+from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import compiled_promises, promise_stepping
+from aucsched.simulation.simulate_options import PolicyOptions
 
 PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
 OBJECTIVES = st.sampled_from(auctioned.OBJECTIVES)

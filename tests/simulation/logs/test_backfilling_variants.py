@@ -17,9 +17,10 @@ from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.partitioned import class_limits
-from aucsched.simulation.logs.policies import PolicyOptions, make_policy
+from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.metrics import metrics
 from aucsched.simulation.result import Result
+from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.subset import Candidate, fullest
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"

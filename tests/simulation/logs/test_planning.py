@@ -16,7 +16,8 @@ from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.advance import Advance, read_advance
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.policies import ORDERS, PolicyOptions, make_policy
+from aucsched.simulation.logs.policies import ORDERS, make_policy
+from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")
@@ -137,7 +138,7 @@ def test_no_job_touches_what_is_reserved(
     case: tuple[list[J], int, tuple[Advance, ...]], replan: str, order: str
 ) -> None:
     jobs, processors, advance = case
-    options = PolicyOptions(advance=advance, replan=replan)
+    options = PolicyOptions(advance=advance, replan=replan)  # type: ignore[arg-type]
     starts = starts_of(jobs, processors, "planning", order=order, options=options)
     spans = [(start, start + job.run, job.size) for start, job in zip(starts, jobs, strict=True)]
     spans += [(one.start_s, one.end_s, one.processors) for one in advance]
@@ -200,7 +201,7 @@ def test_reservations_beyond_the_machine_are_refused() -> None:
     with pytest.raises(OptionError, match="--advance: 5 of 4 processors are kept at 9 s"):
         make_policy("planning", requests, options=PolicyOptions(advance=both))
     with pytest.raises(OptionError, match="--replan 'never'"):
-        make_policy("planning", requests, options=PolicyOptions(replan="never"))
+        make_policy("planning", requests, options=PolicyOptions(replan="never"))  # type: ignore[arg-type]
 
 
 def test_reservations_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

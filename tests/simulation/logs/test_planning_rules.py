@@ -15,8 +15,9 @@ from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.advance import Advance
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
-from aucsched.simulation.logs.policies import PolicyOptions, make_policy
+from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.logs.start_rules import StartRule
+from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import StoppedRun, refused_by
 
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")

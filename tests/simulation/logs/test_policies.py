@@ -30,7 +30,8 @@ from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.easy import Easy
 from aucsched.simulation.logs.orderings import Multifactor, MultifactorWeights
-from aucsched.simulation.logs.policies import ORDERS, POLICIES, PolicyOptions, make_policy, weights_by_queue
+from aucsched.simulation.logs.policies import ORDERS, POLICIES, make_policy, weights_by_queue
+from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 GOLDEN = DATA / "easy_golden" / "pyss_golden"

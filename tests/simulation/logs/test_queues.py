@@ -12,8 +12,9 @@ from support.plain import J, starts_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.simulation.logs.policies import ORDERS, PolicyOptions
+from aucsched.simulation.logs.policies import ORDERS
 from aucsched.simulation.logs.queues import QueueLimits
+from aucsched.simulation.simulate_options import PolicyOptions
 
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")
 Case = tuple[list[J], int]
@@ -21,7 +22,7 @@ HOUR = 3600
 
 
 def queued(jobs: list[J], processors: int, *queues: str, heads: str = "priority") -> list[float]:
-    options = PolicyOptions(queue=tuple(map(QueueLimits.from_text, queues)), heads=heads)
+    options = PolicyOptions(queue=tuple(map(QueueLimits.from_text, queues)), heads=heads)  # type: ignore[arg-type]
     return starts_of(jobs, processors, "queues", options=options)
 
 

@@ -12,7 +12,8 @@ from support.plain import J, plain, plain_easy, plain_fcfs, starts_of, workload_
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.orderings import FlexiblePriorities
-from aucsched.simulation.logs.policies import PolicyOptions, make_policy, queue_order
+from aucsched.simulation.logs.policies import make_policy, queue_order
+from aucsched.simulation.simulate_options import PolicyOptions
 
 Case = tuple[list[J], int]
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")

@@ -104,9 +104,9 @@ def test_the_program_over_fewer_has_the_same_optimum(
     read = [machine.reader.read(one.job, at) for at, one in enumerate(jobs)]
     waiting = [demand for demand in read if isinstance(demand, Demand)]
     options = StepOptions(
-        model=model,
+        model=model,  # type: ignore[arg-type]
         strategy="exact",
-        objective=objective,
+        objective=objective,  # type: ignore[arg-type]
         reserve=0,
         work_limit=10_000,
         max_bids_per_job=200,

@@ -31,7 +31,7 @@ def simulated(strategy: str) -> NodeRun:
     workload = ClusterWorkload(name="", nodes=found.nodes, jobs=jobs)
     machine = Machine(workload)
     work = None if strategy == "greedy" else 2
-    policy = NodeAuction(machine, StepOptions(strategy=strategy, work_limit=work))
+    policy = NodeAuction(machine, StepOptions(strategy=strategy, work_limit=work))  # type: ignore[arg-type]
     return kernel.simulate_nodes(workload, machine, policy, NodeQueue())
 
 

@@ -80,7 +80,9 @@ def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None
         snapshot, workload = _empty(seed)
         strategies = STRATEGIES[model]
         options = StepOptions(
-            model=model, **strategies[seed // 3 % len(strategies)], **_other(seed, strategies)
+            model=model,  # type: ignore[arg-type]
+            **strategies[seed // 3 % len(strategies)],
+            **_other(seed, strategies),
         )
         awarded = {award.job: dict(award.nodes) for award in run_step(snapshot, options).started}
         assert _first_pass(workload, options) == awarded, seed
@@ -104,7 +106,7 @@ def test_a_first_pass_within_limits_awards_what_schedule_awards(model: str, bala
         snapshot, workload = replace(snapshot, limits=limits), replace(workload, limits=limits)
         strategies = STRATEGIES[model]
         other = {} if balance else _other(seed, strategies)
-        options = StepOptions(model=model, balance=balance, **strategies[seed % len(strategies)], **other)
+        options = StepOptions(model=model, balance=balance, **strategies[seed % len(strategies)], **other)  # type: ignore[arg-type]
         found = run_step(snapshot, options)
         awarded = {award.job: dict(award.nodes) for award in found.started}
         assert _first_pass(workload, options) == awarded, seed
@@ -126,7 +128,7 @@ def test_a_first_balanced_pass_awards_what_schedule_awards(model: str, part: int
         snapshot, workload = replace(snapshot, jobs=jobs), replace(workload, jobs=arriving)
         strategies = STRATEGIES[model]
         other = {name: value for name, value in _other(seed, strategies).items() if name != "objective"}
-        options = StepOptions(model=model, balance=True, **strategies[seed // 3 % len(strategies)], **other)
+        options = StepOptions(model=model, balance=True, **strategies[seed // 3 % len(strategies)], **other)  # type: ignore[arg-type]
         found = run_step(snapshot, options)
         awarded = {award.job: dict(award.nodes) for award in found.started}
         assert _first_pass(workload, options) == awarded, seed

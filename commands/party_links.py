@@ -1,0 +1,248 @@
+"""What the processes of a negotiation share: the link, the journal, and a cluster's runtime side."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from ..cluster.option_fields import Option, options_in, taken_from
+from ..simulation.negotiated.negotiation_options import NegotiationOptions
+from .built_options import click_option, in_order
+from .negotiate_options import check_result_options, play_from, write_result
+from .outputs import progress_over, say
+
+if TYPE_CHECKING:
+    from ..negotiation.runtime.irtsched import RuntimeState
+    from ..negotiation.transport.handshake import Hello, Identity, PartyName
+    from ..negotiation.transport.link import Link
+    from ..negotiation.transport.party import Party
+    from ..negotiation.transport.party_journal import PartyJournal
+    from ..simulation.negotiated.negotiated_run import RunLog
+    from ..simulation.negotiated.plays import Play
+
+_MIB = 2**20
+#: The longest secret, in bytes: more is another file, or a device without end.
+_SECRET_BYTES = 4096
+#: The bits of a mode that let a group or everybody read or write.
+_OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
+
+
+@dataclass(kw_only=True)
+class LinkOptions:
+    """How two parties meet, and what outlives one."""
+
+    listen: Option[str | None] = Option(
+        "Address to listen on for the other party: unix:PATH, HOST:PORT, [IPv6]:PORT.", unit="ADDRESS"
+    )
+    connect: Option[str | None] = Option("Address on which the other party listens.", unit="ADDRESS")
+    secret_file: Option[Path | None] = Option(
+        "Shared secret of both parties; needed to listen where other machines connect."
+    )
+    journal: Option[Path | None] = Option(
+        "Folder of the journal, from which a killed process resumes.", unit="DIR"
+    )
+    checkpoint: Option[int] = Option(
+        "Entries after which a journal begins again with the state that they led to; 0: never.",
+        default=1000,
+        low=0,
+        high=10**9,
+        unit="ENTRIES",
+    )
+    timeout: Option[float] = Option(
+        "Longest silence of the other party, in seconds, while its message is due.", default=60.0, low=0
+    )
+    wait: Option[float] = Option(
+        "Longest time without a connection to the other party, in seconds.",
+        default=60.0,
+        low=0,
+        includes_low=True,
+    )
+    max_mib: Option[int] = Option("Size limit of a message, in MiB.", default=16, low=1, high=4095)
+
+
+_PATHS = {
+    "secret_file": click.Path(exists=True, dir_okay=False, path_type=Path),
+    "journal": click.Path(file_okay=False, path_type=Path),
+}
+link_options = in_order(
+    click_option(one, kind=_PATHS.get(name)) for name, one in options_in(LinkOptions).items()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeSide:
+    """A runtime scheduler of one cluster, ready to be served.
+
+    Attributes:
+        link: None: its journal says that all has ended.
+    """
+
+    play: Play
+    party: Party[RuntimeState]
+    link: Link | None
+    log: RunLog
+    notes: dict[str, str]
+    journal: PartyJournal | None
+    options: Mapping[str, Any]
+    tell: Callable[[str], None]
+
+    def serve(self) -> None:
+        """Negotiate until the batch scheduler ends it."""
+        from ..negotiation.transport.serve import serve_runtime
+
+        if self.link is not None:
+            serve_runtime(self.party, self.link, self.tell, self._meet)
+
+    def _meet(self, hello: Hello) -> None:
+        self.notes.update(hello.notes)
+        if self.journal is not None:
+            self.journal.note(hello.notes)
+
+    def write(self) -> None:
+        """Write the result where the options say."""
+        from ..simulation.negotiated.negotiated_run import batch_settings_in
+
+        result = self.log.result(self.play, batch_settings_in(self.notes), self.party.state)
+        write_result(result, dict(self.options))
+
+
+@contextmanager
+def runtime_side(
+    workload: str, options: dict[str, Any], tell: Callable[[str], None], *, has_bar: bool = True
+) -> Iterator[RuntimeSide]:
+    """Give a cluster's runtime scheduler as its journal left it, listening or about to connect.
+
+    Args:
+        workload: the cluster's.
+        options: the command's.
+        tell: hears of losses, and where it listens.
+        has_bar: progress is shown on a terminal.
+    """
+    from ..api.negotiations import runtime_settings
+    from ..negotiation.runtime import irtsched as machine
+    from ..negotiation.runtime.irtsched import RuntimeState
+    from ..negotiation.transport.party import Party
+    from ..simulation.negotiated.negotiated_run import RunLog, batch_settings_in, settings_text
+
+    check_result_options(options)
+    play = play_from(workload, options)
+    settings = runtime_settings(taken_from(NegotiationOptions, options))
+    identity = identity_of("irtsched", play, options, {}, batch_settings_in)
+    with ExitStack() as stack:
+        journal = stack.enter_context(journal_in(identity, settings_text(settings), options))
+        progress = stack.enter_context(progress_over(len(play.arrivals))) if has_bar else None
+        log = RunLog(progress)
+        state = RuntimeState(settings=settings, machine=play.machines(settings.parts)[""])
+        party = Party(state, machine.step, journal, log.watch, memory=log, tell=tell)
+        yield RuntimeSide(
+            play=play,
+            party=party,
+            link=None if party.has_ended else stack.enter_context(link_of(identity, options, tell)),
+            log=log,
+            notes=dict(journal.notes if journal is not None else {}),
+            journal=journal,
+            options=options,
+            tell=tell,
+        )
+
+
+def tell(text: str) -> None:
+    """Print a remark on stderr."""
+    # Unauthenticated peers cause remarks: that nobody reads stderr any more must not end the process.
+    with suppress(OSError):
+        say(f"aucsched: {text}")
+
+
+def identity_of(
+    party: PartyName,
+    play: Play,
+    options: dict[str, Any],
+    notes: Mapping[str, str],
+    check_notes: Callable[[Mapping[str, str]], object] | None = None,
+) -> Identity:
+    """Return what a party says of itself when it meets the other."""
+    from ..negotiation.transport.handshake import Identity
+    from ..simulation.negotiated.negotiated_run import terms_of
+
+    # Before the secret draws a remark: a refusal is one line.
+    if (options["listen"] is None) == (options["connect"] is None):
+        raise OptionError("one of --listen and --connect is needed")
+    return Identity(
+        party=party,
+        terms=terms_of(play, options["urgent"] or "suspend"),
+        notes=dict(notes),
+        secret=secret_in(options["secret_file"]),
+        check_notes=check_notes,
+    )
+
+
+def secret_in(path: Path | None) -> bytes | None:
+    """Return the secret in a file, without the end of its line; tell when others may read or change it."""
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            secret = file.read(_SECRET_BYTES + 1).rstrip(b"\r\n")
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=str(path)) from error
+    if len(secret) > _SECRET_BYTES:
+        raise InputError(f"a secret of more than {_SECRET_BYTES} bytes", file=str(path))
+    if not secret:
+        raise InputError("the file holds no secret", file=str(path))
+    if mode & _OTHERS:
+        text = f"mode {stat.S_IMODE(mode):04o} lets others read or change the secret (chmod 600 ends that)"
+        tell(f"{path}: {text}")
+    return secret
+
+
+@contextmanager
+def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[PartyJournal | None]:
+    """Give the party's journal, None where none is asked for."""
+    from ..negotiation.transport.party_journal import PartyJournal
+
+    folder: Path | None = options["journal"]
+    if folder is None:
+        yield None
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=str(folder)) from error
+    begun_with = {"party": identity.party, **identity.terms, "settings": settings}
+    path = folder / f"{identity.party}.journal"
+    journal = PartyJournal(path, begun_with, checkpoint_entries=taken_from(LinkOptions, options).checkpoint)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+@contextmanager
+def link_of(
+    identity: Identity, options: dict[str, Any], tell: Callable[[str], None] = tell
+) -> Iterator[Link]:
+    """Give the way to the other party."""
+    from ..negotiation.transport.link import Connector, LinkLimits, Listener, address_of
+
+    given = taken_from(LinkOptions, options)
+    limits = LinkLimits(timeout_s=given.timeout, wait_s=given.wait, message_bytes=given.max_mib * _MIB)
+    listen, connect = options["listen"], options["connect"]
+    link: Listener | Connector
+    if listen is None:
+        link = Connector(address_of(connect), identity, limits)
+    else:
+        link = Listener(address_of(listen), identity, limits, tell)
+        tell(f"{identity.party} listens on {link.address}")
+    try:
+        yield link
+    finally:
+        link.close()

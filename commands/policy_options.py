@@ -1,0 +1,192 @@
+"""The options that choose a policy over logs and set its parameters; one that would be ignored is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from ..cluster.errors import OptionError
+from ..cluster.option_fields import Option, flag_of, options_in
+from ..simulation.simulate_options import (
+    EVERY_POLICY,
+    ORDER_NAMES,
+    LogRecord,
+    PolicyOptions,
+    check_read,
+    parameters_of,
+    policy_with_parameters,
+    split_policies,
+)
+from .built_options import click_option, in_order, in_section
+from .outputs import note
+
+#: The parameters of policies by their old flags.
+PARAMETERS = options_in(LogRecord)
+
+
+class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clicks have any
+    """One of our policies, somebody's own, or several with commas between; with parameters."""
+
+    name = "policy"
+    choices = EVERY_POLICY
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """Return how the option's values are shown in ``--help``."""
+        return f"[{'|'.join(self.choices)}|MODULE:CLASS]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text where it names policies."""
+        texts = split_policies(value)
+        for text in texts:
+            try:
+                name = policy_with_parameters(text)[0]
+            except OptionError as error:
+                self.fail(str(error).removeprefix("--policy "), param, ctx)
+            if name not in self.choices and not _is_own(name):
+                self.fail(f"{name!r} is not a policy{suggestion(name, self.choices)}", param, ctx)
+        if len(set(texts)) < len(texts):
+            self.fail(f"{value}: one is named twice", param, ctx)
+        return value
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the policies that begin so, behind those that are named already."""
+        before, comma, last = incomplete.rpartition(",")
+        return [CompletionItem(f"{before}{comma}{name}") for name in self.choices if name.startswith(last)]
+
+
+def _is_own(name: str) -> bool:
+    from ..simulation.own_policy import is_own
+
+    return is_own(name)
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """Return ``: did you mean …?`` where something is much like what was given, else the list of all."""
+    from difflib import get_close_matches
+
+    names = tuple(known)
+    close = get_close_matches(given, names, n=3, cutoff=0.5)
+    return f": did you mean {' or '.join(close)}?" if close else f" of {', '.join(names)}"
+
+
+def _key(option: Option[Any]) -> str:
+    """Return an option's name as a parameter of its policy."""
+    known = parameters_of(option.policies[0])
+    return next(key for key, one in known.items() if one is option)
+
+
+def _shown(option: Option[Any]) -> tuple[str, str]:
+    value = option.unit or "|".join(option.choices) or ("N" if option.is_whole else "NUMBER")
+    text = option.said().partition(": ")[2]
+    return f"{option.policies[0]}:{_key(option)}={value}", f"{text[0].upper()}{text[1:]}"
+
+
+policy_options = in_order(
+    [
+        click.option(
+            "--policy",
+            type=PolicyNames(),
+            default="easy",
+            show_default=True,
+            help="One policy, several (POLICY,POLICY: one table), or your own (MODULE:CLASS, FILE.py:CLASS). "
+            "A policy takes parameters: slack:factor=0.5 (docs/policies.md).",
+        ),
+        click.option(
+            "--order",
+            type=click.Choice(ORDER_NAMES),
+            default="fcfs",
+            show_default=True,
+            help="Order of the waiting queue.",
+        ),
+        in_section(
+            "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)",
+            *(click_option(one, hidden=True) for one in PARAMETERS.values()),
+            shown={name: _shown(one) for name, one in PARAMETERS.items()},
+        ),
+    ]
+)
+
+
+@dataclass(kw_only=True)
+class OrderOptions:
+    """What the orders of a log's queue and its clock read, as texts."""
+
+    multifactor: Option[str | None] = Option(
+        "Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.", unit="NAME=NUMBER,…"
+    )
+    priorities: Option[str | None] = Option(
+        "For order flexible: weights of the priorities admin, user, scheduler.",
+        default="1 each",
+        unit="NAME=NUMBER,…",
+    )
+    user_priorities: Option[str | None] = Option(
+        "For order flexible: administrative priorities by the log's users, or group=GROUP=NUMBER by its "
+        "groups (projects). A job has its user's and its group's.",
+        default="0",
+        unit="[group=]USER=NUMBER,…",
+    )
+    log_begins: Option[str | None] = Option(
+        "For policies planning and queues: time of the first submission.",
+        default="mon 00:00",
+        unit="DAY HH:MM",
+    )
+    queue_weights: Option[str | None] = Option(
+        "Job weights by the log's queues.", default="1", unit="QUEUE=WEIGHT,…"
+    )
+
+
+def with_parameters(options: dict[str, Any], policy: str) -> dict[str, Any]:
+    """Return a command's options for a policy of ``--policy``, with the parameters that its name carries.
+
+    Raises:
+        OptionError: an option says the same.
+    """
+    name, own = policy_with_parameters(policy)
+    for member in own:
+        if options[member] not in (None, ()):
+            raise OptionError(f"{flag_of(member)}: --policy {policy} says it, too")
+    return {**options, **own, "policy": name}
+
+
+def note_old_flags(options: dict[str, Any]) -> None:
+    """Say how a policy's parameter is spelled now, where its old flag is used."""
+    for name, one in PARAMETERS.items():
+        if options[name] not in (None, ()):
+            note(f"{one.flag} is the old spelling of --policy {one.policies[0]}:{_key(one)}=…")
+
+
+#: What policies over logs and the order of their queue read.
+_OF_LOGS = (*PARAMETERS, *options_in(OrderOptions))
+
+
+def check_policy_options(options: dict[str, Any]) -> None:
+    """Refuse options that would be ignored."""
+    check_read(options["policy"], options["order"], {name: options[name] for name in _OF_LOGS})
+
+
+def chosen_policy(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
+    """Return the options of a policy over a log, and those of them that this run reads.
+
+    Raises:
+        OptionError: a value cannot be read.
+    """
+    from ..api.simulations import chosen_on_log, parsed
+    from ..simulation.logs.orderings import FlexiblePriorities
+
+    names = options_in(PolicyOptions)
+    given = {name: options[name] for name in names if options.get(name) not in (None, ())}
+    given = parsed(given, options["log_begins"])
+    if {"test_run_s", "speculation"} <= given.keys():
+        raise OptionError("--speculation is the share that a bet needs: none with --test-run")
+    if options["order"] == "flexible":
+        given["flexible"] = FlexiblePriorities.from_text(options["priorities"], options["user_priorities"])
+    return chosen_on_log(options["policy"], options["order"], given)

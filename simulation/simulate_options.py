@@ -1,0 +1,457 @@
+"""The options of simulations: of the policies over logs, and of a machine of nodes.
+
+No numpy here: ``--help`` reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from ..cluster.errors import OptionError
+from ..cluster.failures import Outage
+from ..cluster.option_fields import Option, flag_of, options_in
+from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
+from ..cluster.text import not_one_of
+
+if TYPE_CHECKING:
+    from .logs.advance import Advance
+    from .logs.orderings import FlexiblePriorities, MultifactorWeights
+    from .logs.queues import QueueLimits
+    from .logs.start_rules import StartRule
+
+#: Policies that play logs, in the order of ``--help``; aucsched3 and some others play nodes, too.
+LogPolicyName: TypeAlias = Literal[
+    "fcfs",
+    "first-fit",
+    "best-fit",
+    "next-fit",
+    "queues",
+    "easy",
+    "conservative",
+    "reservations",
+    "lookahead",
+    "slack",
+    "selective",
+    "partitioned",
+    "adaptive",
+    "speculative",
+    "planning",
+    "aucsched3",
+]
+#: Policies that need a machine of nodes.
+NodeOnlyName: TypeAlias = Literal["backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2"]
+#: Policies whose applications grow and shrink.
+MalleableName: TypeAlias = Literal["ischeduler", "ideal-only", "moldable", "ideal-backfill"]
+#: Our policies of ``aucsched.simulate`` by name.
+PolicyName: TypeAlias = Literal[LogPolicyName, NodeOnlyName]
+LOG_POLICIES: tuple[str, ...] = get_args(LogPolicyName)
+NODE_ONLY_POLICIES: tuple[str, ...] = get_args(NodeOnlyName)
+MALLEABLE_POLICIES: tuple[str, ...] = get_args(MalleableName)
+#: The auction that plays logs, too, and the policy under which running jobs ask for more.
+ON_BOTH, EVOLVING = "aucsched3", "evolving"
+_MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
+_SLURM = ("backfill-slurm", "backfill-planned")
+
+#: Orders of the waiting queue by name.
+OrderName: TypeAlias = Literal[
+    "fcfs",
+    "sjf",
+    "ljf",
+    "area",
+    "width",
+    "widest",
+    "weight",
+    "smith",
+    "flexible",
+    "slowdown",
+    "multifactor",
+]
+ORDER_NAMES: tuple[str, ...] = get_args(OrderName)
+
+
+def _of(policy: str, text: str, parameter: str = "", **others: Any) -> Any:
+    """Return an option of one policy over logs."""
+    return Option(f"For policy {policy}: {text}", policies=(policy,), parameter=parameter, **others)
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class LogRecord:
+    """What the policies over logs read; each names its policy."""
+
+    reservations: Option[int] = _of(
+        "reservations", "their number.", "number", default=4, low=1, is_swept=True
+    )
+    lookahead_depth: Option[int | None] = _of(
+        "lookahead",
+        "jobs after the head that it considers.",
+        "depth",
+        default="all",
+        low=1,
+        is_swept=True,
+    )
+    lookahead_ties: Option[Literal["first", "last"]] = _of(
+        "lookahead", "of equally full selections prefer first or last jobs.", "ties", default="first"
+    )
+    slack: Option[float] = _of(
+        "slack",
+        "delay allowed to the head, in multiples of its estimate.",
+        "factor",
+        default=0.5,
+        low=0,
+        includes_low=True,
+        unit="FACTOR",
+        is_swept=True,
+    )
+    expansion_factor: Option[float] = _of(
+        "selective",
+        "(wait + estimate) / estimate that gives a reservation.",
+        "factor",
+        default=2.0,
+        low=1,
+        includes_low=True,
+        unit="FACTOR",
+        is_swept=True,
+    )
+    #: Lawson and Smirni's classes.
+    class_limits_s: Option[Sequence[float]] = _of(
+        "partitioned",
+        "longest estimates of classes but the last.",
+        "limits",
+        default=(100.0, 1_000.0, 10_000.0),
+        unit="SECONDS,…",
+        is_text=True,
+    )
+    candidates: Option[Sequence[str]] = _of(
+        "adaptive",
+        "policies to choose from, the first to begin with.",
+        default=("easy", "conservative", "lookahead"),
+        unit="POLICY,…",
+        is_text=True,
+    )
+    adapt_every: Option[int] = _of(
+        "adaptive",
+        "submissions between two comparisons.",
+        "every",
+        default=100,
+        low=1,
+        unit="JOBS",
+        is_swept=True,
+    )
+    adapt_window: Option[int] = _of(
+        "adaptive",
+        "number of the last submitted jobs that it simulates.",
+        "window",
+        default=200,
+        low=1,
+        unit="JOBS",
+        is_swept=True,
+    )
+    speculation: Option[float] = _of(
+        "speculative",
+        "share of its estimate in which a job is bet to end.",
+        "share",
+        default=0.5,
+        low=0,
+        high=1,
+        unit="SHARE",
+        is_swept=True,
+    )
+    stops: Option[int] = _of(
+        "speculative", "how often a job may be stopped after a lost bet.", default=1, low=1, is_swept=True
+    )
+    test_run_s: Option[float | None] = _of(
+        "speculative",
+        "test runs of so long, twice as long each time, instead of bets.",
+        low=0,
+        unit="SECONDS",
+    )
+    advance: Option[Sequence[Advance]] = _of(
+        "planning",
+        "keep processors free, in seconds after the first submission; with the time at which it is asked "
+        "for, accepted then or refused.",
+        default=(),
+        unit="START,DURATION,PROCESSORS[,SUBMIT][,unused]|FILE",
+        is_text=True,
+        is_multiple=True,
+        elsewhere="simulation.logs.advance",
+    )
+    queue: Option[Sequence[QueueLimits]] = _of(
+        "queues",
+        "may be repeated: 'short: processors=64 estimate=3600 priority=2 hours=mon-fri 08:00-18:00'; a job "
+        "waits in the first that takes it.",
+        default=(),
+        unit="NAME:LIMITS",
+        is_text=True,
+        is_multiple=True,
+        elsewhere="simulation.logs.queues",
+    )
+    heads: Option[Literal["priority", "best-fit"]] = _of(
+        "queues", "which of the heads that fit starts.", default="priority"
+    )
+    release_unused_s: Option[float | None] = _of(
+        "planning",
+        "release an unused reservation so long after its start.",
+        default="never",
+        low=0,
+        unit="SECONDS",
+    )
+    start_rule: Option[Sequence[StartRule]] = _of(
+        "planning",
+        "hours when jobs of a kind may start, or how many at once: 'processors>66%: 18:00-08:00,sat,sun', "
+        "'processors>=33%: 2', 'user=7: 64', 'group=3: 128'.",
+        default=(),
+        unit="KIND:LIMIT",
+        is_text=True,
+        is_multiple=True,
+        elsewhere="simulation.logs.start_rules",
+    )
+    replan: Option[Literal["keep", "rebuild"]] = _of(
+        "planning", "never plan a job later than before, or replan all jobs.", default="keep"
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class PolicyOptions(LogRecord, ValueOptions):
+    """What policies over logs may read besides the jobs: their parameters, and those of two orders."""
+
+    multifactor: Option[MultifactorWeights | None] = Option(
+        "Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.",
+        unit="NAME=NUMBER,…",
+        is_text=True,
+        elsewhere="simulation.logs.orderings",
+    )
+    flexible: Option[FlexiblePriorities | None] = Option(
+        "Priorities of order flexible.", is_text=True, elsewhere="simulation.logs.orderings"
+    )
+
+
+#: Member of PolicyOptions -> the policy over logs that reads it.
+READ_ON_LOGS: Mapping[str, str] = {
+    name: one.policies[0] for name, one in options_in(LogRecord).items()
+} | dict.fromkeys(options_in(ValueOptions), ON_BOTH)
+
+
+def is_read(member: str, policy: str, candidates: Collection[str] = ()) -> bool:
+    """Return whether a policy reads a member; ``adaptive`` passes on what its candidates read."""
+    reader = READ_ON_LOGS[member]
+    return policy == reader or (policy == "adaptive" and reader in candidates)
+
+
+#: Option -> the orders of the queue that read it; and those of a log's own time -> the policies.
+_READ_BY_ORDERS: Mapping[str, tuple[str, ...]] = {
+    "multifactor": ("multifactor",),
+    "flexible": ("flexible",),
+    "priorities": ("flexible",),
+    "user_priorities": ("flexible",),
+    "queue_weights": ("weight", "smith", "flexible"),
+}
+_READ_BY_POLICIES: Mapping[str, tuple[str, ...]] = {"log_begins": ("planning", "queues")}
+
+
+def check_read(policy: str, order: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that a policy over logs or the order of its queue would ignore.
+
+    Args:
+        policy: its name.
+        order: of the waiting queue.
+        given: options by name; None and () are not given.
+
+    Raises:
+        OptionError: names the option and who reads it.
+    """
+    candidates = given.get("candidates") or PolicyOptions().candidates
+    names = candidates.split(",") if isinstance(candidates, str) else candidates
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        readers: tuple[str, ...] = (policy,)
+        needed, chosen = "policy", policy
+        if name in READ_ON_LOGS:
+            reader = READ_ON_LOGS[name]
+            is_passed_on = reader in names and (policy == "adaptive" or bool(given.get("candidates")))
+            readers = (reader, "adaptive") if is_passed_on else (reader,)
+        elif name in _READ_BY_POLICIES:
+            readers = _READ_BY_POLICIES[name]
+        elif name in _READ_BY_ORDERS:
+            readers, needed, chosen = _READ_BY_ORDERS[name], "order", order
+        if chosen not in readers:
+            raise OptionError(f"{flag_of(name)} needs --{needed} {' or '.join(readers)}, not {chosen}")
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class PassOptions:
+    """When a machine of nodes is looked at, and which nodes a job gets."""
+
+    interval_s: Option[float | None] = Option(
+        "Seconds between passes (SCHED_INTERVAL).",
+        default="a pass after every event",
+        low=0,
+        high=10**6,
+        unit="SECONDS",
+        sweep_help="Seconds between scheduling passes (workloads of nodes only).",
+        is_swept=True,
+    )
+    selection: Option[Literal["first", "best", "next"] | None] = Option(
+        "How fcfs, easy and reservations choose nodes.",
+        default="first",
+        policies=("fcfs", "easy", "reservations"),
+        sweep_help="How fcfs, easy and reservations choose nodes: first, best, next.",
+        is_swept=True,
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class PriceOptions:
+    """Who may be stopped for whom, and what pays for it."""
+
+    preempt: Option[bool | None] = Option(
+        "Blocked jobs may stop running ones that pay less (credits_per_core_h), where that earns more than "
+        "it loses. The user of the blocked job pays for the lost work.",
+        policies=_MODELS,
+        sweep_help="Whether blocked jobs may stop running ones that pay less (workloads of nodes only).",
+        is_swept=True,
+    )
+    credits: Option[float | None] = Option(
+        "With --preempt: credits of each user at the start.",
+        default="unlimited",
+        low=0,
+        high=10**15,
+        includes_low=True,
+        policies=_MODELS,
+        sweep_help="With preempt: each user's at first (workloads of nodes only).",
+        is_swept=True,
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class NodeRecord(PriceOptions, PassOptions):
+    """The options of a machine of nodes that are no auction's."""
+
+    backfill_interval_s: Option[float | None] = Option(
+        "For Slurm's backfills: seconds between looks behind the first blocked job (bf_interval); 0: in "
+        "every pass.",
+        default=30,
+        low=0,
+        high=10**6,
+        includes_low=True,
+        unit="SECONDS",
+        policies=_SLURM,
+    )
+    failures: Option[Sequence[Outage] | None] = Option(
+        "File of outages (JSON, see docs/nodes.md).", unit="FILE", is_text=True
+    )
+    mtbf_s: Option[float | None] = Option(
+        "Mean time between failures of a node, exponential; needs --mttr.",
+        low=0,
+        high=10**12,
+        unit="SECONDS",
+    )
+    mttr_s: Option[float | None] = Option(
+        "Mean time to repair of a node, exponential.", low=0, high=10**12, unit="SECONDS"
+    )
+    failure_seed: Option[int | None] = Option("Seed of the failures.", default=0, low=0, high=LARGEST_SEED)
+    on_failure: Option[Literal["requeue", "lost"] | None] = Option(
+        "What happens to the jobs of a failed node.", default="requeue"
+    )
+    max_requeues: Option[int | None] = Option(
+        "Requeues of one job before it counts as lost.", default=100, low=0, high=LARGEST
+    )
+
+
+@dataclass(kw_only=True, unsafe_hash=True)
+class NodeKeywords(NodeRecord, AuctionOptions, PresetOption):
+    """Every option of a machine of nodes but its policy and order."""
+
+
+@dataclass(kw_only=True)
+class SimulateKeywords(PolicyOptions, NodeKeywords):
+    """What ``aucsched.simulate`` takes as keywords; a policy that would ignore one refuses it."""
+
+    order: Option[OrderName] = Option("Order of the waiting queue.", default="fcfs")
+    processors: Option[int | None] = Option("Size of a log's machine, where its header is wrong or missing.")
+    checked: Option[bool] = Option(
+        "Check every start of a log's run; runs on nodes and of your own policies always are.",
+        default=False,
+    )
+    progress: Option[Callable[[int], None] | None] = Option(
+        "Called from time to time with the number of jobs that are done."
+    )
+    queue_weights: Option[str | Mapping[int, float] | None] = Option(
+        "Job weights by the log's queues.", default=1, unit="QUEUE=WEIGHT,…", is_text=True
+    )
+
+
+#: Every policy's name, in the order of ``--help``.
+EVERY_POLICY = (*LOG_POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES, EVOLVING)
+_PARAMETER = re.compile(r"([a-z][a-z0-9-]*)=(.*)", re.ASCII | re.DOTALL)
+
+
+def parameters_of(policy: str) -> dict[str, Option[Any]]:
+    """Return the options that a policy's name may carry, by their names there."""
+    if policy not in EVERY_POLICY:
+        return {}
+    found = {}
+    for one in options_in(LogRecord, NodeKeywords).values():
+        is_own = policy in one.policies
+        if is_own and one.parameter:
+            found[one.parameter] = one
+        if is_own or (policy == "adaptive" and one.name in READ_ON_LOGS):
+            found.setdefault(one.flag.removeprefix("--"), one)
+    return found
+
+
+def split_policies(text: str) -> list[str]:
+    """Return the policies of a list, each with its parameters.
+
+    Examples:
+        >>> split_policies("easy,adaptive:every=50,window=20,slack:factor=0.5")
+        ['easy', 'adaptive:every=50,window=20', 'slack:factor=0.5']
+    """
+    found: list[str] = []
+    for part in text.split(","):
+        name, _, rest = part.partition(":")
+        is_parameter = found and "=" in found[-1] and not (name in EVERY_POLICY or (rest and "=" not in name))
+        if is_parameter:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
+
+
+def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
+    """Return a policy's name, and the options that ``slack:factor=0.5`` gives it.
+
+    Several parameters have commas between, several texts of one a plus sign.
+
+    Raises:
+        OptionError: the policy has no such parameter, or its value cannot be used.
+
+    Examples:
+        >>> policy_with_parameters("adaptive:every=50,candidates=easy+slack")
+        ('adaptive', {'adapt_every': 50, 'candidates': 'easy,slack'})
+    """
+    name, _, rest = text.partition(":")
+    known = parameters_of(name)
+    if "=" not in rest or not known:
+        return text, {}
+    texts: dict[str, list[str]] = {}
+    last = ""
+    for part in rest.split(","):
+        found = _PARAMETER.fullmatch(part)
+        if found is not None and found[1] in known:
+            last = found[1]
+            texts.setdefault(last, []).append(found[2])
+        elif last and known[last].is_text:
+            texts[last][-1] += f",{part}"
+        else:
+            raise OptionError(f"--policy {text}: {not_one_of(part.partition('=')[0], known)}")
+    return name, {known[key].name: _value(known[key], given) for key, given in texts.items()}
+
+
+def _value(option: Option[Any], texts: Sequence[str]) -> Any:
+    if option.is_multiple:
+        return tuple(texts)
+    return option.read(texts[-1].replace("+", ",") if option.is_text else texts[-1])
