@@ -145,8 +145,8 @@ def _live_nodes() -> ClusterWorkload:
 def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, float | None]:
     """Return how many jobs backfilling looks at, and how often in seconds; None: not known."""
     from ..formats.reading import read_document, text_of
-    from ..slurm.answers.cluster_config import backfill_settings
     from ..slurm.answers.live import ask_slurm
+    from ..slurm.answers.policy import backfill_settings
 
     if conf is not None:
         return read_document(conf, lambda content: backfill_settings(text_of(content)))

@@ -96,7 +96,7 @@ def telling(error: InputError) -> None:
 
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
-    from ...slurm.answers.known import Known
+    from ...slurm.answers.answer_record import Known
     from ...slurm.answers.live import AT_ONCE
     from ...slurm.live.passes import take_look, take_pass
     from ..auction_options import step_options

@@ -2,14 +2,21 @@
 
 A number is an integer (22.05) or ``{"set", "infinite", "number"}`` (23.02 and later); a state is a text
 or a list of texts. A member whose shape is none of these raises InputError with its path and value.
+
+A loop asks for the same thousands of jobs and nodes each few seconds, and almost none of them changed: an
+entry whose text has not changed is not read anew (``Known``). Entries are told by their text, without the
+time at which Slurm's scheduler looked at a job last.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
@@ -35,7 +42,7 @@ class Record:
     path: str
 
     def once(self, kind: str, make: Callable[[], T], key: object = None) -> T:
-        """Return what ``make`` returns, or what it did of the same text and an equal ``key`` (known.py)."""
+        """Return what ``make`` returns, or what it did of the same text and an equal ``key`` (``Known``)."""
         made = getattr(self.members, "made", None)
         if made is None:
             return make()
@@ -161,6 +168,69 @@ class Record:
         return InputError(f"{shown(self.members.get(name))} is not {wanted}", path=self.place(name))
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedRecord:
+    """A record read by the keys of scontrol's text (``Paragraph``), so that one reader serves both.
+
+    Attributes:
+        record: the object.
+        members: a key -> its member, with a dot below each group; a key that is not there has no value.
+    """
+
+    record: Record
+    members: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """The record's place in the file."""
+        return self.record.path
+
+    def verbatim(self, key: str) -> str:
+        """Return a text as it stands."""
+        return self.text(key)
+
+    def text(self, key: str) -> str:
+        """Return a text, or texts with commas between; empty where it is absent."""
+        holder, name = self._found(key)
+        return ",".join(holder.texts(name)) if holder else ""
+
+    def count(self, key: str) -> int | None:
+        """Return an integer, None where it is absent or no limit: -1 in 22.05, infinite or not set later."""
+        holder, name = self._found(key)
+        if holder is None or holder.members.get(name) == -1:
+            return None
+        return holder.number(name)
+
+    def limit(self, key: str) -> str:
+        """Return a limit as a text, empty where it is absent, no limit or 0."""
+        return str(self.count(key) or "")
+
+    def duration(self, key: str) -> int | None:
+        """Return minutes in seconds, None where they are absent or unlimited."""
+        minutes = self.count(key)
+        return None if minutes is None else minutes * 60
+
+    def moment(self, key: str) -> float:
+        """Return a time in seconds since the epoch, which must be there."""
+        holder, name = self._found(key)
+        moment = holder.moment(name) if holder else None
+        if moment is None:
+            raise self.record.unknown(name, "a time")
+        return moment
+
+    def place(self, key: str) -> str:
+        """Return the path of a value, for an error."""
+        return self.record.place(self.members[key])
+
+    def _found(self, key: str) -> tuple[Record | None, str]:
+        """Return the object that holds a key's member, and the member's name."""
+        *groups, name = self.members.get(key, "").split(".")
+        holder: Record | None = self.record if name else None
+        for group in groups:
+            holder = holder.child(group) if holder else None
+        return holder, name
+
+
 def is_json(content: bytes) -> bool:
     """Whether an answer is JSON rather than scontrol's text."""
     return content.lstrip()[:1] in (b"{", b"[")
@@ -185,3 +255,89 @@ def check_errors(document: Record) -> Record:
         what = error.text("error") or error.text("description") or "unnamed"
         raise InputError(f"Slurm reports an error: {what}", path=error.path)
     return document
+
+
+#: Inside a JSON text a quotation mark has a backslash before it: no user's text can look like this.
+_LOOKED = re.compile(rb'"last_sched_evaluation":\s*(?:\d+|\{[^{}]*\})')
+#: Of scontrol's record of a job the lines of its times, of which nothing is read.
+_TIMES = re.compile(r"^   (?:RunTime|StartTime|SuspendTime)=.*$", re.MULTILINE)
+_ENTRY = msgspec.json.Decoder(dict[str, Any])
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ANY = msgspec.json.Decoder()
+
+
+class DecodedObject(dict[str, Any]):
+    """A decoded object of a list, and what was made of it (``Record.once``)."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self.made: dict[str, tuple[Any, Any]] = {}
+
+
+class Known:
+    """Entries of the answers of one look, for the next look."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[bytes, DecodedObject]] = {}
+        self._texts: dict[str, Any] = {}
+        self._documents: dict[str, tuple[bytes, Record]] = {}
+        self._site: Any = None
+
+    def document(self, text: bytes, member: str) -> Record:
+        """Return the top object of an answer, the entries of its list ``member`` known where they were.
+
+        Raises:
+            InputError: it is no JSON object, or Slurm reports errors in it.
+        """
+        content, document = self._documents.get(member, (b"", None))
+        if document is None or content is not text:
+            document = self._document(text, member)
+            self._documents[member] = text, document
+        return document
+
+    def _document(self, text: bytes, member: str) -> Record:
+        try:
+            parts = _TOP.decode(text)
+            members = {name: _ANY.decode(part) for name, part in parts.items() if name != member}
+            if member in parts:
+                members[member] = self._listed(member, _LIST.decode(parts[member]))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # Its words for what is wrong, with the whole path.
+            return read_document(text)
+        return check_errors(Record(members, ""))
+
+    def _listed(self, member: str, raws: list[msgspec.Raw]) -> list[DecodedObject]:
+        before, now = self._entries.get(member, {}), dict[bytes, DecodedObject]()
+        listed: list[DecodedObject] = []
+        for raw in raws:
+            text = _LOOKED.sub(b"", bytes(raw), count=1)
+            entry = before.get(text)
+            if entry is None:
+                entry = DecodedObject(_ENTRY.decode(raw))
+            now[text] = entry
+            listed.append(entry)
+        self._entries[member] = now
+        return listed
+
+    def details(self, records: list[str], read: Callable[[str], T]) -> list[T]:
+        """Return what ``read`` makes of scontrol's records of jobs, that of a known text as it was."""
+        now: dict[str, T] = {}
+        made: list[T] = []
+        for record in records:
+            text = _TIMES.sub("", record)
+            one = self._texts.get(text)
+            if one is None:
+                one = read(record)
+            now[text] = one
+            made.append(one)
+        self._texts = now
+        return made
+
+    def site(self, figures: T) -> T:
+        """Return what jobs are read against: the object of the look before where it is equal."""
+        if self._site != figures:
+            self._site = figures
+        return self._site  # type: ignore[no-any-return]

@@ -53,6 +53,10 @@ class Paragraph:
     pairs: dict[str, str]
     path: str
 
+    def verbatim(self, key: str) -> str:
+        """Return a value as it stands: a name may look like a word for nothing."""
+        return self.pairs.get(key, "")
+
     def text(self, key: str) -> str:
         """Return a value, empty where it is absent or one of Slurm's words for nothing."""
         value = self.pairs.get(key, "")
@@ -70,6 +74,11 @@ class Paragraph:
         if not re.fullmatch(r"[0-9]{1,13}", value) or int(value) > LARGEST_COUNT:
             raise self.unknown(key, "a number as Slurm writes it")
         return int(value)
+
+    def limit(self, key: str) -> str:
+        """Return a limit as it is written, empty where it is absent, unlimited or 0."""
+        value = self.text(key)
+        return "" if value == "0" or value in _NO_LIMIT else value
 
     def duration(self, key: str) -> int | None:
         """Return ``1-12:30:00`` in seconds, None where it is absent or unlimited."""
@@ -94,10 +103,14 @@ class Paragraph:
             raise self.unknown(key, "a time from 1970 to 9999")
         return since
 
+    def place(self, key: str) -> str:
+        """Return the path of a value, for an error."""
+        return f"{self.path} {key}"
+
     def unknown(self, key: str, wanted: str) -> InputError:
         """Return the error for a value that no Slurm version is known to write."""
         value = self.pairs.get(key, "")
-        return InputError(f"{value[:60]!r} is not {wanted}", path=f"{self.path} {key}")
+        return InputError(f"{value[:60]!r} is not {wanted}", path=self.place(key))
 
 
 def paragraphs(text: str, first: str) -> Iterator[Paragraph]:

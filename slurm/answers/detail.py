@@ -13,8 +13,8 @@ from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
+from .answer_record import Known
 from .gres_text import parse_gres
-from .known import Known
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
 _ID = re.compile(r"JobId=(\d{1,18})\b", re.ASCII)

@@ -2,29 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Partition, PartitionState
+from ...cluster.value_types import Choice
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import INFINITE, Record, is_json, read_document
+from .answer_record import KeyedRecord, Record, is_json, read_document
 from .answer_text import Paragraph, paragraphs
-from .partition_rules import (
-    PartitionRules,
-    ignored_rules_of_flat,
-    ignored_rules_of_groups,
-    ignored_rules_of_text,
-    rules_of_flat,
-    rules_of_groups,
-    rules_of_text,
-)
 
-_MINUTE_S = 60
-#: What 22.05's slurmrestd writes for a limit that is not there.
-_NO_LIMIT = -1
+_ALL = "ALL"
+#: Words for nothing; of 26.05 for a partition that has no mode of its own to stop jobs.
+_NOTHING = {"CLUSTER_GLOBAL", "DISABLED", "OFF", "NONE"}
+#: A key of scontrol's text, its member in 22.05's JSON, and that of 23.02 and later, which stands in groups.
+_MEMBERS = (
+    ("PartitionName", "name", "name"),
+    ("Nodes", "nodes", "nodes.configured"),
+    ("State", "state", "partition.state"),
+    ("MaxNodes", "maximum_nodes_per_job", "maximums.nodes"),
+    ("MaxTime", "max_time_limit", "maximums.time"),
+    ("PriorityTier", "priority_tier", "priority.tier"),
+    ("AllowAccounts", "allowed_accounts", "accounts.allowed"),
+    ("DenyAccounts", "denied_accounts", "accounts.deny"),
+    ("AllowQos", "allowed_qos", "qos.allowed"),
+    ("DenyQos", "denied_qos", "qos.deny"),
+    ("QoS", "qos", "qos.assigned"),
+    ("AllowGroups", "allowed_groups", "groups.allowed"),
+    ("DefMemPerCPU", "default_memory_per_cpu", "defaults.partition_memory_per_cpu"),
+    ("DefMemPerNode", "default_memory_per_node", "defaults.partition_memory_per_node"),
+    ("JobDefaults", "", "defaults.job"),
+    ("PreemptMode", "preemption_mode", "preempt_mode"),
+    ("SelectTypeParameters", "", "select_type"),
+    ("MinNodes", "min nodes per job", "minimums.nodes"),
+    ("MaxCPUsPerNode", "maximum_cpus_per_node", "maximums.cpus_per_node"),
+    ("MaxCPUsPerSocket", "", "maximums.cpus_per_socket"),
+    ("MaxMemPerNode", "", "maximums.partition_memory_per_node"),
+    ("MaxMemPerCPU", "", "maximums.partition_memory_per_cpu"),
+)
+_FLAT = {key: flat for key, flat, _ in _MEMBERS}
+_GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
+
+#: What is said of a partition.
+Told: TypeAlias = Paragraph | KeyedRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultMemory:
+    """The memory that a job gets which asks for none, in MiB; neither: all of each node's."""
+
+    per_cpu: int | None = None
+    per_node: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.per_cpu or self.per_node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRules:
+    """A partition's rules about its jobs.
+
+    Attributes:
+        accounts, qos: which may use it, by name in lower case; None: all but those denied.
+        denied_accounts, denied_qos: looked at where no list of allowed ones stands, as in Slurm.
+        own_qos: the QOS whose limits hold for all jobs of the partition; empty: none.
+        memory: what a job gets that asks for none; empty: the cluster's default.
+    """
+
+    accounts: frozenset[str] | None = None
+    qos: frozenset[str] | None = None
+    denied_accounts: frozenset[str] = frozenset()
+    denied_qos: frozenset[str] = frozenset()
+    own_qos: str = ""
+    memory: DefaultMemory = field(default_factory=DefaultMemory)
+
+    def refusal(self, accounts: frozenset[str], qos: str) -> str | None:
+        """Return Slurm's word for why a job may not use the partition, None where it may.
+
+        Args:
+            accounts: the job's account and those above it; a list of accounts names all below them too.
+            qos: the job's QOS; empty where there is no accounting, and then not looked at (tried on 22.05).
+        """
+        names = frozenset(name.lower() for name in accounts)
+        if names & self.denied_accounts if self.accounts is None else not names & self.accounts:
+            return "AccountNotAllowed"
+        word = qos.lower()
+        if not word:
+            return None
+        if word in self.denied_qos if self.qos is None else word not in self.qos:
+            return "QOSNotAllowed"
+        return None
+
+
+def _rules(entry: Told) -> PartitionRules:
+    memory = DefaultMemory(
+        per_cpu=entry.count("DefMemPerCPU") or None, per_node=entry.count("DefMemPerNode") or None
+    )
+    return PartitionRules(
+        accounts=_allowed(entry.text("AllowAccounts")),
+        qos=_allowed(entry.text("AllowQos")),
+        denied_accounts=_names(entry.text("DenyAccounts")),
+        denied_qos=_names(entry.text("DenyQos")),
+        own_qos=entry.text("QoS"),
+        memory=memory,
+    )
+
+
+def _ignored_rules(entry: Told) -> Iterator[str]:
+    """Yield the rules that nothing here looks at; JSON has preemption among them from 26.05 on only."""
+    if entry.text("AllowGroups") not in ("", _ALL):
+        yield f"AllowGroups={entry.text('AllowGroups')}"
+    for key in ("PreemptMode", "SelectTypeParameters", "JobDefaults"):
+        words = [word for word in entry.text(key).split(",") if word and word.upper() not in _NOTHING]
+        if words:
+            yield f"{key}={','.join(words)}"
+
+
+def _allowed(text: str) -> frozenset[str] | None:
+    return None if text.upper() in ("", _ALL) else _names(text)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(filter(None, (name.strip().lower() for name in text.split(","))))
+
+
+def above(account: str, parents: Mapping[str, str]) -> frozenset[str]:
+    """Return an account and those above it."""
+    found: set[str] = set()
+    while account and account not in found:
+        found.add(account)
+        account = parents.get(account, "")
+    return frozenset(found)
+
+
 #: Words of 26.05's ``Exclusive=`` that give whole nodes: ``TOPO`` gives whole blocks of them.
 _WHOLE = {"NODE", "TOPO"}
 #: Flags of a partition whose rules are not looked at (26.05).
@@ -56,7 +169,7 @@ def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tup
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a partition stands twice.
     """
-    return settle_partitions(_json(content) if is_json(content) else _text(content), nodes, notes)
+    return settle_partitions(((partition_of(entry), entry.path) for entry in _told(content)), nodes, notes)
 
 
 def settle_partitions(
@@ -89,68 +202,93 @@ def _known(partition: Partition, nodes: Collection[str], notes: Notes) -> Partit
     return replace(partition, nodes=known)
 
 
-def _made(
-    name: str, nodes: str, state: str, max_nodes: int | None, max_time_s: int | None, path: str
-) -> Partition:
+def _told(content: bytes) -> Iterator[Told]:
+    """Yield what is said of each partition."""
+    if not is_json(content):
+        yield from paragraphs(content.decode(errors="replace"), "PartitionName")
+        return
+    document = read_document(content)
+    if "partitions" not in document.members:
+        raise InputError("the member 'partitions' is missing")
+    for record in document.children("partitions"):
+        record.require("name")
+        if not record.text("name"):
+            raise record.unknown("name", "a partition's name")
+        yield KeyedRecord(record, _GROUPED if _is_grouped(record) else _FLAT)
+
+
+def _is_grouped(record: Record) -> bool:
+    """Whether a record is of 23.02 or later, whose members stand in groups.
+
+    Raises:
+        InputError: a member is missing without which limits are not known.
+    """
+    if not record.has("maximums"):
+        record.require("nodes", "state", "maximum_nodes_per_job", "max_time_limit")
+        return False
+    record.require("nodes", "maximums", "partition")
+    limits, nodes, state = (record.child(name) for name in ("maximums", "nodes", "partition"))
+    if limits is None or nodes is None or state is None or len(state.texts("state")) != 1:
+        raise record.unknown("partition", "a partition with one state")
+    limits.require("nodes", "time")
+    return True
+
+
+def partition_of(entry: Told) -> PartitionFigures:
+    """Return the partition that ``scontrol show partition`` shows as an entry."""
+    exclusive, ignored = _sharing(entry)
+    return PartitionFigures(
+        partition=_partition(entry),
+        exclusive=exclusive,
+        tier=entry.count("PriorityTier") or 0,
+        rules=_rules(entry),
+        ignored=(*_ignored_limits(entry), *ignored, *_ignored_rules(entry)),
+    )
+
+
+def _partition(entry: Told) -> Partition:
     """Return a partition; a limit of 0 nodes or seconds, which lets no job start, closes it."""
-    try:
-        state_known = PartitionState(state.lower())
-    except ValueError as error:
-        wanted = ", ".join(known.value for known in PartitionState)
-        raise InputError(f"{state!r} is not one of {wanted}", path=f"{path} state") from error
+    path, name, nodes = entry.path, entry.verbatim("PartitionName"), entry.text("Nodes")
+    state = Choice(PartitionState, any_case=True).settled(entry.text("State"), f"{path} state")
     plain(name, path)
-    if 0 in (max_nodes, max_time_s) and state_known is PartitionState.UP:
-        state_known = PartitionState.INACTIVE
+    max_nodes, max_time_s = entry.count("MaxNodes"), entry.duration("MaxTime")
+    if 0 in (max_nodes, max_time_s) and state is PartitionState.UP:
+        state = PartitionState.INACTIVE
     return Partition(
         name=name,
         nodes=expand(nodes, f"{path} nodes") if nodes else (),
         max_nodes=max_nodes or None,
         max_time_limit_s=max_time_s or None,
-        state=state_known,
+        state=state,
     )
 
 
-def _text(content: bytes) -> Iterator[tuple[PartitionFigures, str]]:
-    for entry in paragraphs(content.decode(errors="replace"), "PartitionName"):
-        yield partition_of(entry), entry.path
-
-
-def partition_of(entry: Paragraph) -> PartitionFigures:
-    """Return the partition that ``scontrol show partition`` prints as an entry."""
-    sharing = entry.text("OverSubscribe") or entry.text("Shared")
-    partition = _made(
-        entry.pairs["PartitionName"],
-        entry.text("Nodes"),
-        entry.text("State"),
-        entry.count("MaxNodes"),
-        entry.duration("MaxTime"),
-        entry.path,
-    )
-    return PartitionFigures(
-        partition=partition,
-        exclusive=sharing == "EXCLUSIVE"
-        or bool(_WHOLE & _exclusive_words(entry))
-        or entry.text("ExclusiveTopo") == "YES",
-        tier=entry.count("PriorityTier") or 0,
-        rules=rules_of_text(entry),
-        ignored=(*_ignored_in(entry, sharing), *ignored_rules_of_text(entry)),
-    )
-
-
-def _ignored_in(entry: Paragraph, sharing: str) -> Iterator[str]:
+def _ignored_limits(entry: Told) -> Iterator[str]:
     if (least := entry.count("MinNodes") or 0) > 1:
         yield f"MinNodes={least}"
-    for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket"):
-        if entry.count(key):
-            yield f"{key}={entry.pairs[key]}"
-    for key in ("MaxMemPerNode", "MaxMemPerCPU"):
-        if entry.text(key) not in ("", "UNLIMITED", "0"):
-            yield f"{key}={entry.pairs[key]}"
+    for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket", "MaxMemPerNode", "MaxMemPerCPU"):
+        if most := entry.limit(key):
+            yield f"{key}={most}"
+
+
+def _sharing(entry: Told) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a partition's jobs get whole nodes, and what of sharing them is not looked at."""
+    if isinstance(entry, Paragraph):
+        return _sharing_of_text(entry)
+    limits = entry.record.child("maximums")
+    # Nothing in 22.05's record tells OverSubscribe=EXCLUSIVE.
+    return (False, ()) if limits is None else _sharing_of_groups(entry.record, limits)
+
+
+def _sharing_of_text(entry: Paragraph) -> tuple[bool, tuple[str, ...]]:
+    sharing, words = entry.text("OverSubscribe") or entry.text("Shared"), _exclusive_words(entry)
     flags = ("ExclusiveUser", "ExclusiveTopo", "ReqResv", "LLN")
-    yield from (f"{key}=YES" for key in flags if entry.text(key) == "YES")
-    yield from _ignored_exclusive(_exclusive_words(entry))
+    ignored = [f"{key}=YES" for key in flags if entry.text(key) == "YES"]
+    ignored += _ignored_exclusive(words)
     if sharing.startswith(("FORCE", "YES")):
-        yield f"OverSubscribe={sharing}"
+        ignored.append(f"OverSubscribe={sharing}")
+    exclusive = sharing == "EXCLUSIVE" or bool(_WHOLE & words) or entry.text("ExclusiveTopo") == "YES"
+    return exclusive, tuple(ignored)
 
 
 def _exclusive_words(entry: Paragraph) -> frozenset[str]:
@@ -162,108 +300,22 @@ def _ignored_exclusive(words: frozenset[str]) -> Iterator[str]:
     yield from (f"Exclusive={word}" for word in sorted(words - {"NO", "NODE"}))
 
 
-def _json(content: bytes) -> Iterator[tuple[PartitionFigures, str]]:
-    document = read_document(content)
-    if "partitions" not in document.members:
-        raise InputError("the member 'partitions' is missing")
-    for record in document.children("partitions"):
-        record.require("name")
-        if not record.text("name"):
-            raise record.unknown("name", "a partition's name")
-        yield (_grouped(record) if record.has("maximums") else _flat(record)), record.path
-
-
-def _flat(record: Record) -> PartitionFigures:
-    """Read 22.05's record, all members of which stand side by side."""
-    record.require("nodes", "state", "maximum_nodes_per_job", "max_time_limit")
-    minutes = _limit(record, "max_time_limit")
-    partition = _made(
-        record.text("name"),
-        record.text("nodes"),
-        record.text("state"),
-        _limit(record, "maximum_nodes_per_job"),
-        None if minutes is None else minutes * _MINUTE_S,
-        record.path,
-    )
-    # Nothing in it tells OverSubscribe=EXCLUSIVE.
-    return PartitionFigures(
-        partition=partition,
-        exclusive=False,
-        tier=record.number("priority_tier") or 0,
-        rules=rules_of_flat(record),
-        ignored=(
-            *_ignored(record, (("min nodes per job", "MinNodes"),), 1),
-            *_ignored(record, (("maximum_cpus_per_node", "MaxCPUsPerNode"),), 0),
-            *ignored_rules_of_flat(record),
-        ),
-    )
-
-
-def _grouped(record: Record) -> PartitionFigures:
-    """Read a record of 23.02 and later, whose members stand in groups."""
-    record.require("nodes", "maximums", "partition")
-    limits, nodes, state = (record.child(name) for name in ("maximums", "nodes", "partition"))
-    if limits is None or nodes is None or state is None or len(state.texts("state")) != 1:
-        raise record.unknown("partition", "a partition with one state")
-    limits.require("nodes", "time")
-    minutes = _limit(limits, "time")
-    partition = _made(
-        record.text("name"),
-        nodes.text("configured"),
-        state.texts("state")[0],
-        _limit(limits, "nodes"),
-        None if minutes is None else minutes * _MINUTE_S,
-        record.path,
-    )
-    priority = record.child("priority")
-    return PartitionFigures(
-        partition=partition,
-        exclusive=_gives_whole_nodes(record, limits),
-        tier=(priority.number("tier") if priority else None) or 0,
-        rules=rules_of_groups(record),
-        ignored=(*_ignored_groups(record, limits), *ignored_rules_of_groups(record)),
-    )
-
-
-def _gives_whole_nodes(record: Record, limits: Record) -> bool:
-    """Whether a partition's jobs get whole nodes; 26.05's JSON has a word for it, and shares of 0."""
+def _sharing_of_groups(record: Record, limits: Record) -> tuple[bool, tuple[str, ...]]:
+    """Return the same of JSON; 26.05's has a word for whole nodes, and shares of 0."""
+    ignored: list[str] = []
+    shared = limits.child("oversubscribe")
+    if shared and ((shared.number("jobs") or 0) > 1 or shared.texts("flags")):
+        ignored.append("OverSubscribe")
+    ignored += (f"OverSubscribe={word}" for word in sorted(_words(record, "oversubscribe") - {"NO"}))
     words = _words(record, "exclusive")
-    return bool(words & _WHOLE) if words else limits.members.get("shares") == 0
+    ignored += _ignored_exclusive(words)
+    ignored += (shown for flag, shown in _FLAGS.items() if flag in record.words("flags"))
+    if record.text("topology"):
+        ignored.append(f"Topology={record.text('topology')}")
+    return bool(words & _WHOLE) if words else limits.members.get("shares") == 0, tuple(ignored)
 
 
 def _words(record: Record, member: str) -> frozenset[str]:
     """Return the words of a member of 26.05's JSON, upper case; none in earlier answers."""
     state = record.child("partition") or record
     return frozenset(word.upper() for word in record.words(member) | state.words(member))
-
-
-def _ignored_groups(record: Record, limits: Record) -> Iterator[str]:
-    if least := record.child("minimums"):
-        yield from _ignored(least, (("nodes", "MinNodes"),), 1)
-    per_node = ("cpus_per_node", "MaxCPUsPerNode"), ("cpus_per_socket", "MaxCPUsPerSocket")
-    memory = ("partition_memory_per_cpu", "MaxMemPerCPU"), ("partition_memory_per_node", "MaxMemPerNode")
-    yield from _ignored(limits, (*per_node, *memory), 0)
-    shared = limits.child("oversubscribe")
-    if shared and ((shared.number("jobs") or 0) > 1 or shared.texts("flags")):
-        yield "OverSubscribe"
-    words = _words(record, "oversubscribe") - {"NO"}
-    yield from (f"OverSubscribe={word}" for word in sorted(words))
-    yield from _ignored_exclusive(_words(record, "exclusive"))
-    yield from (shown for flag, shown in _FLAGS.items() if flag in record.words("flags"))
-    if record.text("topology"):
-        yield f"Topology={record.text('topology')}"
-
-
-def _ignored(record: Record, members: Sequence[tuple[str, str]], above: int) -> Iterator[str]:
-    for member, shown in members:
-        value = _limit(record, member)
-        if value is not None and value > above:
-            yield f"{shown}={value}"
-
-
-def _limit(record: Record, member: str) -> int | None:
-    """Return a limit, None for none: -1 in 22.05, infinite or not set later."""
-    if record.members.get(member) == _NO_LIMIT:
-        return None
-    value = record.number_or_infinite(member)
-    return None if value is None or value == INFINITE else int(value)

@@ -15,8 +15,8 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import Record, is_json, read_document
-from .answer_text import paragraphs
+from .answer_record import KeyedRecord, is_json, read_document
+from .answer_text import Paragraph, paragraphs
 
 _KIND = "reservations"
 #: Flags that say what a snapshot does not hold, and what it does instead.
@@ -98,7 +98,7 @@ def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
         InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.
     """
     found: dict[str, ReservationFigures] = {}
-    for entry in _json(content) if is_json(content) else _text(content):
+    for entry in map(_figures, _told(content)):
         all_plain((entry.name, *entry.users), entry.path)
         if entry.name in found:
             raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)
@@ -171,29 +171,25 @@ def _access(**who: str) -> str:
     return "; ".join(f"{kind} {names}" for kind, names in who.items() if names)
 
 
-def _text(content: bytes) -> Iterator[ReservationFigures]:
-    for entry in paragraphs(content.decode(errors="replace"), "ReservationName"):
-        nodes = entry.text("Nodes")
-        yield ReservationFigures(
-            name=entry.pairs["ReservationName"],
-            nodes=expand(nodes, f"{entry.path} Nodes") if nodes else (),
-            start=entry.moment("StartTime"),
-            end=entry.moment("EndTime"),
-            users=_names(entry.text("Users")),
-            flags=frozenset(_names(entry.text("Flags").upper())),
-            cores=entry.count("CoreCnt"),
-            access=_access(
-                accounts=entry.text("Accounts"),
-                groups=entry.text("Groups"),
-                # 25.11 and later, as text only.
-                partitions=entry.text("AllowedPartitions"),
-                qos=entry.text("QOS"),
-            ),
-            path=entry.path,
-        )
+#: Keys of scontrol's text and the members of its JSON; partitions and QOS (25.11) stand in text only.
+_MEMBERS = {
+    "ReservationName": "name",
+    "Nodes": "node_list",
+    "StartTime": "start_time",
+    "EndTime": "end_time",
+    "Users": "users",
+    "Flags": "flags",
+    "CoreCnt": "core_count",
+    "Accounts": "accounts",
+    "Groups": "groups",
+}
 
 
-def _json(content: bytes) -> Iterator[ReservationFigures]:
+def _told(content: bytes) -> Iterator[Paragraph | KeyedRecord]:
+    """Yield what is said of each reservation."""
+    if not is_json(content):
+        yield from paragraphs(content.decode(errors="replace"), "ReservationName")
+        return
     document = read_document(content)
     if "reservations" not in document.members:
         raise InputError("the member 'reservations' is missing")
@@ -201,22 +197,24 @@ def _json(content: bytes) -> Iterator[ReservationFigures]:
         record.require("name", "node_list", "start_time", "end_time", "users", "flags")
         if not record.text("name"):
             raise record.unknown("name", "a reservation's name")
-        nodes = record.text("node_list")
-        yield ReservationFigures(
-            name=record.text("name"),
-            nodes=expand(nodes, record.place("node_list")) if nodes else (),
-            start=_time(record, "start_time"),
-            end=_time(record, "end_time"),
-            users=_names(record.text("users")),
-            flags=frozenset(flag.upper() for flag in record.texts("flags")),
-            cores=record.number("core_count"),
-            access=_access(accounts=record.text("accounts"), groups=record.text("groups")),
-            path=record.path,
-        )
+        yield KeyedRecord(record, _MEMBERS)
 
 
-def _time(record: Record, member: str) -> float:
-    moment = record.moment(member)
-    if moment is None:
-        raise record.unknown(member, "a time")
-    return moment
+def _figures(entry: Paragraph | KeyedRecord) -> ReservationFigures:
+    nodes = entry.text("Nodes")
+    return ReservationFigures(
+        name=entry.verbatim("ReservationName"),
+        nodes=expand(nodes, entry.place("Nodes")) if nodes else (),
+        start=entry.moment("StartTime"),
+        end=entry.moment("EndTime"),
+        users=_names(entry.text("Users")),
+        flags=frozenset(_names(entry.text("Flags").upper())),
+        cores=entry.count("CoreCnt"),
+        access=_access(
+            accounts=entry.text("Accounts"),
+            groups=entry.text("Groups"),
+            partitions=entry.text("AllowedPartitions"),
+            qos=entry.text("QOS"),
+        ),
+        path=entry.path,
+    )

@@ -1,4 +1,4 @@
-"""Slurm's running jobs: what each holds on each node, fitted to what the nodes have.
+"""Slurm's running jobs: what each holds on each node, fitted to what the nodes have, and what ended since.
 
 ``job_resources`` has had several shapes. 21.08 writes an object of nodes by their place in ``nodes``, with a
 count of CPUs; 22.05 to 23.02 a list with the state of each core by socket; 24.05 and later the same below
@@ -18,7 +18,7 @@ from ...cluster.nodes import Resources
 from ...cluster.snapshot import free_resources
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import INFINITE, Record
+from .answer_record import INFINITE, Record, read_document
 from .detail import JobDetail
 from .gres_text import parse_gres, settle
 from .node_records import NodeFigures
@@ -230,3 +230,61 @@ def _is_held(words: tuple[str, ...], path: str) -> bool:
     if states and all(state in _FREE for state in states):
         return False
     raise InputError(f"{', '.join(words)!r} is not a core's state", path=path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedJob:
+    """A job that Slurm started. Times are seconds since the epoch.
+
+    Attributes:
+        end: when it ended; None while it runs.
+        state: Slurm's word for how it ended, empty while it runs.
+        limit_s: its time limit; None: none.
+    """
+
+    id: str
+    submit: float
+    start: float
+    end: float | None
+    state: str
+    nodes: tuple[str, ...]
+    cores: int
+    limit_s: int | None
+    user: str
+    account: str
+    partition: str
+    priority: int
+
+
+def started_jobs(content: bytes) -> Iterator[StartedJob]:
+    """Yield the jobs of ``squeue --json`` that have started, those that ended among them.
+
+    Raises:
+        InputError: the answer is malformed, or a member of an unknown shape.
+    """
+    for record in read_document(content).children("jobs"):
+        phase = phase_of(record)
+        start = record.moment("start_time")
+        nodes = tuple(name for text in record.texts("nodes") for name in expand(text, record.place("nodes")))
+        if phase is JobPhase.PENDING or start is None or not nodes:
+            continue
+        yield _started(record, nodes, float(start), ended=phase is JobPhase.ENDED)
+
+
+def _started(record: Record, nodes: tuple[str, ...], start: float, *, ended: bool) -> StartedJob:
+    minutes = record.number("time_limit")
+    end = record.moment("end_time")
+    return StartedJob(
+        id=job_id(record),
+        submit=float(record.moment("submit_time") or start),
+        start=start,
+        end=float(end) if ended and end is not None else None,
+        state=",".join(record.texts("job_state")) if ended else "",
+        nodes=nodes,
+        cores=record.number("cpus") or 0,
+        limit_s=None if minutes is None else minutes * 60,
+        user=record.text("user_name"),
+        account=record.text("account"),
+        partition=record.text("partition"),
+        priority=record.number("priority") or 0,
+    )

@@ -16,17 +16,14 @@ from ...formats.hostlist import one_file
 from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from ...formats.reading import text_of
-from .answer_record import Record, is_json, read_document
+from .answer_record import Known, Record, is_json, read_document
 from .associations import Associations, read_limits
-from .cluster_config import ClusterConfig, read_config
 from .detail import JobDetail, parse_job_detail
-from .known import Known
 from .license_lists import read_licenses
 from .node_records import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
-from .pending_jobs import PendingReader, job_id, read_jobs
-from .policy import SitePolicy
-from .priorities import Priorities, read_priorities
+from .pending_jobs import PendingReader, Priorities, job_id, read_jobs, read_priorities
+from .policy import ClusterConfig, SitePolicy, read_config
 from .request import Site
 from .reservation_records import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .running_jobs import read_running

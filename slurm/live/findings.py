@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...cluster.errors import AucschedError, InputError
-from ..answers.cluster_config import config_of
 from ..answers.live import Ask
+from ..answers.policy import config_of
 from ..answers.versions import NEWEST, OLDEST, SlurmRelease, parse_release
 from .license_gate import gates, licence_count
 from .passes import take_look

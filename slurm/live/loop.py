@@ -17,7 +17,7 @@ from ...cluster.promises import NONE
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import one_line
 from ...formats.reading import text_of
-from ..answers.known import Known
+from ..answers.answer_record import Known
 from ..answers.live import Ask
 from ..answers.reservation_records import read_reservations
 from ..answers.states import JobPhase

@@ -14,7 +14,7 @@ from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.notes import Notes
 from ...models.search.compiled_search import compiled_loop
-from ..answers.known import Known
+from ..answers.answer_record import Known
 from ..answers.live import Ask, SlurmFiles, ask_slurm, collect
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
 

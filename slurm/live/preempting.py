@@ -17,8 +17,8 @@ from ...cluster.nodes import NodeState
 from ...cluster.schedule import Reason, Schedule
 from ...cluster.snapshot import Snapshot
 from ..answers.answer_text import paragraphs
-from ..answers.cluster_config import config_of
 from ..answers.live import Ask, Command
+from ..answers.policy import config_of
 from ..answers.states import JobPhase
 from .live_queue import LiveJob
 

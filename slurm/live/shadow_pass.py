@@ -17,7 +17,7 @@ from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import join
 from ...topology.tree import topology_of
-from ..answers.job_history import StartedJob, started_jobs
+from ..answers.running_jobs import StartedJob, started_jobs
 from .loop_metrics import Metrics
 from .passes import LivePass, cores_in_use
 from .replay import cluster_document, request_document

@@ -8,8 +8,8 @@ import pytest
 
 from aucsched import InputError, Node
 from aucsched.formats.notes import Notes
-from aucsched.slurm.answers.cluster_config import backfill_settings
 from aucsched.slurm.answers.node_records import empty_nodes
+from aucsched.slurm.answers.policy import backfill_settings
 
 #: As 22.05 prints it without -o; the second node's Reason and OS hold blanks and signs.
 TEXT = b"""\

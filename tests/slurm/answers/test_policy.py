@@ -14,9 +14,9 @@ from aucsched import InputError, Job, Snapshot
 from aucsched.cluster.jobs import Span
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.associations import read_limits
-from aucsched.slurm.answers.cluster_config import read_config
 from aucsched.slurm.answers.partitions import read_partitions
-from aucsched.slurm.answers.priorities import read_priorities
+from aucsched.slurm.answers.pending_jobs import read_priorities
+from aucsched.slurm.answers.policy import read_config
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 USE = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
