@@ -266,9 +266,12 @@ def _partition(entry: Told) -> Partition:
 def _ignored_limits(entry: Told) -> Iterator[str]:
     if (least := entry.count("MinNodes") or 0) > 1:
         yield f"MinNodes={least}"
-    for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket", "MaxMemPerNode", "MaxMemPerCPU"):
-        if most := entry.limit(key):
+    for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket"):
+        if most := entry.count(key):
             yield f"{key}={most}"
+    for key in ("MaxMemPerNode", "MaxMemPerCPU"):
+        if amount := entry.limit(key):
+            yield f"{key}={amount}"
 
 
 def _sharing(entry: Told) -> tuple[bool, tuple[str, ...]]:
