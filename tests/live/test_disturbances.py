@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
 from aucsched.slurm.answers.reservation_records import read_reservations
+from aucsched.slurm.live.actions import one_scontrol
 from aucsched.slurm.live.gated_jobs import cleared, not_cleared, read_all
 from aucsched.slurm.live.license_gate import RESERVATIONS
 from aucsched.slurm.live.live_queue import Mark, write_mark
@@ -331,3 +334,13 @@ def test_a_gate_that_slurm_does_not_extend_is_made_anew_and_said_once() -> None:
     assert loop.remarks == [
         "the gate auction_one was made anew, as Slurm did not move its end: Invalid time specified"
     ]
+
+
+def test_bytes_that_are_no_text_in_scontrol_s_answer_end_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "scontrol"
+    program.write_text("#!/bin/sh\nprintf 'job \\377\\376 is unknown\\n' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert one_scontrol([("update", "JobId=7", "Comment=x")]) == ("job \ufffd\ufffd is unknown",)
